@@ -1,0 +1,25 @@
+// The few operations that stages need from a processor and that host and device spell differently:
+// an atomic exchange that publishes earlier writes. No memory management, no launches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// Exchanges *p with `value`. Writes made before the exchange are visible to the thread that
+/// receives `value` from a later exchange on the same address, and its reads cannot move up.
+LBVH_HD inline std::int32_t exchangeAndPublish(std::int32_t* p, std::int32_t value) {
+#if defined(__CUDA_ARCH__)
+  __threadfence();
+  const std::int32_t old = atomicExch(p, value);
+  __threadfence();
+  return old;
+#else
+  return std::atomic_ref<std::int32_t>(*p).exchange(value, std::memory_order_acq_rel);
+#endif
+}
+
+}  // namespace lbvh

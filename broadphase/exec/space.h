@@ -1,0 +1,35 @@
+// THE SEAM: what an execution space offers to the stages. A contract to read, checked by use;
+// no code. Spaces: HostSpace (host_space.h).
+//
+// A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
+//
+//   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
+//   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
+//                                     and is false once more than out.limit pairs were pushed
+//   space.reduce<T>(n, body)          body(i) summed with T::operator+=, associative and exact, so
+//                                     that the result does not depend on the order
+//   space.sortByKey(keys, values, spareKeys, spareValues, bits)
+//                                     stable, by the low `bits` bits; result in keys, values
+//   space.sortPairs(pairs, spare, idBits)
+//                                     by (first, second); the result is in the returned view, which
+//                                     is one of the two
+//   space.sumBefore(counts)           exclusive scan in place with operator+=; returns the total
+//   Space::Buffer<T>                  grow-only storage without initialisation
+//   Space::kDeltaChunk                pairs that one thread compares at a stretch
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// Where append() puts its pairs, and how many there were: `count` may exceed `pairs.size`, then
+/// only the first ones were kept and the caller grows and runs again.
+struct PairOutput {
+  View<Pair> pairs;
+  std::uint64_t limit;  ///< stop early beyond this count
+  std::uint64_t count = 0;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,89 @@
+#include "broadphase/pair_finder.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "broadphase/exec/host_tasks.h"
+#include "broadphase/pipeline.h"
+
+namespace lbvh {
+namespace {
+
+constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;  // node indices are 31 bits
+
+void requireBoxCount(std::size_t n) {
+  if (n > kMaxBoxes) throw std::length_error("more than 2^30 boxes");
+}
+
+}  // namespace
+
+std::string whyUnavailable(Backend backend) {
+  return backend == Backend::cuda ? "no cuda: this build has no CUDA space" : "";
+}
+
+struct PairFinder::Impl {
+  Options options;
+  std::unique_ptr<AnyPipeline> pipeline;
+  std::vector<std::uint8_t> forgotten;  // by box of the last update
+  bool anyForgotten = false;
+  Stats stats;
+};
+
+PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>()) {
+  if (options.threads < 0) throw std::invalid_argument("Options::threads is negative");
+  const std::string why = whyUnavailable(options.backend);
+  if (!why.empty()) throw std::runtime_error(why);
+  const int threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
+  impl_->options = options;
+  impl_->pipeline = makeHostPipeline(threads);
+  impl_->stats.backend = "host";
+  impl_->stats.reason = options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
+  impl_->stats.threads = threads;
+}
+
+PairFinder::~PairFinder() = default;
+PairFinder::PairFinder(PairFinder&&) noexcept = default;
+PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
+
+void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
+  requireBoxCount(boxes.size);
+  if (!filters.empty() && filters.size != boxes.size)
+    throw std::invalid_argument("as many filters as boxes, or none");
+  Impl& impl = *impl_;
+  impl.forgotten.reserve(boxes.size);  // before the step: nothing may fail after it
+  StepStats& stats = impl.stats;
+  stats = StepStats{};
+  {
+    StageTimer timer(stats.totalMs);
+    const View<const std::uint8_t> forgotten{impl.forgotten.data(),
+                                             impl.anyForgotten ? impl.forgotten.size() : 0};
+    impl.pipeline->step({boxes, filters, forgotten, impl.options.maxPairs}, stats);
+  }
+  if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
+  impl.forgotten.resize(boxes.size, 0);
+  impl.anyForgotten = false;
+  stats.objects = boxes.size;
+  stats.memoryBytes = impl.pipeline->memoryBytes() + impl.forgotten.capacity();
+}
+
+void PairFinder::forget(std::uint32_t index) noexcept {
+  Impl& impl = *impl_;
+  if (index >= impl.forgotten.size()) return;  // it had no pairs
+  impl.forgotten[index] = 1;
+  impl.anyForgotten = true;
+}
+
+void PairFinder::buildTree(View<const Aabb> boxes) {
+  requireBoxCount(boxes.size);
+  StepStats unused;
+  impl_->pipeline->buildTree(boxes, unused);
+}
+
+View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
+View<const Pair> PairFinder::added() const { return impl_->pipeline->added(); }
+View<const Pair> PairFinder::removed() const { return impl_->pipeline->removed(); }
+Tree PairFinder::tree() const { return impl_->pipeline->tree(); }
+const Stats& PairFinder::stats() const { return impl_->stats; }
+
+}  // namespace lbvh

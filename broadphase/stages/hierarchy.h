@@ -1,0 +1,100 @@
+// Stage 4: the tree over the sorted codes in one bottom-up pass: topology, bounds and ropes.
+// Apetrei 2014 as revised by Prokopenko and Lebrun-Grandie ("Revising Apetrei's bounding volume
+// hierarchy construction algorithm to allow stackless traversal"), Algorithm 4: Karras's numbering
+// restored, skip links set on the way. The index rule is in types.h.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/exec/device_bits.h"
+#include "broadphase/stages/morton.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// How different neighbours in the sorted order are; the more, the higher the split between them.
+/// The exclusive or of the codes; equal codes are told apart by their positions (Karras 2012,
+/// section 4), below every difference of codes. Beyond the ends: the greatest value.
+template <class Key>
+struct Difference {
+  const Key* codes;
+  std::int32_t n;
+
+  /// Between leaves i and i + 1; no two adjacent values are equal.
+  LBVH_HD std::int64_t operator()(std::int32_t i) const {
+    if (i < 0 || i >= n - 1) return INT64_MAX;
+    const auto codeBits = static_cast<std::int64_t>(codes[i] ^ codes[i + 1]);
+    // One less, so that opposite corners of the grid (all 63 bits differ) stay below the ends.
+    return codeBits != 0 ? codeBits - 1 : INT64_MIN + (i ^ (i + 1));
+  }
+};
+
+/// Element i starts at leaf i and climbs; at each node the first thread to arrive leaves its end of
+/// the range in `arrivals` and stops, the second goes on. `arrivals` must be all kNobody before.
+template <class Key>
+struct BuildHierarchy {
+  View<const Aabb> boxes;
+  const std::uint32_t* ids;  ///< of the n leaves, in sorted order
+  Difference<Key> difference;
+  std::int32_t n;
+  std::int32_t* arrivals;  ///< n - 1, by split
+  Node* nodes;             ///< 2 n - 1
+
+  LBVH_HD void operator()(std::uint32_t leaf) const {
+    std::int32_t first = static_cast<std::int32_t>(leaf), last = first;
+    std::int64_t before = difference(first - 1), after = difference(last);
+    Node node = makeLeaf(first, after);
+    nodes[n - 1 + first] = node;
+    while (first != 0 || last != n - 1) {
+      const bool isLeftChild = after < before;
+      const std::int32_t split = isLeftChild ? last : first - 1;
+      const std::int32_t other = exchangeAndPublish(&arrivals[split], isLeftChild ? first : last);
+      if (other == kNobody) return;
+      if (isLeftChild) {
+        unite(node, node, nodes[rightChild(split, other)]);
+        last = other;
+        after = difference(last);
+      } else {
+        unite(node, nodes[leftChild(other, split)], node);
+        first = other;
+        before = difference(first - 1);
+      }
+      node.left = leftChild(first, split);
+      node.rope = rope(last, after);
+      nodes[after < before ? last : first] = node;
+    }
+  }
+
+  LBVH_HD Node makeLeaf(std::int32_t leaf, std::int64_t after) const {
+    const std::uint32_t id = ids[leaf];
+    const Aabb box = boxes[id];
+    return Node{{box.min[0], box.min[1], box.min[2]},
+                ~static_cast<std::int32_t>(id),
+                {box.max[0], box.max[1], box.max[2]},
+                rope(leaf, after)};
+  }
+
+  /// Left child over [first, split], right child over [split + 1, last].
+  LBVH_HD std::int32_t leftChild(std::int32_t first, std::int32_t split) const {
+    return first == split ? n - 1 + split : split;
+  }
+  LBVH_HD std::int32_t rightChild(std::int32_t split, std::int32_t last) const {
+    return split + 1 == last ? n - 1 + last : split + 1;
+  }
+
+  /// Algorithm 2: the right child that begins behind `last`; a leaf if that leaf joins the left
+  /// side before anything behind it.
+  LBVH_HD std::int32_t rope(std::int32_t last, std::int64_t after) const {
+    if (last == n - 1) return kSentinel;
+    return after < difference(last + 1) ? n - 1 + last + 1 : last + 1;
+  }
+
+  LBVH_HD static void unite(Node& out, const Node& left, const Node& right) {
+    for (int axis = 0; axis < 3; ++axis) {
+      out.min[axis] = right.min[axis] < left.min[axis] ? right.min[axis] : left.min[axis];
+      out.max[axis] = right.max[axis] > left.max[axis] ? right.max[axis] : left.max[axis];
+    }
+  }
+};
+
+}  // namespace lbvh

@@ -1,0 +1,157 @@
+// Stage 1 and 2: which boxes go into the tree, the grid over their centres, and the Morton codes.
+// Nothing here decides about overlaps: any grid gives the same pairs, only at another speed.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// A box that reaches beyond this is a giant: Bullet's planes (1e18, or 1e30 in double) are.
+inline constexpr float kGiant = 1e17f;
+
+enum class BoxClass { ordinary, side, nan };
+
+/// Ordinary boxes go into the tree. Inverted, infinite and giant ones would spoil the bounds of
+/// every ancestor: they are tested against all. A box with a NaN overlaps nothing.
+LBVH_HD inline BoxClass classify(const Aabb& box) {
+  bool ordinary = true, number = true;
+  for (int axis = 0; axis < 3; ++axis) {
+    const float lo = box.min[axis], hi = box.max[axis];
+    ordinary &= (lo <= hi) & (lo >= -kGiant) & (hi <= kGiant);
+    number &= (lo == lo) & (hi == hi);
+  }
+  return ordinary ? BoxClass::ordinary : number ? BoxClass::side : BoxClass::nan;
+}
+
+/// Halved before the sum, so that it cannot overflow; exact but for denormals.
+LBVH_HD inline float centre(const Aabb& box, int axis) {
+  return 0.5f * box.min[axis] + 0.5f * box.max[axis];
+}
+
+/// floor(log2(x)) for x > 0, -127 for zero and denormals: the exponent bits.
+LBVH_HD inline int exponentOf(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<int>(bits >> 23 & 255u) - 127;
+}
+
+/// What one pass over the boxes learns. Sums are of integers, so that no order changes them.
+struct SceneBounds {
+  float lo[3] = {kGiant, kGiant, kGiant};  ///< of the ordinary boxes' centres
+  float hi[3] = {-kGiant, -kGiant, -kGiant};
+  std::int64_t exponents = 0;  ///< sum over ordinary boxes of exponentOf(largest extent)
+  std::uint32_t ordinary = 0, side = 0, nan = 0;
+
+  LBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
+    for (int axis = 0; axis < 3; ++axis) {
+      lo[axis] = other.lo[axis] < lo[axis] ? other.lo[axis] : lo[axis];
+      hi[axis] = other.hi[axis] > hi[axis] ? other.hi[axis] : hi[axis];
+    }
+    exponents += other.exponents;
+    ordinary += other.ordinary;
+    side += other.side;
+    nan += other.nan;
+    return *this;
+  }
+};
+
+struct MeasureScene {
+  View<const Aabb> boxes;
+
+  LBVH_HD SceneBounds operator()(std::uint32_t i) const {
+    const Aabb box = boxes[i];
+    SceneBounds one;
+    const BoxClass boxClass = classify(box);
+    one.side = boxClass == BoxClass::side;
+    one.nan = boxClass == BoxClass::nan;
+    if (boxClass != BoxClass::ordinary) return one;
+    one.ordinary = 1;
+    float extent = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      one.lo[axis] = one.hi[axis] = centre(box, axis);
+      const float length = box.max[axis] - box.min[axis];
+      extent = length > extent ? length : extent;
+    }
+    one.exponents = exponentOf(extent);
+    return one;
+  }
+};
+
+/// The grid that centres are quantised to: 2^bits cells an axis.
+struct Grid {
+  float lo[3];
+  float scale[3];  ///< cells per unit of length; 0 on an axis without extent
+  int bits;        ///< 10 or 21
+
+  /// Cell of a centre on an axis; centres outside the grid belong to its first or last cell.
+  LBVH_HD std::uint32_t cell(float x, int axis) const {
+    const float last = static_cast<float>((1 << bits) - 1);
+    const float t = (x - lo[axis]) * scale[axis];
+    return static_cast<std::uint32_t>(t > 0 ? (t < last ? t : last) : 0);
+  }
+};
+
+/// The low 10 bits of v, two zeros between each: bit i moves to bit 3 i. Karras 2012 (part III of
+/// "Thinking Parallel"): each multiplication adds a copy shifted up, each mask drops what is
+/// double.
+LBVH_HD inline std::uint32_t spreadBits10(std::uint32_t v) {
+  v = (v * 0x00010001u) & 0xFF0000FFu;
+  v = (v * 0x00000101u) & 0x0F00F00Fu;
+  v = (v * 0x00000011u) & 0xC30C30C3u;
+  return (v * 0x00000005u) & 0x49249249u;
+}
+
+/// The low 21 bits of v, two zeros between each.
+LBVH_HD inline std::uint64_t spreadBits21(std::uint64_t v) {
+  v = (v | v << 32) & 0x001F00000000FFFFull;
+  v = (v | v << 16) & 0x001F0000FF0000FFull;
+  v = (v | v << 8) & 0x100F00F00F00F00Full;
+  v = (v | v << 4) & 0x10C30C30C30C30C3ull;
+  return (v | v << 2) & 0x1249249249249249ull;
+}
+
+/// Bits of cell x at 2, 5, 8, ...; of y at 1, 4, ...; of z at 0, 3, ...
+LBVH_HD inline std::uint32_t morton30(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return spreadBits10(x) << 2 | spreadBits10(y) << 1 | spreadBits10(z);
+}
+LBVH_HD inline std::uint64_t morton63(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return spreadBits21(x) << 2 | spreadBits21(y) << 1 | spreadBits21(z);
+}
+
+inline constexpr std::int32_t kNobody = -1;
+
+/// The sort key of each box: its Morton code; behind all codes the side boxes, then the NaN boxes.
+/// So after the sort the tree's leaves, the side list and the rest lie one behind the other.
+template <class Key>  // uint32_t: 30-bit codes; uint64_t: 63-bit codes
+struct AssignCodes {
+  static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;
+  static constexpr int kKeyBits = kCodeBits + 1;
+
+  View<const Aabb> boxes;
+  Grid grid;
+  Key* keys;
+  std::uint32_t* ids;
+  std::int32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass
+
+  LBVH_HD void operator()(std::uint32_t i) const {
+    arrivals[i] = kNobody;
+    ids[i] = i;
+    keys[i] = key(boxes[i]);
+  }
+
+  LBVH_HD Key key(const Aabb& box) const {
+    const BoxClass boxClass = classify(box);
+    if (boxClass != BoxClass::ordinary)
+      return (Key{1} << kCodeBits) | (boxClass == BoxClass::nan ? 1 : 0);
+    const std::uint32_t x = grid.cell(centre(box, 0), 0);
+    const std::uint32_t y = grid.cell(centre(box, 1), 1);
+    const std::uint32_t z = grid.cell(centre(box, 2), 2);
+    if constexpr (sizeof(Key) == 4) return morton30(x, y, z);
+    return static_cast<Key>(morton63(x, y, z));
+  }
+};
+
+}  // namespace lbvh

@@ -1,0 +1,103 @@
+// The nouns of the core: boxes, filters, pairs, tree nodes, and views of arrays of them.
+// Does not own memory, does not compute; C++17, no dependency.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__CUDACC__)
+#define LBVH_HD __host__ __device__
+#else
+#define LBVH_HD
+#endif
+
+namespace lbvh {
+
+/// A closed axis-aligned box: touching counts as overlapping.
+struct Aabb {
+  float min[3];
+  float max[3];
+};
+
+/// Bullet's collision filter: a pair is wanted when each group meets the other's mask.
+struct Filter {
+  std::int32_t group;
+  std::int32_t mask;
+};
+
+/// Two overlapping boxes by index, first < second.
+struct Pair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+
+/// A non-owning array (std::span for C++17).
+template <class T>
+struct View {
+  T* data = nullptr;
+  std::size_t size = 0;
+
+  LBVH_HD T* begin() const { return data; }
+  LBVH_HD T* end() const { return data + size; }
+  LBVH_HD T& operator[](std::size_t i) const { return data[i]; }
+  LBVH_HD bool empty() const { return size == 0; }
+
+  template <class U, class = std::enable_if_t<std::is_same_v<const T, U> && !std::is_const_v<T>>>
+  LBVH_HD operator View<U>() const {
+    return {data, size};
+  }
+};
+
+/// One node of the tree, 32 bytes, the same for inner nodes and leaves.
+///
+/// THE INDEX RULE. A tree over n sorted leaves keeps its n - 1 inner nodes at [0, n - 1) and leaf k
+/// at n - 1 + k, so the root is node 0 for every n > 0. Inner nodes are numbered as in Karras 2012:
+/// a left child has the index of its last leaf, a right child that of its first leaf. The rope of a
+/// node whose last leaf is r is the right child whose range begins at leaf r + 1, or `kSentinel`.
+/// So the node after this one in a traversal is `left` if its box was hit, else `rope`, and the
+/// right child is the rope of the left child.
+struct alignas(16) Node {
+  float min[3];
+  std::int32_t left;  ///< inner node: index of the left child; leaf: ~(box index), hence negative
+  float max[3];
+  std::int32_t rope;
+
+  LBVH_HD bool isLeaf() const { return left < 0; }
+  LBVH_HD std::uint32_t box() const { return static_cast<std::uint32_t>(~left); }
+};
+static_assert(sizeof(Node) == 32, "Node is two 16-byte loads on every space");
+
+inline constexpr std::int32_t kSentinel = -1;
+
+/// The tree of one step, in host memory, plus the boxes that are kept out of it.
+struct Tree {
+  View<const Node> nodes;               ///< 2 n - 1 nodes over n leaves, or empty
+  View<const std::uint32_t> sideBoxes;  ///< indices of infinite, inverted and giant boxes
+};
+
+/// The one definition of overlap, for every comparison in this project: six closed comparisons, so
+/// a box with a NaN overlaps nothing, and an inverted box only what satisfies all six.
+template <class A, class B>
+LBVH_HD inline bool overlap(const A& a, const B& b) {
+  return (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) &
+         (b.min[1] <= a.max[1]) & (a.min[2] <= b.max[2]) & (b.min[2] <= a.max[2]);
+}
+
+LBVH_HD inline bool wanted(Filter a, Filter b) {
+  return (a.group & b.mask) != 0 && (b.group & a.mask) != 0;
+}
+
+LBVH_HD inline Pair makePair(std::uint32_t a, std::uint32_t b) {
+  return a < b ? Pair{a, b} : Pair{b, a};
+}
+
+LBVH_HD inline bool operator==(Pair a, Pair b) {
+  return a.first == b.first && a.second == b.second;
+}
+LBVH_HD inline bool operator!=(Pair a, Pair b) { return !(a == b); }
+LBVH_HD inline bool operator<(Pair a, Pair b) {
+  return a.first != b.first ? a.first < b.first : a.second < b.second;
+}
+
+}  // namespace lbvh

@@ -1,0 +1,32 @@
+# Install and export: find_package(GpuLbvhBroadphase CONFIG) gives GpuLbvhBroadphase::broadphase and,
+# if it was built, GpuLbvhBroadphase::bullet.
+include(CMakePackageConfigHelpers)
+
+set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
+set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
+
+set(_targets gpulbvh_broadphase)
+install(FILES broadphase/pair_finder.h broadphase/tree_query.h broadphase/types.h
+        DESTINATION ${_headers}/broadphase)
+if(GPULBVH_BULLET)
+  list(APPEND _targets gpulbvh_bullet)
+  install(FILES integration/GpuLbvhBroadphase.h DESTINATION ${_headers})
+  install(FILES cmake/FindBulletPhysics.cmake DESTINATION ${_package})
+endif()
+
+
+install(TARGETS ${_targets} EXPORT GpuLbvhBroadphaseTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT GpuLbvhBroadphaseTargets NAMESPACE GpuLbvhBroadphase:: DESTINATION ${_package})
+
+configure_package_config_file(cmake/GpuLbvhBroadphaseConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfig.cmake INSTALL_DESTINATION ${_package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfig.cmake
+  ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfigVersion.cmake
+  DESTINATION ${_package})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/GpuLbvhBroadphase)

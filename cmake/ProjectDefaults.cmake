@@ -1,0 +1,19 @@
+# Build type, output folders and warnings. Only a top-level build changes global settings.
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# Private to our targets; never exported.
+add_library(gpulbvh_warnings INTERFACE)
+if(MSVC)
+  target_compile_options(gpulbvh_warnings INTERFACE /W4 $<$<BOOL:${GPULBVH_WERROR}>:/WX>)
+else()
+  target_compile_options(gpulbvh_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${GPULBVH_WERROR}>:-Werror>)
+endif()

@@ -1,0 +1,219 @@
+#include "GpuLbvhBroadphase.h"
+
+#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
+#include <LinearMath/btAabbUtil2.h>
+#include <LinearMath/btQuickprof.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "proxies.h"
+#include "queries.h"
+
+namespace {
+
+/// The finder that was asked for, or the best this machine has; its stats say why.
+lbvh::PairFinder makeFinder(lbvh::Options options) {
+  options.threads = std::max(options.threads, 0);
+  if (!lbvh::whyUnavailable(options.backend).empty()) options.backend = lbvh::Backend::automatic;
+  return lbvh::PairFinder(options);
+}
+
+struct OwnCache {
+  void operator()(btOverlappingPairCache* cache) const {
+    cache->~btOverlappingPairCache();
+    btAlignedFree(cache);
+  }
+};
+
+btOverlappingPairCache* newCache() {
+  void* memory = btAlignedAlloc(sizeof(btHashedOverlappingPairCache), 16);
+  return new (memory) btHashedOverlappingPairCache;
+}
+
+}  // namespace
+
+struct GpuLbvhBroadphase::Impl {
+  Impl(const lbvh::Options& options, btOverlappingPairCache* handedIn)
+      : finder(makeFinder(options)),
+        queries(proxies, finder),
+        ownCache(handedIn != nullptr ? nullptr : newCache()),
+        cache(handedIn != nullptr ? handedIn : ownCache.get()) {}
+
+  void applyDelta(btDispatcher* dispatcher);
+  void removeDeferred(btDispatcher* dispatcher);
+
+  GpuLbvhProxies proxies;
+  lbvh::PairFinder finder;
+  GpuLbvhQueries queries;
+  std::unique_ptr<btOverlappingPairCache, OwnCache> ownCache;
+  btOverlappingPairCache* cache;
+  std::string error;
+};
+
+GpuLbvhBroadphase::GpuLbvhBroadphase(const lbvh::Options& options,
+                                     btOverlappingPairCache* pairCache)
+    : m_impl(std::make_unique<Impl>(options, pairCache)) {}
+
+GpuLbvhBroadphase::~GpuLbvhBroadphase() = default;
+
+btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
+                                                  const btVector3& aabbMax, int /*shapeType*/,
+                                                  void* userPtr, int collisionFilterGroup,
+                                                  int collisionFilterMask,
+                                                  btDispatcher* /*dispatcher*/) {
+  try {
+    GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
+                                                 collisionFilterMask);
+    m_impl->queries.changed(proxy);
+    return proxy;
+  } catch (const std::bad_alloc&) {
+    btAssert(!"GpuLbvhBroadphase: out of memory");
+    return nullptr;
+  }
+}
+
+void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
+  auto* own = static_cast<GpuLbvhProxy*>(proxy);
+  // Now, not later: a ghost callback reads the client, which the caller deletes next.
+  m_impl->cache->removeOverlappingPairsContainingProxy(own, dispatcher);
+  m_impl->finder.forget(own->m_slot);
+  m_impl->queries.changed(own);
+  m_impl->proxies.destroy(own);
+}
+
+void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
+                                const btVector3& aabbMax, btDispatcher* /*dispatcher*/) {
+  auto* own = static_cast<GpuLbvhProxy*>(proxy);
+  if (m_impl->proxies.setAabb(own, aabbMin, aabbMax)) m_impl->queries.changed(own);
+}
+
+void GpuLbvhBroadphase::getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin,
+                                btVector3& aabbMax) const {
+  aabbMin = proxy->m_aabbMin;
+  aabbMax = proxy->m_aabbMax;
+}
+
+void GpuLbvhBroadphase::rayTest(const btVector3& rayFrom, const btVector3& /*rayTo*/,
+                                btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin,
+                                const btVector3& aabbMax) {
+  m_impl->queries.query(GpuLbvhRay(rayFrom, rayCallback, aabbMin, aabbMax),
+                        [&](GpuLbvhProxy* proxy) { rayCallback.process(proxy); });
+}
+
+void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
+                                 btBroadphaseAabbCallback& callback) {
+  const lbvh::Aabb box = GpuLbvhProxies::toAabb(aabbMin, aabbMax);
+  m_impl->queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
+                        [&](GpuLbvhProxy* proxy) { callback.process(proxy); });
+}
+
+void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
+  BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
+  Impl& impl = *m_impl;
+  impl.error.clear();
+  try {
+    // With a filter callback group and mask do not decide; the cache asks the callback.
+    const bool byGroup = impl.cache->getOverlapFilterCallback() == nullptr;
+    const lbvh::View<const lbvh::Aabb> boxes = impl.proxies.boxes();
+    if (byGroup)
+      impl.finder.update(boxes, impl.proxies.readFilters());
+    else
+      impl.finder.update(boxes);
+    impl.queries.treeIsFresh();
+    impl.applyDelta(dispatcher);
+  } catch (const std::exception& e) {
+    impl.queries.treeIsLost();
+    impl.error = e.what();
+  }
+}
+
+void GpuLbvhBroadphase::Impl::applyDelta(btDispatcher* dispatcher) {
+  if (cache->hasDeferredRemoval()) {
+    removeDeferred(dispatcher);
+  } else {
+    for (const lbvh::Pair pair : finder.removed())
+      cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
+  }
+  for (const lbvh::Pair pair : finder.added())
+    cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+}
+
+// btSortedOverlappingPairCache removes nothing when asked to: its owner edits the array.
+void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
+  const lbvh::View<const lbvh::Pair> removed = finder.removed();
+  if (removed.empty()) return;
+  btBroadphasePairArray& pairs = cache->getOverlappingPairArray();
+  int kept = 0;
+  for (int i = 0; i < pairs.size(); ++i) {
+    const auto slot = [](btBroadphaseProxy* p) { return static_cast<GpuLbvhProxy*>(p)->m_slot; };
+    const lbvh::Pair pair = lbvh::makePair(slot(pairs[i].m_pProxy0), slot(pairs[i].m_pProxy1));
+    if (std::binary_search(removed.begin(), removed.end(), pair))
+      cache->cleanOverlappingPair(pairs[i], dispatcher);
+    else
+      pairs[kept++] = pairs[i];
+  }
+  pairs.resize(kept);
+}
+
+btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() { return m_impl->cache; }
+
+const btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() const {
+  return m_impl->cache;
+}
+
+void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const {
+  bool any = false;
+  for (std::uint32_t slot = 0; slot < m_impl->proxies.boxes().size; ++slot) {
+    const GpuLbvhProxy* proxy = m_impl->proxies.at(slot);
+    if (!proxy->isAlive()) continue;
+    if (any) {
+      aabbMin.setMin(proxy->m_aabbMin);
+      aabbMax.setMax(proxy->m_aabbMax);
+    } else {
+      aabbMin = proxy->m_aabbMin;
+      aabbMax = proxy->m_aabbMax;
+    }
+    any = true;
+  }
+  if (!any) aabbMin = aabbMax = btVector3(0, 0, 0);
+}
+
+void GpuLbvhBroadphase::resetPool(btDispatcher* /*dispatcher*/) {
+  if (m_impl->proxies.count() == 0) m_impl->proxies.reset();
+}
+
+const lbvh::Stats& GpuLbvhBroadphase::stats() const { return m_impl->finder.stats(); }
+
+const char* GpuLbvhBroadphase::error() const { return m_impl->error.c_str(); }
+
+void GpuLbvhBroadphase::printStats() {
+  const lbvh::Stats& s = stats();
+  const auto count = [](const char* name, std::size_t n) {
+    std::printf("  %-22s %12zu\n", name, n);
+  };
+  const auto time = [](const char* name, double ms) {
+    std::printf("  %-22s %12.3f ms\n", name, ms);
+  };
+  std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
+              s.reason.c_str());
+  count("proxies", m_impl->proxies.count());
+  count("pairs", s.pairs);
+  count("pairs added", s.added);
+  count("pairs removed", s.removed);
+  count("side list", s.sideBoxes);
+  count("pair capacity", s.capacity);
+  count("bytes held", s.memoryBytes);
+  time("bounds", s.boundsMs);
+  time("codes", s.codesMs);
+  time("sort", s.sortMs);
+  time("hierarchy", s.hierarchyMs);
+  time("traversal", s.traversalMs);
+  time("pair sort", s.pairSortMs);
+  time("delta", s.deltaMs);
+  time("all stages", s.totalMs);
+  if (!m_impl->error.empty()) std::printf("  last step failed: %s\n", m_impl->error.c_str());
+}

@@ -1,0 +1,68 @@
+// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Where a program says
+// `new btDbvtBroadphase`, say `new GpuLbvhBroadphase`.
+// Translates between Bullet and lbvh::PairFinder; finds no pair itself. C++17.
+#pragma once
+
+#include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
+
+#include <memory>
+
+#include "broadphase/pair_finder.h"
+
+class btOverlappingPairCache;
+
+/// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
+///
+/// The pair cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
+/// difference to the call before, in sorted order: living pairs and their algorithms are not
+/// touched. destroyProxy purges the proxy's pairs at once. rayTest and aabbTest see every
+/// createProxy, setAabb and destroyProxy at once and may run on many threads together.
+/// Never throws: a step that cannot be finished (out of memory, more than Options::maxPairs)
+/// keeps the pairs it had, and error() says why.
+class GpuLbvhBroadphase : public btBroadphaseInterface {
+ public:
+  /// @param options see lbvh::Options; a backend that cannot be had becomes the best that
+  ///   can, and stats().reason says why
+  /// @param pairCache used, not owned; null: an own cache, owned
+  explicit GpuLbvhBroadphase(const lbvh::Options& options = {},
+                             btOverlappingPairCache* pairCache = nullptr);
+  ~GpuLbvhBroadphase() override;
+  GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
+  GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
+
+  btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
+                                 void* userPtr, int collisionFilterGroup, int collisionFilterMask,
+                                 btDispatcher* dispatcher) override;
+  void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;
+  void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
+               btDispatcher* dispatcher) override;
+  void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
+
+  void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
+               btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin = btVector3(0, 0, 0),
+               const btVector3& aabbMax = btVector3(0, 0, 0)) override;
+  void aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
+                btBroadphaseAabbCallback& callback) override;
+
+  void calculateOverlappingPairs(btDispatcher* dispatcher) override;
+  btOverlappingPairCache* getOverlappingPairCache() override;
+  const btOverlappingPairCache* getOverlappingPairCache() const override;
+
+  /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
+  void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;
+
+  /// Restarts the unique ids; does nothing while proxies exist.
+  void resetPool(btDispatcher* dispatcher) override;
+
+  /// Prints a table of the last step's figures to stdout.
+  void printStats() override;
+
+  const lbvh::Stats& stats() const;
+
+  /// Why the last calculateOverlappingPairs could not be finished; empty if it was.
+  const char* error() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> m_impl;
+};

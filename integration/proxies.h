@@ -1,0 +1,59 @@
+// The proxies of one broad phase, and their boxes and filters as the dense arrays the core reads.
+// A proxy lives at one address and in one slot; slots of destroyed proxies are used again.
+// Not installed.
+#pragma once
+
+#include <BulletCollision/BroadphaseCollision/btBroadphaseProxy.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "broadphase/types.h"
+
+ATTRIBUTE_ALIGNED16(struct) GpuLbvhProxy : public btBroadphaseProxy {
+  std::uint32_t m_slot = 0;
+  std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
+  bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
+
+  bool isAlive() const { return m_uniqueId > 0; }
+};
+
+class GpuLbvhProxies {
+ public:
+  /// @throws std::bad_alloc, with nothing changed
+  GpuLbvhProxy* create(const btVector3& aabbMin, const btVector3& aabbMax, void* client, int group,
+                       int mask);
+  void destroy(GpuLbvhProxy* proxy);
+
+  /// False if the box was that already.
+  bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
+
+  /// Rounded outward where Bullet is built with double precision.
+  static lbvh::Aabb toAabb(const btVector3& aabbMin, const btVector3& aabbMax);
+
+  /// Restarts slots and unique ids; only while there are no proxies.
+  void reset();
+
+  std::size_t count() const { return m_count; }
+  GpuLbvhProxy* at(std::uint32_t slot) const { return &m_blocks[slot / kBlock][slot % kBlock]; }
+
+  /// By slot; a free slot's box is NaN, so that it overlaps nothing.
+  lbvh::View<const lbvh::Aabb> boxes() const { return {m_boxes.data(), m_boxes.size()}; }
+
+  /// Group and mask as they are now: users change them in place.
+  lbvh::View<const lbvh::Filter> readFilters();
+
+ private:
+  static constexpr std::uint32_t kBlock = 256;
+  static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+
+  void addSlot();
+
+  std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
+  std::vector<lbvh::Aabb> m_boxes;
+  std::vector<lbvh::Filter> m_filters;
+  std::uint32_t m_firstFree = kNoSlot;
+  std::size_t m_count = 0;
+  int m_lastId = 0;
+};

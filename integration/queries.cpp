@@ -1,0 +1,59 @@
+#include "queries.h"
+
+#include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
+
+#include <exception>
+#include <new>
+
+GpuLbvhRay::GpuLbvhRay(const btVector3& from, const btBroadphaseRayCallback& callback,
+                       const btVector3& sweptMin, const btVector3& sweptMax)
+    : m_from(from),
+      m_inverse(callback.m_rayDirectionInverse),
+      m_sweptMin(sweptMin),
+      m_sweptMax(sweptMax),
+      m_length(callback.m_lambda_max) {
+  // Bullet writes BT_LARGE_FLOAT for a direction's zero, and NaN for all axes of a zero length:
+  // such a ray hits what contains its origin.
+  for (int axis = 0; axis < 3; ++axis)
+    m_isParallel[axis] = !(btFabs(m_inverse[axis]) < BT_LARGE_FLOAT);
+}
+
+void GpuLbvhQueries::changed(GpuLbvhProxy* proxy) {
+  if (proxy->m_isChanged || m_treeIsStale.load(std::memory_order_relaxed)) return;
+  // A linear test of a few is cheaper than a rebuild; many in a row pay for one.
+  if (m_changed.size() >= kWorthTesting + m_proxies.boxes().size / kWorthTesting ||
+      !remember(proxy))
+    m_treeIsStale.store(true, std::memory_order_relaxed);
+}
+
+bool GpuLbvhQueries::remember(GpuLbvhProxy* proxy) {
+  try {
+    m_changed.push_back(proxy);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  proxy->m_isChanged = true;
+  return true;
+}
+
+void GpuLbvhQueries::treeIsFresh() {
+  for (GpuLbvhProxy* proxy : m_changed) proxy->m_isChanged = false;
+  m_changed.clear();
+  m_treeIsLost = false;
+  m_treeIsStale.store(false, std::memory_order_release);
+}
+
+// Several threads may come here together: all see the tree as stale until one has rebuilt it, and
+// nobody traverses a stale tree.
+void GpuLbvhQueries::refreshTree() {
+  if (!m_treeIsStale.load(std::memory_order_acquire)) return;
+  const std::lock_guard<std::mutex> lock(m_rebuild);
+  if (!m_treeIsStale.load(std::memory_order_relaxed)) return;
+  try {
+    m_finder.buildTree(m_proxies.boxes());
+    treeIsFresh();
+  } catch (const std::exception&) {
+    treeIsLost();
+    m_treeIsStale.store(false, std::memory_order_release);
+  }
+}

@@ -1,0 +1,95 @@
+// Ray and box queries of the broad phase: the finder's tree, plus the proxies that changed since it
+// was built, tested one by one. Sees every change at once; safe on many threads between changes.
+// Not installed.
+#pragma once
+
+#include <LinearMath/btVector3.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "broadphase/pair_finder.h"
+#include "broadphase/tree_query.h"
+#include "proxies.h"
+
+/// A ray or a swept box, as btBroadphaseRayCallback describes it, against boxes.
+class GpuLbvhRay {
+ public:
+  GpuLbvhRay(const btVector3& from, const struct btBroadphaseRayCallback& callback,
+             const btVector3& sweptMin, const btVector3& sweptMax);
+
+  /// Closed, so a superset of Bullet's own strict test.
+  template <class Box>
+  bool operator()(const Box& box) const;
+
+ private:
+  btVector3 m_from, m_inverse, m_sweptMin, m_sweptMax;
+  btScalar m_length;
+  bool m_isParallel[3];
+};
+
+class GpuLbvhQueries {
+ public:
+  GpuLbvhQueries(GpuLbvhProxies& proxies, lbvh::PairFinder& finder)
+      : m_proxies(proxies), m_finder(finder) {}
+
+  /// The proxy's box is no longer what the tree has.
+  void changed(GpuLbvhProxy* proxy);
+
+  /// The finder's tree was built from the boxes as they are now.
+  void treeIsFresh();
+
+  /// The finder has no tree that fits the boxes.
+  void treeIsLost() { m_treeIsLost = true; }
+
+  /// visit(proxy) for each living proxy whose box `hits` accepts.
+  template <class Hits, class Visit>
+  void query(const Hits& hits, const Visit& visit) {
+    refreshTree();
+    const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
+    const auto visitLiving = [&](GpuLbvhProxy* proxy) {
+      if (proxy->isAlive() && hits(boxes[proxy->m_slot])) visit(proxy);
+    };
+    if (m_treeIsLost) {
+      for (std::uint32_t slot = 0; slot < boxes.size; ++slot) visitLiving(m_proxies.at(slot));
+      return;
+    }
+    lbvh::queryTree(m_finder.tree(), boxes, hits, [&](std::uint32_t slot) {
+      GpuLbvhProxy* proxy = m_proxies.at(slot);
+      if (!proxy->m_isChanged) visitLiving(proxy);
+    });
+    for (GpuLbvhProxy* proxy : m_changed) visitLiving(proxy);
+  }
+
+ private:
+  static constexpr std::size_t kWorthTesting = 64;
+
+  bool remember(GpuLbvhProxy* proxy);
+  void refreshTree();
+
+  GpuLbvhProxies& m_proxies;
+  lbvh::PairFinder& m_finder;
+  std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
+  std::atomic<bool> m_treeIsStale{false};
+  bool m_treeIsLost = false;
+  std::mutex m_rebuild;
+};
+
+template <class Box>
+bool GpuLbvhRay::operator()(const Box& box) const {
+  btScalar enter = 0, leave = m_length;
+  for (int axis = 0; axis < 3; ++axis) {
+    const btScalar lo = btScalar(box.min[axis]) - m_sweptMax[axis] - m_from[axis];
+    const btScalar hi = btScalar(box.max[axis]) - m_sweptMin[axis] - m_from[axis];
+    if (m_isParallel[axis]) {
+      if (!(lo <= 0 && hi >= 0)) return false;
+      continue;
+    }
+    const btScalar a = lo * m_inverse[axis], b = hi * m_inverse[axis];
+    enter = btMax(enter, btMin(a, b));
+    leave = btMin(leave, btMax(a, b));
+  }
+  return enter <= leave;
+}

@@ -1,0 +1,42 @@
+// The broad phases that the samples can use, by name, and where each one runs.
+// Does not step anything.
+#pragma once
+
+#include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broadphase/pair_finder.h"
+
+/// What a broad phase must be told at its birth; each takes what it needs.
+struct BroadphaseSetup {
+  lbvh::Options options;   ///< gpu-lbvh
+  int maxObjects = 0;      ///< axis-sweep, simple
+  btVector3 low{0, 0, 0};  ///< axis-sweep: the world's box
+  btVector3 high{0, 0, 0};
+};
+
+/// gpu-lbvh first.
+const std::vector<std::string>& broadphaseNames();
+
+/// @param name one of broadphaseNames()
+std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
+                                                      const BroadphaseSetup& setup);
+
+/// Where a broad phase runs.
+struct Space {
+  std::string word;     ///< for programs: host, cuda, or - for Bullet's own
+  std::string details;  ///< for people: device and reason
+  int threads = 1;
+};
+Space spaceOf(const lbvh::Stats& stats);
+Space spaceOf(const btBroadphaseInterface& broadphase);
+
+/// Why the last step could not be finished; empty if it was.
+std::string errorOf(const btBroadphaseInterface& broadphase);
+
+/// Removes all pairs in one pass. Bullet removes them object by object, and searches all pairs for
+/// each: seconds for a large scene. For use before all objects go.
+void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher);

@@ -1,0 +1,39 @@
+// The smallest use: a Bullet program with one line changed, marked below.
+// Boxes fall on the ground; prints where the first one came to rest.
+#include <GpuLbvhBroadphase.h>
+#include <btBulletDynamicsCommon.h>
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+int main() {
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher(&configuration);
+  GpuLbvhBroadphase broadphase;  // was: btDbvtBroadphase broadphase;
+  btSequentialImpulseConstraintSolver solver;
+  btDiscreteDynamicsWorld world(&dispatcher, &broadphase, &solver, &configuration);
+
+  btBoxShape ground(btVector3(10, 1, 10));
+  btBoxShape box(btVector3(0.5, 0.5, 0.5));
+  std::vector<std::unique_ptr<btRigidBody>> bodies;
+  const auto add = [&](btScalar mass, btCollisionShape& shape, const btVector3& place) {
+    btVector3 inertia(0, 0, 0);
+    if (mass > 0) shape.calculateLocalInertia(mass, inertia);
+    btRigidBody::btRigidBodyConstructionInfo info(mass, nullptr, &shape, inertia);
+    info.m_startWorldTransform.setOrigin(place);
+    bodies.push_back(std::make_unique<btRigidBody>(info));
+    world.addRigidBody(bodies.back().get());
+  };
+  add(0, ground, btVector3(0, -1, 0));
+  for (int i = 0; i < 5; ++i) add(1, box, btVector3(0, btScalar(1 + 1.5 * i), 0));
+
+  for (int step = 0; step < 120; ++step) world.stepSimulation(btScalar(1) / 60, 0);
+
+  std::printf("the first box rests at a height of %.2f m; %d overlapping pairs\n",
+              double(bodies[1]->getWorldTransform().getOrigin().y()),
+              broadphase.getOverlappingPairCache()->getNumOverlappingPairs());
+
+  // Bullet's world frees nothing that was given to it, and wants bodies out before they go.
+  for (const auto& body : bodies) world.removeRigidBody(body.get());
+}

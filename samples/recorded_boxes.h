@@ -1,0 +1,94 @@
+// Recorded boxes: reads and writes .aabb files, frame by frame, and reads the .ref beside one.
+// Does not hold more than a frame, and does not judge the boxes: NaN and inverted ones are data.
+//
+// .aabb, little-endian: char magic[8] = "AABBFRM1", uint32 objects, uint32 frames, then per frame
+// and object float min[3], max[3]. .ref, text: `frame pairs hash`, and comments that begin with #.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "broadphase/types.h"
+
+/// A file that cannot be used; what() names it and says why, on one line.
+struct FileError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class BoxReader {
+ public:
+  /// Checks the header against the real size of the file before anything is allocated.
+  /// @throws FileError
+  explicit BoxReader(const std::string& path);
+
+  std::uint32_t objects() const { return objects_; }
+  std::uint32_t frames() const { return frames_; }
+
+  /// Reads the next frame, at most frames() times.
+  /// @throws FileError
+  void read(std::vector<lbvh::Aabb>& boxes);
+
+ private:
+  std::string path_;
+  std::ifstream file_;
+  std::uint32_t objects_ = 0;
+  std::uint32_t frames_ = 0;
+};
+
+class BoxWriter {
+ public:
+  /// The counts are known in advance, so that the file can be streamed.
+  /// @throws FileError
+  BoxWriter(const std::string& path, std::uint32_t frames);
+
+  /// The first call writes the header. Each frame must have as many boxes as the first.
+  /// @throws FileError if the disk is full
+  void write(const std::vector<lbvh::Aabb>& boxes);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+  std::uint32_t frames_;
+  std::size_t objects_ = 0;
+  bool headerWritten_ = false;
+};
+
+/// Sum over all pairs, so the order of the pairs does not matter.
+class PairHash {
+ public:
+  void add(lbvh::Pair pair) {
+    ++pairs_;
+    hash_ += mix64(std::uint64_t{pair.first} << 32 | pair.second);
+  }
+
+  std::uint64_t pairs() const { return pairs_; }
+  std::uint64_t hash() const { return hash_; }
+  friend bool operator==(const PairHash&, const PairHash&) = default;
+  PairHash() = default;
+  PairHash(std::uint64_t pairs, std::uint64_t hash) : pairs_(pairs), hash_(hash) {}
+
+ private:
+  /// The finaliser of splitmix64.
+  static constexpr std::uint64_t mix64(std::uint64_t z) {
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  std::uint64_t pairs_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
+using Reference = std::map<std::uint32_t, PairHash>;  ///< by frame
+
+/// NAME.ref for NAME.aabb.
+std::string referencePath(const std::string& boxesPath);
+
+/// Empty if there is no such file.
+/// @throws FileError if there is one that cannot be understood
+Reference readReference(const std::string& path);

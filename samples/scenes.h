@@ -1,0 +1,38 @@
+// The scenes of the samples: one table, and the functions that fill a world.
+// Does not run them.
+#pragma once
+
+#include <cstdint>
+
+#include "world.h"
+
+struct SceneOptions {
+  int objects = 0;  ///< moving bodies; the static ones come on top
+  std::uint32_t seed = 1;
+};
+
+struct Scene {
+  const char* name;
+  const char* stresses;  ///< one line
+  int defaultObjects;
+  void (*build)(World& world, const SceneOptions& options);
+};
+
+/// No scene has more static bodies than this.
+inline constexpr int kMaxStaticBodies = 16;
+
+/// All scenes, the default first.
+const std::vector<Scene>& scenes();
+
+/// Null if there is none of that name.
+const Scene* findScene(const char* name);
+
+void buildDebris(World& world, const SceneOptions& options);
+void buildPile(World& world, const SceneOptions& options);
+void buildRain(World& world, const SceneOptions& options);
+void buildStack(World& world, const SceneOptions& options);
+
+/// A transform that only moves.
+inline btTransform at(btScalar x, btScalar y, btScalar z) {
+  return btTransform(btQuaternion::getIdentity(), btVector3(x, y, z));
+}

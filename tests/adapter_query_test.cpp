@@ -1,0 +1,188 @@
+// rayTest and aabbTest: never a proxy too few, and every change seen at once.
+#include <btBulletCollisionCommon.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "GpuLbvhBroadphase.h"
+#include "support.h"
+
+namespace {
+
+using lbvh::test::Random;
+using Proxies = std::set<const btBroadphaseProxy*>;
+
+struct AabbHits : btBroadphaseAabbCallback {
+  bool process(const btBroadphaseProxy* proxy) override {
+    EXPECT_TRUE(hits.insert(proxy).second) << "visited twice";
+    return true;
+  }
+  Proxies hits;
+};
+
+struct RayHits : btBroadphaseRayCallback {
+  RayHits(const btVector3& from, const btVector3& to) {
+    const btVector3 way = to - from, direction = way.normalized();
+    for (int i = 0; i < 3; ++i) {
+      m_rayDirectionInverse[i] =
+          direction[i] == 0 ? btScalar(BT_LARGE_FLOAT) : btScalar(1) / direction[i];
+      m_signs[i] = m_rayDirectionInverse[i] < 0;
+    }
+    m_lambda_max = direction.dot(way);
+  }
+  bool process(const btBroadphaseProxy* proxy) override {
+    EXPECT_TRUE(hits.insert(proxy).second) << "visited twice";
+    return true;
+  }
+  Proxies hits;
+};
+
+class Query : public testing::Test {
+ protected:
+  void create(int n) {
+    for (int i = 0; i < n; ++i) {
+      const btVector3 lo = point();
+      proxies.push_back(ours.createProxy(lo, lo + extent(), 0, &number, 1, -1, nullptr));
+    }
+  }
+
+  void move(std::size_t i) {
+    const btVector3 lo = point();
+    ours.setAabb(proxies[i], lo, lo + extent(), nullptr);
+  }
+
+  void destroy(std::size_t i) {
+    ours.destroyProxy(proxies[i], nullptr);
+    proxies.erase(proxies.begin() + static_cast<long>(i));
+  }
+
+  btVector3 point() {
+    return {random.uniform(0, 20), random.uniform(0, 20), random.uniform(0, 20)};
+  }
+  btVector3 extent() { return {random.uniform(0, 3), random.uniform(0, 3), random.uniform(0, 3)}; }
+
+  void expectBoxesRight() {
+    const btVector3 lo = point(), hi = lo + extent() * 2;
+    AabbHits found;
+    ours.aabbTest(lo, hi, found);
+    Proxies expected;
+    for (const btBroadphaseProxy* p : proxies)
+      if (TestAabbAgainstAabb2(lo, hi, p->m_aabbMin, p->m_aabbMax)) expected.insert(p);
+    ASSERT_EQ(found.hits, expected);
+  }
+
+  // Every proxy that Bullet's own test accepts must be visited; not many more may be.
+  void expectRaysRight(const btVector3& swept) {
+    const btVector3 from = point(), to = point();
+    RayHits found(from, to);
+    ours.rayTest(from, to, found, -swept, swept);
+    std::size_t expected = 0;
+    for (const btBroadphaseProxy* p : proxies) {
+      const btVector3 bounds[2] = {p->m_aabbMin - swept, p->m_aabbMax + swept};
+      btScalar tmin = 1;
+      if (!btRayAabb2(from, found.m_rayDirectionInverse, found.m_signs, bounds, tmin, 0,
+                      found.m_lambda_max))
+        continue;
+      ++expected;
+      ASSERT_EQ(found.hits.count(p), 1u);
+    }
+    ASSERT_LE(found.hits.size(), expected + 1);
+  }
+
+  void expectRight() {
+    for (int i = 0; i < 5; ++i) {
+      expectBoxesRight();
+      expectRaysRight(btVector3(0, 0, 0));
+      expectRaysRight(btVector3(1, btScalar(0.5), btScalar(0.25)));
+    }
+  }
+
+  Random random{61};
+  int number = 0;
+  GpuLbvhBroadphase ours;
+  std::vector<btBroadphaseProxy*> proxies;
+};
+
+TEST_F(Query, SeesEveryChangeAtOnce) {
+  expectRight();
+  create(3);
+  expectRight();
+  create(300);
+  expectRight();
+  for (int round = 0; round < 60; ++round) {
+    if (round % 4 == 3) ours.calculateOverlappingPairs(nullptr);
+    for (std::uint32_t i = random.below(round % 5 == 0 ? 200 : 10); i > 0; --i)
+      move(random.below(static_cast<std::uint32_t>(proxies.size())));
+    create(static_cast<int>(random.below(4)));
+    for (std::uint32_t i = random.below(4); i > 0; --i)
+      destroy(random.below(static_cast<std::uint32_t>(proxies.size())));
+    expectRight();
+  }
+}
+
+TEST_F(Query, ParallelRaysAlongAFaceHit) {
+  create(0);
+  proxies.push_back(
+      ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr));
+  const btVector3 from(-5, 1, btScalar(0.5)), to(5, 1, btScalar(0.5));
+  RayHits along(from, to);
+  ours.rayTest(from, to, along);
+  EXPECT_EQ(along.hits.size(), 1u) << "closed: touching counts";
+}
+
+TEST_F(Query, RaysEndWhereTheyEnd) {
+  proxies.push_back(
+      ours.createProxy(btVector3(10, 0, 0), btVector3(11, 1, 1), 0, &number, 1, -1, nullptr));
+  const btVector3 from(0, btScalar(0.5), btScalar(0.5));
+  for (const bool stepped : {false, true}) {
+    if (stepped) ours.calculateOverlappingPairs(nullptr);
+    RayHits shortRay(from, btVector3(9, btScalar(0.5), btScalar(0.5)));
+    ours.rayTest(from, btVector3(9, btScalar(0.5), btScalar(0.5)), shortRay);
+    EXPECT_TRUE(shortRay.hits.empty());
+    RayHits behind(from, btVector3(-30, btScalar(0.5), btScalar(0.5)));
+    ours.rayTest(from, btVector3(-30, btScalar(0.5), btScalar(0.5)), behind);
+    EXPECT_TRUE(behind.hits.empty());
+    RayHits longRay(from, btVector3(12, btScalar(0.5), btScalar(0.5)));
+    ours.rayTest(from, btVector3(12, btScalar(0.5), btScalar(0.5)), longRay);
+    EXPECT_EQ(longRay.hits.size(), 1u);
+  }
+}
+
+TEST_F(Query, ZeroLengthRaysHitWhatContainsThem) {
+  create(200);
+  for (const bool stepped : {false, true}) {
+    if (stepped) ours.calculateOverlappingPairs(nullptr);
+    for (int i = 0; i < 20; ++i) {
+      const btVector3 at = point();
+      RayHits found(at, at);
+      for (int axis = 0; axis < 3; ++axis)
+        found.m_rayDirectionInverse[axis] = std::numeric_limits<btScalar>::quiet_NaN();
+      found.m_lambda_max = 0;
+      ours.rayTest(at, at, found);
+      Proxies expected;
+      for (const btBroadphaseProxy* p : proxies)
+        if (TestAabbAgainstAabb2(at, at, p->m_aabbMin, p->m_aabbMax)) expected.insert(p);
+      EXPECT_EQ(found.hits, expected);
+    }
+  }
+}
+
+TEST_F(Query, IsSafeOnManyThreads) {
+  create(3000);  // never stepped: the first query builds the tree, whichever thread asks it
+  for (int round = 0; round < 5; ++round) {
+    Proxies expected;
+    const btVector3 lo(5, 5, 5), hi(9, 9, 9);
+    for (const btBroadphaseProxy* p : proxies)
+      if (TestAabbAgainstAabb2(lo, hi, p->m_aabbMin, p->m_aabbMax)) expected.insert(p);
+    std::vector<AabbHits> found(4);
+    std::vector<std::thread> threads;
+    for (AabbHits& hits : found) threads.emplace_back([&] { ours.aabbTest(lo, hi, hits); });
+    for (std::thread& thread : threads) thread.join();
+    for (const AabbHits& hits : found) EXPECT_EQ(hits.hits, expected);
+    for (std::size_t i = 0; i < (round % 2 == 0 ? 10u : 2000u); ++i) move(i);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,18 @@
+// A user of the core alone: must see neither Bullet nor C++20.
+#include <broadphase/pair_finder.h>
+#include <broadphase/tree_query.h>
+
+#include <cstdio>
+
+#if defined(BT_BULLET_VERSION)
+#error "the core brought Bullet"
+#endif
+
+int main() {
+  const lbvh::Aabb boxes[3] = {
+      {{0, 0, 0}, {1, 1, 1}}, {{1, 1, 1}, {2, 2, 2}}, {{5, 5, 5}, {6, 6, 6}}};
+  lbvh::PairFinder finder;
+  finder.update({boxes, 3});
+  for (const lbvh::Pair pair : finder.pairs()) std::printf("%u %u\n", pair.first, pair.second);
+  return finder.pairs().size == 1 ? 0 : 1;
+}

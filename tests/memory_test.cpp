@@ -1,0 +1,88 @@
+// The limits on memory: no allocation in a steady step, at most 200 bytes an object and 24 bytes a
+// pair. Counts every operator new of this process.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "broadphase/pair_finder.h"
+#include "support.h"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return allocate(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace lbvh {
+namespace {
+
+using test::Boxes;
+using test::Random;
+using test::view;
+
+void jiggle(Boxes& boxes, Random& random) {
+  for (Aabb& box : boxes)
+    for (int axis = 0; axis < 3; ++axis) {
+      const float d = random.uniform(-0.05f, 0.05f);
+      box.min[axis] += d;
+      box.max[axis] += d;
+    }
+}
+
+// Validation in debug builds allocates; the promise is one of release builds.
+#if defined(NDEBUG)
+TEST(Memory, SteadyStepsDoNotAllocate) {
+  Random random(31);
+  Boxes boxes = test::boxSets()[0].make(20000, random);
+  std::vector<Filter> filters(boxes.size(), Filter{1, -1});
+  Options options;
+  options.threads = 1;
+  PairFinder finder(options);
+  for (int warmUp = 0; warmUp < 5; ++warmUp) {
+    jiggle(boxes, random);
+    finder.update(view(boxes), view(filters));
+  }
+  const std::size_t before = allocations;
+  for (int step = 0; step < 20; ++step) {
+    jiggle(boxes, random);
+    finder.update(view(boxes), view(filters));
+  }
+  EXPECT_EQ(allocations, before);
+  EXPECT_GT(finder.stats().added, 100u) << "the scene does change";
+}
+#endif
+
+TEST(Memory, StaysWithinItsLimits) {
+  Random random(32);
+  for (const std::size_t n : {1000u, 20000u, 200000u}) {
+    Boxes boxes = test::boxSets()[0].make(n, random);
+    PairFinder finder;
+    for (int step = 0; step < 6; ++step) {
+      jiggle(boxes, random);
+      finder.update(view(boxes));
+    }
+    const Stats& stats = finder.stats();
+    // Beside the finder's own bytes: the box (24) and filter (8) it reads.
+    EXPECT_LE(stats.memoryBytes + 32 * n, 200 * n + 24 * stats.pairs) << n;
+  }
+}
+
+}  // namespace
+}  // namespace lbvh

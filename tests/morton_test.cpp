@@ -1,0 +1,118 @@
+// Codes against values computed by hand, and the rules for grid and code length.
+#include "broadphase/stages/morton.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "broadphase/stages/grid.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::boxAt;
+using test::Boxes;
+using test::view;
+
+TEST(Morton, SpreadsBitsToEveryThirdPlace) {
+  EXPECT_EQ(spreadBits10(0u), 0u);
+  EXPECT_EQ(spreadBits10(1u), 1u);
+  EXPECT_EQ(spreadBits10(2u), 8u);
+  EXPECT_EQ(spreadBits10(0b11u), 0b1001u);
+  EXPECT_EQ(spreadBits10(1023u), 0b001001001001001001001001001001u);
+  EXPECT_EQ(spreadBits21(1u << 20), std::uint64_t{1} << 60);
+  EXPECT_EQ(spreadBits21((1u << 21) - 1), 0x1249249249249249u);
+}
+
+TEST(Morton, InterleavesXYZ) {
+  // x = 5 = 101, y = 9 = 1001, z = 1 = 0001: digits x y z from the top, 010 100 000 111.
+  EXPECT_EQ(morton30(5, 9, 1), 0b010100000111u);
+  EXPECT_EQ(morton63(5, 9, 1), 0b010100000111u);
+  EXPECT_EQ(morton30(1023, 0, 0), 0b100100100100100100100100100100u);
+  EXPECT_EQ(morton30(0, 1023, 0), 0b010010010010010010010010010010u);
+  EXPECT_EQ(morton30(1023, 1023, 1023), (1u << 30) - 1);
+  EXPECT_EQ(morton63((1u << 21) - 1, (1u << 21) - 1, (1u << 21) - 1), (std::uint64_t{1} << 63) - 1);
+}
+
+TEST(Morton, EveryBitGoesToItsPlace) {
+  for (int bit = 0; bit < 21; ++bit) {
+    EXPECT_EQ(spreadBits21(std::uint64_t{1} << bit), std::uint64_t{1} << (3 * bit));
+    if (bit < 10) EXPECT_EQ(spreadBits10(1u << bit), 1u << (3 * bit));
+  }
+}
+
+TEST(Morton, ClassifiesBoxes) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(classify({{0, 0, 0}, {0, 0, 0}}), BoxClass::ordinary);
+  EXPECT_EQ(classify({{-kGiant, 0, 0}, {kGiant, 1, 1}}), BoxClass::ordinary);
+  EXPECT_EQ(classify({{0, 1, 0}, {1, 0, 1}}), BoxClass::side);
+  EXPECT_EQ(classify({{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}}), BoxClass::side);
+  EXPECT_EQ(classify({{0, 0, 0}, {1, inf, 1}}), BoxClass::side);
+  EXPECT_EQ(classify({{0, 0, 0}, {1, 1, nan}}), BoxClass::nan);
+  EXPECT_EQ(classify({{nan, 0, 0}, {inf, 1, 1}}), BoxClass::nan);
+}
+
+SceneBounds measure(const Boxes& boxes) {
+  SceneBounds scene;
+  for (std::uint32_t i = 0; i < boxes.size(); ++i) scene += MeasureScene{view(boxes)}(i);
+  return scene;
+}
+
+Grid gridOf(const Boxes& boxes) { return makeGrid(measure(boxes), sampleCentres(view(boxes))); }
+
+TEST(Grid, CoversTheCentresAndClampsOutside) {
+  const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1024, 512, 0, 1)};
+  const Grid grid = gridOf(boxes);
+  ASSERT_EQ(grid.bits, 10);
+  EXPECT_EQ(grid.cell(0, 0), 0u);
+  EXPECT_EQ(grid.cell(1.5f, 0), 1u);
+  EXPECT_EQ(grid.cell(1024, 0), 1023u);
+  EXPECT_EQ(grid.cell(512, 1), 1023u);
+  EXPECT_EQ(grid.cell(-7, 0), 0u);
+  EXPECT_EQ(grid.cell(1e30f, 0), 1023u);
+  EXPECT_EQ(grid.cell(5, 2), 0u) << "an axis without extent has one cell";
+}
+
+TEST(Grid, SideAndNanBoxesDoNotCount) {
+  const Boxes boxes{boxAt(0, 0, 0, 1),
+                    boxAt(8, 8, 8, 1),
+                    boxAt(0, 0, 0, 1e18f),
+                    boxAt(1e20f, 0, 0, 1),
+                    {{NAN, 0, 0}, {1, 1, 1}}};
+  const SceneBounds scene = measure(boxes);
+  EXPECT_EQ(scene.ordinary, 2u);
+  EXPECT_EQ(scene.side, 2u);
+  EXPECT_EQ(scene.nan, 1u);
+  EXPECT_EQ(scene.hi[0], 8);
+  const AssignCodes<std::uint32_t> codes{view(boxes), gridOf(boxes), nullptr, nullptr, nullptr};
+  EXPECT_LT(codes.key(boxes[1]), 1u << 30);
+  EXPECT_EQ(codes.key(boxes[2]), 1u << 30);
+  EXPECT_EQ(codes.key(boxes[4]), (1u << 30) + 1);
+}
+
+TEST(Grid, LongCodesForWideScenesAndManyBoxes) {
+  // Boxes of length 2 (exponent 1): a cell of the 10-bit grid may be up to just below 4.
+  EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4095, 0, 0, 1)}).bits, 10);
+  EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4096, 0, 0, 1)}).bits, 21);
+  SceneBounds scene = measure({boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1)});
+  scene.exponents = 0;
+  scene.ordinary = 1u << 20;
+  EXPECT_EQ(makeGrid(scene, {}).bits, 10);
+  scene.ordinary = (1u << 20) + 1;
+  EXPECT_EQ(makeGrid(scene, {}).bits, 21);
+}
+
+TEST(Grid, OneOutlierDoesNotCoarsenIt) {
+  Boxes boxes;
+  for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
+  boxes[500] = boxAt(1e9f, 0, 0, 1);
+  const Grid grid = gridOf(boxes);
+  EXPECT_NE(grid.cell(100, 0), grid.cell(200, 0));
+  EXPECT_EQ(grid.cell(1e9f, 0), (1u << grid.bits) - 1);
+}
+
+}  // namespace
+}  // namespace lbvh

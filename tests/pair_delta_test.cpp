@@ -1,0 +1,78 @@
+// The delta stage with small chunks, where chunk borders fall between, on and beside equal pairs.
+#include "broadphase/stages/pair_delta.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "broadphase/stages/validate.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::Pairs;
+using test::Random;
+using test::view;
+
+Pairs somePairs(std::size_t n, Random& random) {
+  Pairs pairs;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t first = random.below(20);
+    pairs.push_back({first, first + 1 + random.below(20)});
+  }
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
+}
+
+TEST(PairDelta, ChunksOfAnySizeAddUp) {
+  Random random(21);
+  for (int round = 0; round < 4000; ++round) {
+    const Pairs before = somePairs(random.below(60), random),
+                after = somePairs(random.below(60), random);
+    std::vector<std::uint8_t> forgotten(random.below(2) * 30);
+    for (auto& flag : forgotten) flag = random.below(8) == 0;
+    const PairDelta delta{view(before), view(after), view(forgotten), 1 + random.below(9)};
+    Pairs added, removed;
+    for (std::size_t chunk = 0; chunk < delta.chunks(); ++chunk) {
+      std::vector<DeltaCount> counts(delta.chunks());
+      CountDelta{delta, counts.data()}(static_cast<std::uint32_t>(chunk));
+      const DeltaCount count = counts[chunk];
+      const std::size_t a = added.size(), r = removed.size();
+      delta.merge(
+          chunk, [&](Pair pair) { added.push_back(pair); },
+          [&](Pair pair) { removed.push_back(pair); });
+      ASSERT_EQ(count.added, added.size() - a);
+      ASSERT_EQ(count.removed, removed.size() - r);
+    }
+    ASSERT_EQ(
+        whyDeltaIsWrong(view(before), view(after), view(added), view(removed), view(forgotten)),
+        "");
+  }
+}
+
+TEST(Validate, FindsWrongPairsAndDeltas) {
+  Random random(22);
+  const test::Boxes boxes = test::boxSets()[0].make(60, random);
+  const Pairs pairs = test::bruteForce(boxes);
+  ASSERT_GT(pairs.size(), 20u);
+  EXPECT_EQ(whyPairsAreWrong(view(pairs), view(boxes), {}), "");
+  Pairs wrong = pairs;
+  std::swap(wrong[3], wrong[4]);
+  EXPECT_NE(whyPairsAreWrong(view(wrong), view(boxes), {}), "");
+  wrong = pairs;
+  wrong.push_back({59, 60});
+  EXPECT_NE(whyPairsAreWrong(view(wrong), view(boxes), {}), "");
+  wrong = pairs;
+  wrong.erase(std::find_if(wrong.begin(), wrong.end(), [](Pair p) { return p.first == 0; }));
+  EXPECT_NE(whyPairsAreWrong(view(wrong), view(boxes), {}), "") << "a sampled box lost a pair";
+  const std::vector<Filter> none(boxes.size(), Filter{0, 0});
+  EXPECT_NE(whyPairsAreWrong(view(pairs), view(boxes), view(none)), "");
+  EXPECT_EQ(whyDeltaIsWrong({}, view(pairs), view(pairs), {}, {}), "");
+  EXPECT_NE(whyDeltaIsWrong({}, view(pairs), view(wrong), {}, {}), "");
+  EXPECT_NE(whyDeltaIsWrong(view(pairs), {}, {}, view(wrong), {}), "");
+}
+
+}  // namespace
+}  // namespace lbvh

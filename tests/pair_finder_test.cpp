@@ -1,0 +1,219 @@
+// The whole core through its public face: exact on every kind of box set, the same order for every
+// thread count and run, deltas that add up, limits and errors.
+#include "broadphase/pair_finder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::boxAt;
+using test::Boxes;
+using test::bruteForce;
+using test::Pairs;
+using test::Random;
+using test::toVector;
+using test::view;
+
+Options withThreads(int threads) {
+  Options options;
+  options.threads = threads;
+  return options;
+}
+
+class EverySet : public testing::TestWithParam<test::BoxSet> {};
+
+TEST_P(EverySet, EqualsBruteForceAtEverySize) {
+  Random random(11);
+  PairFinder finder(withThreads(1)), finder2(withThreads(2));
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 4u, 5u, 7u, 8u, 31u, 32u, 33u, 100u, 500u}) {
+    const Boxes boxes = GetParam().make(n, random);
+    const Pairs expected = bruteForce(boxes);
+    finder.update(view(boxes));
+    ASSERT_EQ(toVector(finder.pairs()), expected) << n;
+    EXPECT_EQ(finder.stats().objects, n);
+    EXPECT_EQ(finder.stats().pairs, expected.size());
+    finder2.update(view(boxes));
+    ASSERT_EQ(toVector(finder2.pairs()), expected) << n << " on two threads";
+  }
+}
+
+TEST_P(EverySet, EqualsBruteForceWithFilters) {
+  Random random(12);
+  PairFinder finder;
+  for (int round = 0; round < 10; ++round) {
+    const Boxes boxes = GetParam().make(200, random);
+    std::vector<Filter> filters(boxes.size());
+    for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
+    finder.update(view(boxes), view(filters));
+    ASSERT_EQ(toVector(finder.pairs()), bruteForce(boxes, filters));
+  }
+}
+
+// Boxes move, appear and vanish; each delta must turn the pairs before into the pairs after.
+TEST_P(EverySet, DeltaIsTheSetDifference) {
+  Random random(13);
+  PairFinder finder(withThreads(2));
+  Boxes boxes = GetParam().make(300, random);
+  Pairs before;
+  for (int step = 0; step < 12; ++step) {
+    const Boxes other = GetParam().make(300, random);
+    for (int change = 0; change < 40; ++change) {
+      const std::size_t i = random.below(300);
+      if (i < boxes.size()) boxes[i] = other[i];
+    }
+    if (step == 5) boxes.resize(100);
+    if (step == 8) boxes = other;
+    finder.update(view(boxes));
+    const Pairs after = bruteForce(boxes);
+    Pairs added, removed;
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                        std::back_inserter(added));
+    std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                        std::back_inserter(removed));
+    ASSERT_EQ(toVector(finder.added()), added) << step;
+    ASSERT_EQ(toVector(finder.removed()), removed) << step;
+    before = after;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PairFinder, EverySet, testing::ValuesIn(test::boxSets()),
+                         [](const auto& param) { return param.param.name; });
+
+TEST(PairFinder, SameOrderForEveryThreadCountAndRun) {
+  Random random(14);
+  const Boxes first = test::boxSets()[0].make(20000, random);
+  const Boxes second = test::boxSets()[0].make(20000, random);
+  Pairs pairs, added, removed;
+  for (int run = 0; run < 10; ++run) {
+    PairFinder finder(withThreads(run == 0 ? 1 : 1 << run % 3));
+    finder.update(view(first));
+    finder.update(view(second));
+    if (run == 0) {
+      pairs = toVector(finder.pairs());
+      added = toVector(finder.added());
+      removed = toVector(finder.removed());
+      ASSERT_GT(pairs.size(), 90000u);
+      ASSERT_GT(removed.size(), 80000u);
+    }
+    ASSERT_TRUE(toVector(finder.pairs()) == pairs) << "run " << run;
+    ASSERT_TRUE(toVector(finder.added()) == added) << "run " << run;
+    ASSERT_TRUE(toVector(finder.removed()) == removed) << "run " << run;
+  }
+}
+
+TEST(PairFinder, GrowsWithoutLosingAPair) {
+  // 2,000 coincident boxes have 1,999,000 pairs, far beyond the first buffer.
+  Random random(15);
+  Boxes boxes = test::boxSets()[0].make(2000, random);
+  PairFinder finder;
+  finder.update(view(boxes));
+  boxes.assign(2000, boxAt(0, 0, 0, 1));
+  finder.update(view(boxes));
+  EXPECT_EQ(finder.pairs().size, 1999000u);
+  EXPECT_TRUE(toVector(finder.pairs()) == bruteForce(boxes));
+  EXPECT_GE(finder.stats().capacity, 1999000u);
+}
+
+TEST(PairFinder, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
+  Options options;
+  options.maxPairs = 1000;
+  PairFinder finder(options);
+  Boxes boxes(20, boxAt(0, 0, 0, 1));
+  finder.update(view(boxes));
+  const Pairs before = toVector(finder.pairs());
+  const Boxes million(1000000, boxAt(0, 0, 0, 1));
+  EXPECT_THROW(finder.update(view(million)), std::length_error);
+  EXPECT_EQ(toVector(finder.pairs()), before);
+  EXPECT_TRUE(finder.added().empty());
+  EXPECT_TRUE(finder.removed().empty());
+  boxes.resize(10);
+  finder.update(view(boxes));
+  EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+  EXPECT_EQ(finder.removed().size, 190u - 45u);
+}
+
+TEST(PairFinder, ForgottenBoxesHaveNoPast) {
+  const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1), boxAt(2, 0, 0, 1), boxAt(50, 0, 0, 1)};
+  PairFinder finder;
+  finder.update(view(boxes));
+  ASSERT_EQ(toVector(finder.pairs()), (Pairs{{0, 1}, {0, 2}, {1, 2}}));
+  finder.forget(1);
+  finder.forget(99);
+  finder.update(view(boxes));
+  EXPECT_EQ(toVector(finder.added()), (Pairs{{0, 1}, {1, 2}})) << "living again, so new";
+  EXPECT_TRUE(finder.removed().empty());
+  Boxes moved = boxes;
+  moved[0] = boxAt(-50, 0, 0, 1);
+  finder.forget(0);
+  finder.update(view(moved));
+  EXPECT_TRUE(finder.added().empty());
+  EXPECT_TRUE(finder.removed().empty()) << "its old pairs do not count as removed";
+  EXPECT_EQ(toVector(finder.pairs()), (Pairs{{1, 2}}));
+}
+
+TEST(PairFinder, CountsSideAndNanBoxes) {
+  Random random(16);
+  const Boxes boxes{
+      boxAt(0, 0, 0, 1), boxAt(0, 0, 0, 1e18f), {{1, 1, 1}, {0, 2, 2}}, {{NAN, 0, 0}, {1, 1, 1}}};
+  PairFinder finder;
+  finder.update(view(boxes));
+  EXPECT_EQ(finder.stats().sideBoxes, 2u);
+  EXPECT_EQ(finder.stats().nanBoxes, 1u);
+}
+
+TEST(PairFinder, LongCodesAreExactToo) {
+  Random random(17);
+  Boxes boxes;
+  for (int i = 0; i < 3000; ++i)
+    boxes.push_back(
+        boxAt(random.uniform(0, 1e5f), random.uniform(0, 10), random.uniform(0, 10), 4));
+  PairFinder finder;
+  finder.update(view(boxes));
+  EXPECT_EQ(finder.stats().mortonBits, 63);
+  EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+}
+
+TEST(PairFinder, RefusesBadArguments) {
+  EXPECT_THROW(PairFinder(withThreads(-1)), std::invalid_argument);
+  const Boxes boxes(3, boxAt(0, 0, 0, 1));
+  const std::vector<Filter> filters(2, Filter{1, 1});
+  PairFinder finder;
+  EXPECT_THROW(finder.update(view(boxes), view(filters)), std::invalid_argument);
+  Options cuda;
+  cuda.backend = Backend::cuda;
+  if (!whyUnavailable(Backend::cuda).empty()) EXPECT_THROW(PairFinder{cuda}, std::runtime_error);
+  EXPECT_EQ(whyUnavailable(Backend::host), "");
+}
+
+TEST(PairFinder, SaysWhichBackendAndWhy) {
+  Options options;
+  options.backend = Backend::host;
+  options.threads = 2;
+  PairFinder finder(options);
+  EXPECT_EQ(finder.stats().backend, "host");
+  EXPECT_EQ(finder.stats().threads, 2);
+  EXPECT_EQ(finder.stats().reason, "asked for");
+  EXPECT_GT(PairFinder().stats().threads, 0);
+  EXPECT_NE(PairFinder().stats().reason, "");
+}
+
+TEST(PairFinder, InstancesAreIndependent) {
+  Random random(18);
+  const Boxes a = test::boxSets()[0].make(300, random), b = test::boxSets()[1].make(200, random);
+  PairFinder first, second;
+  first.update(view(a));
+  second.update(view(b));
+  EXPECT_EQ(toVector(first.pairs()), bruteForce(a));
+  EXPECT_EQ(toVector(second.pairs()), bruteForce(b));
+  PairFinder moved = std::move(first);
+  EXPECT_EQ(toVector(moved.pairs()), bruteForce(a));
+}
+
+}  // namespace
+}  // namespace lbvh

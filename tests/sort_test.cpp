@@ -1,0 +1,73 @@
+// The host's radix sort against std::stable_sort: order, stability, every width and thread count.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "broadphase/exec/host_space.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::Random;
+
+template <class T>
+View<T> all(std::vector<T>& v) {
+  return {v.data(), v.size()};
+}
+
+template <class Key>
+void expectStableSort(std::size_t n, int bits, int threads, Random& random) {
+  const Key mask = bits == 8 * sizeof(Key) ? ~Key{0} : (Key{1} << bits) - 1;
+  std::vector<Key> keys(n), spareKeys(n);
+  std::vector<std::uint32_t> values(n), spareValues(n);
+  // Few different keys, so that stability shows.
+  for (Key& key : keys) key = (static_cast<Key>(random.below(50)) * Key{0x9E3779B9u} << 7) & mask;
+  std::iota(values.begin(), values.end(), 0u);
+  std::vector<std::uint32_t> expected = values;
+  const std::vector<Key> before = keys;
+  std::stable_sort(expected.begin(), expected.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return before[a] < before[b]; });
+
+  HostSpace space(threads);
+  space.sortByKey(all(keys), all(values), all(spareKeys), all(spareValues), bits);
+  ASSERT_EQ(values, expected) << n << " keys of " << bits << " bits on " << threads << " threads";
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(keys[i], before[expected[i]]);
+}
+
+TEST(Sort, IsStableForEveryWidthAndThreadCount) {
+  Random random(1);
+  for (const int threads : {1, 2, 4})
+    for (const std::size_t n : {0u, 1u, 2u, 1000u, 40000u}) {
+      for (const int bits : {1, 10, 11, 12, 31, 32})
+        expectStableSort<std::uint32_t>(n, bits, threads, random);
+      for (const int bits : {33, 63, 64}) expectStableSort<std::uint64_t>(n, bits, threads, random);
+    }
+}
+
+TEST(Sort, LooksAtTheLowBitsOnly) {
+  std::vector<std::uint32_t> keys{0xFFFF0002u, 1u, 0xABCD0000u}, spare(3), values{7, 8, 9},
+      spareV(3);
+  HostSpace(1).sortByKey(all(keys), all(values), all(spare), all(spareV), 16);
+  EXPECT_EQ(values, (std::vector<std::uint32_t>{9, 8, 7}));
+}
+
+TEST(Sort, PairsByFirstThenSecond) {
+  Random random(2);
+  for (const int threads : {1, 3})
+    for (const std::uint32_t ids : {1u, 2u, 100u, 5000u, 1u << 30}) {
+      std::vector<Pair> pairs(30000), spare(pairs.size());
+      for (Pair& pair : pairs) pair = {random.below(ids), random.below(ids)};
+      std::vector<Pair> expected = pairs;
+      std::sort(expected.begin(), expected.end());
+      int bits = 0;
+      while ((std::uint64_t{1} << bits) < ids) ++bits;
+      HostSpace space(threads);
+      const View<Pair> sorted = space.sortPairs(all(pairs), all(spare), bits);
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), sorted.begin(), sorted.end()));
+    }
+}
+
+}  // namespace
+}  // namespace lbvh
