@@ -150,12 +150,13 @@ class Pipeline final : public AnyPipeline {
   /// Stage 5. If the buffer was too small, the exact need is known: grow and run again.
   View<Pair> traverse(const StepInput& input, StepStats& stats) {
     StageTimer timer(stats.traversalMs);
+    const typename Space::TreePairs treePairs{nodes_.data(), leaves_, input.filters};
     added_ = removed_ = {};  // they lie in a buffer that is written now
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 1) % 3];
     buffer.ensure(2 * input.boxes.size + current_.size);
     for (;;) {
       PairOutput out{{buffer.data(), buffer.capacity()}, input.maxPairs};
-      space_.append(leaves_, FindTreePairs{nodes_.data(), leaves_, input.filters}, out);
+      space_.append(treePairs.elements(), treePairs, out);
       if (ids_.size > leaves_)
         space_.append(ids_.size, FindSidePairs{input.boxes, ids_, leaves_, input.filters}, out);
       if (out.count > input.maxPairs)

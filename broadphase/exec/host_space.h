@@ -13,6 +13,7 @@
 #include "broadphase/exec/host_radix_sort.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/space.h"
+#include "broadphase/stages/block_traversal.h"
 
 namespace lbvh {
 
@@ -20,6 +21,8 @@ class HostSpace {
  public:
   template <class T>
   using Buffer = HostBuffer<T>;
+
+  using TreePairs = FindBlockPairs;
 
   static constexpr std::size_t kDeltaChunk = 8192;
 
@@ -30,7 +33,9 @@ class HostSpace {
 
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
-    tasks_.forRanges(n, kGrain, [&](std::size_t begin, std::size_t end) {
+    std::size_t grain = kGrain;
+    if constexpr (requires { Body::kGrain; }) grain = Body::kGrain;
+    tasks_.forRanges(n, grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i));
     });
   }
@@ -80,8 +85,8 @@ class HostSpace {
   }
 
  private:
-  static constexpr std::size_t kGrain = 4096;       // cheap bodies: well above a task's cost
-  static constexpr std::size_t kAppendGrain = 256;  // traversals: uneven, so smaller pieces
+  static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost
+  static constexpr std::size_t kAppendGrain = 64;  // traversals: dear and uneven, so small pieces
 
   /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
   class Sink {

@@ -4,6 +4,7 @@
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
 //
 //   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
+//                                     (a body with a kGrain is worth a thread for so many elements)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
 //                                     and is false once more than out.limit pairs were pushed
 //   space.reduce<T>(n, body)          body(i) summed with T::operator+=, associative and exact, so
@@ -15,6 +16,7 @@
 //                                     is one of the two
 //   space.sumBefore(counts)           exclusive scan in place with operator+=; returns the total
 //   Space::Buffer<T>                  grow-only storage without initialisation
+//   Space::TreePairs                  the traversal body that is fastest there
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
 #pragma once
 

@@ -29,6 +29,14 @@ struct Difference {
   }
 };
 
+/// The bounds of `out` become those around left and right.
+LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
+  for (int axis = 0; axis < 3; ++axis) {
+    out.min[axis] = right.min[axis] < left.min[axis] ? right.min[axis] : left.min[axis];
+    out.max[axis] = right.max[axis] > left.max[axis] ? right.max[axis] : left.max[axis];
+  }
+}
+
 /// Element i starts at leaf i and climbs; at each node the first thread to arrive leaves its end of
 /// the range in `arrivals` and stops, the second goes on. `arrivals` must be all kNobody before.
 template <class Key>
@@ -87,13 +95,6 @@ struct BuildHierarchy {
   LBVH_HD std::int32_t rope(std::int32_t last, std::int64_t after) const {
     if (last == n - 1) return kSentinel;
     return after < difference(last + 1) ? n - 1 + last + 1 : last + 1;
-  }
-
-  LBVH_HD static void unite(Node& out, const Node& left, const Node& right) {
-    for (int axis = 0; axis < 3; ++axis) {
-      out.min[axis] = right.min[axis] < left.min[axis] ? right.min[axis] : left.min[axis];
-      out.max[axis] = right.max[axis] > left.max[axis] ? right.max[axis] : left.max[axis];
-    }
   }
 };
 

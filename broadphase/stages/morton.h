@@ -80,16 +80,16 @@ struct MeasureScene {
   }
 };
 
-/// The grid that centres are quantised to: 2^bits cells an axis.
+/// The grid that centres are quantised to: 2^bits cells on the longest axis.
 struct Grid {
   float lo[3];
-  float scale[3];  ///< cells per unit of length; 0 on an axis without extent
-  int bits;        ///< 10 or 21
+  float scale;  ///< cells per unit of length; 0 without extent
+  int bits;     ///< 10 or 21
 
   /// Cell of a centre on an axis; centres outside the grid belong to its first or last cell.
   LBVH_HD std::uint32_t cell(float x, int axis) const {
     const float last = static_cast<float>((1 << bits) - 1);
-    const float t = (x - lo[axis]) * scale[axis];
+    const float t = (x - lo[axis]) * scale;
     return static_cast<std::uint32_t>(t > 0 ? (t < last ? t : last) : 0);
   }
 };

@@ -72,6 +72,8 @@ struct DeltaCount {
 };
 
 struct CountDelta {
+  static constexpr std::size_t kGrain = 1;  // an element is a whole chunk
+
   PairDelta delta;
   DeltaCount* counts;  ///< a chunk each
 
@@ -84,6 +86,8 @@ struct CountDelta {
 };
 
 struct WriteDelta {
+  static constexpr std::size_t kGrain = 1;  // an element is a whole chunk
+
   PairDelta delta;
   const DeltaCount* places;  ///< the counts, summed over the chunks before
   Pair* added;

@@ -16,6 +16,8 @@ struct FindTreePairs {
   std::uint32_t n;
   View<const Filter> filters;  ///< by box, or empty: all pairs are wanted
 
+  LBVH_HD std::uint32_t elements() const { return n; }
+
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t leaf, Sink& sink) const {
     const Node query = nodes[n - 1 + leaf];
