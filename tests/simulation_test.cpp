@@ -4,6 +4,9 @@
 #include "GpuLbvhBroadphase.h"
 #include "scenes.h"
 
+// For GoogleTest: the default prints bytes.
+void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
+
 namespace {
 
 /// Five boxes of side 1, one on the other.

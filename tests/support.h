@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <random>
 #include <set>
 #include <string>
@@ -63,6 +64,8 @@ struct BoxSet {
   const char* name;
   Boxes (*make)(std::size_t n, Random& random);
 };
+
+inline void PrintTo(const BoxSet& set, std::ostream* out) { *out << set.name; }
 
 /// Every kind of set that the exactness tests run on.
 const std::vector<BoxSet>& boxSets();

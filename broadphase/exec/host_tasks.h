@@ -1,10 +1,6 @@
-// Splits index ranges over the host's threads with oneTBB. Knows nothing of boxes or pairs.
+// Splits index ranges over the host's threads. Knows nothing of boxes or pairs; oneTBB, which does
+// the work, is seen in host_tasks.cpp only.
 #pragma once
-
-#include <tbb/blocked_range.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +14,11 @@ namespace lbvh {
 
 class HostTasks {
  public:
-  static int machineThreads() { return tbb::info::default_concurrency(); }
+  static int machineThreads();
 
-  explicit HostTasks(int threads) : threads_(threads) {
-    // Asking oneTBB for more than the machine has only makes it print a warning.
-    if (threads_ > 1)
-      arena_ = std::make_unique<tbb::task_arena>(std::min(threads_, machineThreads()));
-  }
+  /// @param threads at least 1; with 1 nothing of oneTBB runs
+  explicit HostTasks(int threads);
+  ~HostTasks();
 
   int threads() const { return threads_; }
 
@@ -38,59 +32,44 @@ class HostTasks {
   void forRanges(std::size_t n, std::size_t grain, const F& f) {
     if (n == 0) return;
     if (threads_ == 1 || n <= grain) return f(std::size_t{0}, n);
-    run([&] {
-      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, grain),
-                        [&](const tbb::blocked_range<std::size_t>& range) {
-                          Joined joined(this);
-                          f(range.begin(), range.end());
-                        });
-    });
+    publish(&f);
+    run(n, grain, &callTask<F>, &f);
+    receive(&f);
   }
 
   /// f(part, begin, end) for each of `parts` contiguous parts of [0, n), in parallel.
   template <class F>
   void forParts(std::size_t n, std::size_t parts, const F& f) {
-    const auto one = [&](std::size_t part) { f(part, n * part / parts, n * (part + 1) / parts); };
-    if (threads_ == 1 || parts <= 1) {
-      for (std::size_t part = 0; part < parts; ++part) one(part);
-      return;
-    }
-    run([&] {
-      tbb::parallel_for(std::size_t{0}, parts, [&](std::size_t part) {
-        Joined joined(this);
-        one(part);
-      });
+    forRanges(parts, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t part = begin; part < end; ++part)
+        f(part, n * part / parts, n * (part + 1) / parts);
     });
   }
 
  private:
+  struct Arena;
+  using RangeCall = void (*)(const void* task, std::size_t begin, std::size_t end);
+
+  template <class F>
+  static void callTask(const void* task, std::size_t begin, std::size_t end) {
+    receive(task);
+    (*static_cast<const F*>(task))(begin, end);
+    publish(task);
+  }
+
+  void run(std::size_t n, std::size_t grain, RangeCall call, const void* task);
+
 #if defined(__SANITIZE_THREAD__)
-  // The distribution's oneTBB is not instrumented: tell the sanitizer what its fork and join order.
-  struct Joined {
-    explicit Joined(HostTasks* t) : tasks(t) { __tsan_acquire(&tasks->fork_); }
-    ~Joined() { __tsan_release(&tasks->join_); }
-    HostTasks* tasks;
-  };
-  template <class F>
-  void run(const F& f) {
-    __tsan_release(&fork_);
-    arena_->execute(f);
-    __tsan_acquire(&join_);
-  }
-  char fork_ = 0, join_ = 0;
+  // oneTBB is not instrumented: tell the sanitizer what its fork and join put in order.
+  static void publish(const void* task) { __tsan_release(const_cast<void*>(task)); }
+  static void receive(const void* task) { __tsan_acquire(const_cast<void*>(task)); }
 #else
-  struct Joined {
-    explicit Joined(HostTasks*) {}
-    ~Joined() {}
-  };
-  template <class F>
-  void run(const F& f) {
-    arena_->execute(f);
-  }
+  static void publish(const void*) {}
+  static void receive(const void*) {}
 #endif
 
   int threads_;
-  std::unique_ptr<tbb::task_arena> arena_;
+  std::unique_ptr<Arena> arena_;
 };
 
 }  // namespace lbvh
