@@ -11,7 +11,7 @@
 
 #include "broadphase/types.h"
 
-ATTRIBUTE_ALIGNED16(struct) GpuLbvhProxy : public btBroadphaseProxy {
+struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
   std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
   bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
