@@ -1,11 +1,15 @@
 // The limits on memory: no allocation in a steady step, at most 200 bytes an object and 24 bytes a
 // pair. Counts every operator new of this process.
+#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 
+#include "GpuLbvhBroadphase.h"
 #include "broadphase/pair_finder.h"
 #include "support.h"
 
@@ -83,6 +87,43 @@ TEST(Memory, StaysWithinItsLimits) {
     EXPECT_LE(stats.memoryBytes + 32 * n, 200 * n + 24 * stats.pairs) << n;
   }
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+std::size_t residentBytes() {
+  std::size_t pages = 0, resident = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  const int read = std::fscanf(file, "%zu %zu", &pages, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+// The adapter, proxies included; Bullet's cache is not ours, so there is none.
+TEST(Memory, AdapterStaysWithinItsLimits) {
+  if (sizeof(btScalar) == 8) GTEST_SKIP() << "Bullet's proxies are larger with double precision";
+  Random random(33);
+  const std::size_t n = 300000;
+  Boxes boxes = test::boxSets()[0].make(n, random);
+  btNullPairCache none;
+  const std::size_t before = residentBytes();
+  GpuLbvhBroadphase broadphase({}, &none);
+  std::vector<btBroadphaseProxy*> proxies;
+  proxies.reserve(n);
+  const auto corner = [](const float(&v)[3]) { return btVector3(v[0], v[1], v[2]); };
+  for (const Aabb& box : boxes)
+    proxies.push_back(
+        broadphase.createProxy(corner(box.min), corner(box.max), 0, nullptr, 1, -1, nullptr));
+  for (int step = 0; step < 6; ++step) {
+    jiggle(boxes, random);
+    for (std::size_t i = 0; i < n; ++i)
+      broadphase.setAabb(proxies[i], corner(boxes[i].min), corner(boxes[i].max), nullptr);
+    broadphase.calculateOverlappingPairs(nullptr);
+  }
+  const std::size_t used = residentBytes() - before - n * sizeof(btBroadphaseProxy*);
+  const std::size_t pairs = broadphase.stats().pairs;
+  ASSERT_GT(pairs, 4 * n);
+  EXPECT_LE(used, 200 * n + 24 * pairs) << (used - 24 * pairs) / n << " bytes an object";
+}
+#endif
 
 }  // namespace
 }  // namespace lbvh

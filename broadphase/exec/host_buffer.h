@@ -16,7 +16,7 @@ class HostBuffer {
 
  public:
   /// Room for n elements, contents undefined. Growth adds an eighth, so that a slowly growing
-  /// scene seldom allocates; pages that are never touched cost no memory.
+  /// scene seldom allocates; the system gives no memory to pages that are never touched.
   View<T> ensure(std::size_t n) {
     if (n > capacity_) {
       const std::size_t grown = n + n / 8 + 16;
