@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "broadphase/exec/host_tasks.h"
+#include "broadphase/exec/stage_timer.h"
 #include "broadphase/pipeline.h"
 
 namespace lbvh {
@@ -27,6 +28,7 @@ struct PairFinder::Impl {
   std::unique_ptr<AnyPipeline> pipeline;
   std::vector<std::uint8_t> forgotten;  // by box of the last update
   bool anyForgotten = false;
+  bool hasDelta = false;  // false after an update that failed
   Stats stats;
 };
 
@@ -38,7 +40,8 @@ PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>())
   impl_->options = options;
   impl_->pipeline = makeHostPipeline(threads);
   impl_->stats.backend = "host";
-  impl_->stats.reason = options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
+  impl_->stats.reason =
+      options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
   impl_->stats.threads = threads;
 }
 
@@ -47,6 +50,7 @@ PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
 void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
+  impl_->hasDelta = false;
   requireBoxCount(boxes.size);
   if (!filters.empty() && filters.size != boxes.size)
     throw std::invalid_argument("as many filters as boxes, or none");
@@ -63,6 +67,7 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
   if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
   impl.forgotten.resize(boxes.size, 0);
   impl.anyForgotten = false;
+  impl.hasDelta = true;
   stats.objects = boxes.size;
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.forgotten.capacity();
 }
@@ -81,8 +86,12 @@ void PairFinder::buildTree(View<const Aabb> boxes) {
 }
 
 View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
-View<const Pair> PairFinder::added() const { return impl_->pipeline->added(); }
-View<const Pair> PairFinder::removed() const { return impl_->pipeline->removed(); }
+View<const Pair> PairFinder::added() const {
+  return impl_->hasDelta ? impl_->pipeline->added() : View<const Pair>{};
+}
+View<const Pair> PairFinder::removed() const {
+  return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
+}
 Tree PairFinder::tree() const { return impl_->pipeline->tree(); }
 const Stats& PairFinder::stats() const { return impl_->stats; }
 

@@ -23,7 +23,7 @@ struct Options {
   int threads = 0;
 
   /// A step that finds more pairs than this fails instead of filling the machine's memory.
-  /// The default, 2^28 pairs, needs 6 GiB.
+  /// The default, 2^28 pairs, needs up to 7 GiB, and Bullet's cache as much again.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 };
 
@@ -33,7 +33,7 @@ struct StepStats {
   std::size_t pairs = 0;        ///< overlapping pairs
   std::size_t added = 0;        ///< pairs that the step before did not have
   std::size_t removed = 0;      ///< pairs that only the step before had
-  std::size_t sideBoxes = 0;    ///< infinite, inverted or giant boxes, tested against all others
+  std::size_t sideBoxes = 0;    ///< infinite and giant boxes, tested against all others
   std::size_t nanBoxes = 0;     ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;     ///< pairs that fit without growing
   std::size_t memoryBytes = 0;  ///< held by the finder, boxes not included
@@ -79,7 +79,8 @@ class PairFinder {
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
   /// After an exception pairs() is still the result of the update before, added() and removed()
-  /// are empty.
+  /// are empty,
+  /// and stats() tell how far the failed update came.
   void update(View<const Aabb> boxes, View<const Filter> filters = {});
 
   /// From the next update on, box `index` is another object: its old pairs count neither as living

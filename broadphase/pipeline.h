@@ -4,14 +4,12 @@
 #pragma once
 
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "broadphase/exec/space.h"
 #include "broadphase/pair_finder.h"
@@ -19,6 +17,7 @@
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/morton.h"
 #include "broadphase/stages/pair_delta.h"
+#include "broadphase/stages/step_header.h"
 #include "broadphase/stages/traversal.h"
 #include "broadphase/stages/validate.h"
 
@@ -51,18 +50,36 @@ class AnyPipeline {
 
 std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
 
-/// Adds the life time of the object to a stage's milliseconds.
-class StageTimer {
- public:
-  explicit StageTimer(double& ms) : ms_(ms), start_(Clock::now()) {}
-  ~StageTimer() { ms_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
-  StageTimer(const StageTimer&) = delete;
-  StageTimer& operator=(const StageTimer&) = delete;
+/// What a space that does not know counts in advance launches for (space.h): what the last step
+/// needed and some more. Checked at the end of the step; if it fell short, the step runs again.
+struct Plan {
+  int bits = 10;
+  std::size_t pairs = 0, added = 0, removed = 0;
+
+  bool covers(const StepHeader& step) const {
+    return bits == step.grid.bits && step.pairs <= pairs && step.delta.added <= added &&
+           step.delta.removed <= removed;
+  }
+
+  /// Drops what is much more than was needed.
+  void shrinkTo(const StepHeader& step) {
+    if (pairs > 2 * enlarged(0, step.pairs)) pairs = enlarged(0, step.pairs);
+    if (added > 2 * enlarged(0, step.delta.added)) added = enlarged(0, step.delta.added);
+    if (removed > 2 * enlarged(0, step.delta.removed)) removed = enlarged(0, step.delta.removed);
+  }
+
+  void enlargeFor(const StepHeader& step) {
+    bits = step.grid.bits;
+    pairs = enlarged(pairs, step.pairs);
+    added = enlarged(added, step.delta.added);
+    removed = enlarged(removed, step.delta.removed);
+  }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  double& ms_;
-  Clock::time_point start_;
+  static std::size_t enlarged(std::size_t planned, std::uint64_t needed) {
+    const auto n = static_cast<std::size_t>(needed);
+    return n <= planned ? planned : n + n / 8 + 1024;
+  }
 };
 
 template <class Space>
@@ -72,29 +89,39 @@ class Pipeline final : public AnyPipeline {
   explicit Pipeline(Args... args) : space_(args...) {}
 
   void step(const StepInput& input, StepStats& stats) override {
-    buildTree(input.boxes, stats);
-    const View<Pair> found = traverse(input, stats);
-    const View<Pair> sorted = sortPairs(found, input.boxes.size, stats);
-    compare(sorted, input, stats);
+    added_ = removed_ = {};  // they lie in a buffer that is written now
+    leaves_ = side_ = 0;     // no tree, should a stage fail
+    const StepInput there{space_.upload(input.boxes, boxes_),
+                          space_.upload(input.filters, filters_),
+                          space_.upload(input.forgotten, forgotten_), input.maxPairs};
+    StepHeader header;
+    View<Pair> sorted;
+    Lists lists;
+    do {
+      growTree(there.boxes, stats);
+      sorted = sortPairs(traverse(there, stats), there.boxes.size, stats);
+      lists = compare(sorted, there, stats);
+      header = space_.wait(header_.data());
+      if (header.pairs > input.maxPairs)
+        throw std::length_error("more than " + std::to_string(input.maxPairs) +
+                                " overlapping pairs (Options::maxPairs)");
+    } while (fellShort(header));
+    keep(header, lists, stats);
+    if constexpr (kValidate) validate(input, lists);
+    current_ = {sorted.data, static_cast<std::size_t>(header.pairs)};
+    currentBuffer_ = lists.newBuffer;
   }
 
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
-    leaves_ = 0;  // no tree, should a stage fail
-    ids_.size = 0;
-    SceneBounds scene;
-    Grid grid;
-    {
-      StageTimer timer(stats.boundsMs);
-      scene = space_.template reduce<SceneBounds>(boxes.size, MeasureScene{boxes});
-      grid = makeGrid(scene, sampleCentres(boxes));
-    }
-    stats.sideBoxes = scene.side;
-    stats.nanBoxes = scene.nan;
-    stats.mortonBits = 3 * grid.bits;
-    if (grid.bits == 10)
-      sortAndLink<std::uint32_t>(boxes, scene, grid, stats);
-    else
-      sortAndLink<std::uint64_t>(boxes, scene, grid, stats);
+    leaves_ = side_ = 0;
+    const View<const Aabb> there = space_.upload(boxes, boxes_);
+    StepHeader header;
+    do {
+      growTree(there, stats);
+      header = space_.wait(header_.data());
+      std::swap(plan_.bits, header.grid.bits);
+    } while (!Space::kKnowsCounts && plan_.bits != header.grid.bits);
+    keepTree(header, stats);
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
   }
 
@@ -104,12 +131,12 @@ class Pipeline final : public AnyPipeline {
 
   Tree tree() const override {
     return {{nodes_.data(), leaves_ == 0 ? 0 : 2 * std::size_t{leaves_} - 1},
-            {ids_.data + leaves_, ids_.size - leaves_}};
+            {ids_.data() + leaves_, side_}};
   }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes = keys_.bytes() + idBuffer_.bytes() + nodes_.bytes() + arrivals_.bytes() +
-                        deltaCounts_.bytes();
+    std::size_t bytes = header_.bytes() + keys_.bytes() + ids_.bytes() + nodes_.bytes() +
+                        arrivals_.bytes() + deltaCounts_.bytes();
     for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
     return bytes;
   }
@@ -117,98 +144,161 @@ class Pipeline final : public AnyPipeline {
  private:
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
+  using TreePairs = typename Space::TreePairs;
+
+  /// What is in the header, where the host knows it at once; else what was planned.
+  template <class T>
+  static std::size_t known(const T& counted, std::size_t planned) {
+    if constexpr (Space::kKnowsCounts)
+      return static_cast<std::size_t>(counted);
+    else
+      return planned;
+  }
+
+  /// Stages 1 to 4.
+  void growTree(View<const Aabb> boxes, StepStats& stats) {
+    StepHeader* header = header_.ensure(1).data;
+    {
+      const auto timer = space_.timed("bounds", stats.boundsMs);
+      space_.forEach(1, ResetHeader{header});
+      space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
+      space_.forEach(SampleCentres::kElements, SampleCentres{boxes, header});
+      space_.forEach(1, ChooseGrid{header});
+    }
+    if (known(header->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10)
+      sortAndLink<std::uint32_t>(boxes, header, stats);
+    else
+      sortAndLink<std::uint64_t>(boxes, header, stats);
+  }
 
   /// Stages 2 to 4 with codes of 30 or 63 bits.
   template <class Key>
-  void sortAndLink(View<const Aabb> boxes, const SceneBounds& scene, const Grid& grid,
-                   StepStats& stats) {
+  void sortAndLink(View<const Aabb> boxes, const StepHeader* header, StepStats& stats) {
     const std::size_t n = boxes.size;
     // The nodes are not written before the sort is done, so they lend it its spare memory.
     auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(2 * n).data);
     const View<Key> keys{reinterpret_cast<Key*>(keys_.ensure(n * sizeof(Key) / 4).data), n};
     const View<Key> spareKeys{reinterpret_cast<Key*>(spare), n};
-    const View<std::uint32_t> ids = idBuffer_.ensure(n);
+    const View<std::uint32_t> ids = ids_.ensure(n);
     const View<std::uint32_t> spareIds{reinterpret_cast<std::uint32_t*>(spare + n), n};
     const View<std::int32_t> arrivals = arrivals_.ensure(n);
     {
-      StageTimer timer(stats.codesMs);
-      space_.forEach(n, AssignCodes<Key>{boxes, grid, keys.data, ids.data, arrivals.data});
+      const auto timer = space_.timed("codes", stats.codesMs);
+      space_.forEach(n, AssignCodes<Key>{boxes, &header->grid, keys.data, ids.data, arrivals.data});
     }
     {
-      StageTimer timer(stats.sortMs);
+      const auto timer = space_.timed("sort", stats.sortMs);
       space_.sortByKey(keys, ids, spareKeys, spareIds, AssignCodes<Key>::kKeyBits);
     }
-    StageTimer timer(stats.hierarchyMs);
-    const auto leaves = static_cast<std::int32_t>(scene.ordinary);
-    space_.forEach(scene.ordinary,
-                   BuildHierarchy<Key>{
-                       boxes, ids.data, {keys.data, leaves}, leaves, arrivals.data, nodes_.data()});
-    leaves_ = scene.ordinary;
-    ids_ = {ids.data, std::size_t{scene.ordinary} + scene.side};
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+    space_.forEach(known(header->scene.ordinary, n),
+                   BuildHierarchy<Key>{boxes, ids.data, keys.data, &header->scene, arrivals.data,
+                                       nodes_.data()});
   }
 
-  /// Stage 5. If the buffer was too small, the exact need is known: grow and run again.
-  View<Pair> traverse(const StepInput& input, StepStats& stats) {
-    StageTimer timer(stats.traversalMs);
-    const typename Space::TreePairs treePairs{nodes_.data(), leaves_, input.filters};
-    added_ = removed_ = {};  // they lie in a buffer that is written now
+  /// Stage 5.
+  View<Pair> traverse(const StepInput& there, StepStats& stats) {
+    const auto timer = space_.timed("traversal", stats.traversalMs);
+    const std::size_t n = there.boxes.size;
+    // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
+    plan_.pairs = std::max(plan_.pairs, current_.size == 0 ? 8 * n : current_.size);
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 1) % 3];
-    buffer.ensure(2 * input.boxes.size + current_.size);
-    for (;;) {
-      PairOutput out{{buffer.data(), buffer.capacity()}, input.maxPairs};
-      space_.append(treePairs.elements(), treePairs, out);
-      if (ids_.size > leaves_)
-        space_.append(ids_.size, FindSidePairs{input.boxes, ids_, leaves_, input.filters}, out);
-      if (out.count > input.maxPairs)
-        throw std::length_error("more than " + std::to_string(input.maxPairs) +
-                                " overlapping pairs (Options::maxPairs)");
-      if (out.count <= out.pairs.size) return {buffer.data(), out.count};
-      buffer.ensure(out.count);
-    }
+    View<Pair> room = buffer.ensure(plan_.pairs);
+    if constexpr (Space::kKnowsCounts) plan_.pairs = room.size = buffer.capacity();
+    StepHeader* header = header_.data();
+    const PairOutput out{room, there.maxPairs, &header->pairs};
+    const std::size_t leaves = known(header->scene.ordinary, n);
+    const std::size_t all = leaves + known(header->scene.side, n - leaves);
+    space_.append(TreePairs::elements(leaves),
+                  TreePairs{nodes_.data(), &header->scene, there.filters}, out);
+    if (known(header->scene.side, 1) > 0)
+      space_.append(all, FindSidePairs{there.boxes, ids_.data(), &header->scene, there.filters},
+                    out);
+    return {room.data, std::min(known(header->pairs, room.size), room.size)};
   }
 
   /// Stage 6.
   View<Pair> sortPairs(View<Pair> found, std::size_t boxes, StepStats& stats) {
-    StageTimer timer(stats.pairSortMs);
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
     Buffer<Pair>& spare = pairBuffers_[(currentBuffer_ + 2) % 3];
     const auto idBits = static_cast<int>(std::bit_width(boxes > 0 ? boxes - 1 : 0));
-    return space_.sortPairs(found, spare.ensure(found.size), idBits);
+    return space_.sortPairs(found, spare.ensure(found.size), idBits, &header_.data()->pairs);
   }
+
+  struct Lists {
+    View<Pair> added, removed;
+    int newBuffer = 0;  ///< which of the three the new pairs are in
+  };
 
   /// Stage 7. Of the three pair buffers one holds the old pairs, one the new ones; the third is
   /// free for the two lists.
-  void compare(View<Pair> sorted, const StepInput& input, StepStats& stats) {
-    StageTimer timer(stats.deltaMs);
-    const PairDelta delta{current_, sorted, input.forgotten, Space::kDeltaChunk};
-    DeltaCount* counts = deltaCounts_.ensure(delta.chunks()).data;
-    space_.forEach(delta.chunks(), CountDelta{delta, counts});
-    const DeltaCount total = space_.sumBefore(View<DeltaCount>{counts, delta.chunks()});
+  Lists compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
+    const auto timer = space_.timed("delta", stats.deltaMs);
+    StepHeader* header = header_.data();
+    const PairDelta delta{current_, sorted, &header->pairs, there.forgotten, Space::kDeltaChunk};
+    const std::size_t chunks = delta.chunks(sorted.size);
+    DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
+    space_.forEach(chunks + 1,
+                   CountDelta{delta, counts});  // none in the last: its place is the sum
+    space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
+    space_.forEach(1, StoreDelta{counts + chunks, header});
 
     const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
-    const int newBuffer = sorted.data == pairBuffers_[next].data() ? next : other;
-    Buffer<Pair>& lists = pairBuffers_[newBuffer == next ? other : next];
-    Pair* added = lists.ensure(total.added + total.removed).data;
-    space_.forEach(delta.chunks(), WriteDelta{delta, counts, added, added + total.added});
-    if constexpr (kValidate) {
-      check(whyPairsAreWrong(sorted, input.boxes, input.filters));
-      check(whyDeltaIsWrong(delta.oldPairs, delta.newPairs, {added, total.added},
-                            {added + total.added, total.removed}, input.forgotten));
+    const bool inNext = sorted.data == pairBuffers_[next].data();
+    const std::size_t added = known(header->delta.added, plan_.added);
+    const std::size_t removed = known(header->delta.removed, plan_.removed);
+    Pair* room = space_.hostRoom(pairBuffers_[inNext ? other : next], lists_, added + removed).data;
+    const Lists lists{{room, added}, {room + added, removed}, inNext ? next : other};
+    space_.forEach(chunks, WriteDelta{delta, counts, lists.added, lists.removed});
+    return lists;
+  }
+
+  /// True if the step has to run again, with a plan that is large enough.
+  bool fellShort(const StepHeader& header) {
+    if constexpr (Space::kKnowsCounts) {
+      if (header.pairs <= plan_.pairs) return false;
+    } else if (plan_.covers(header)) {
+      return false;
     }
-    added_ = {added, total.added};
-    removed_ = {added + total.added, total.removed};
-    current_ = sorted;
-    currentBuffer_ = newBuffer;
-    stats.pairs = sorted.size;
-    stats.added = total.added;
-    stats.removed = total.removed;
-    stats.capacity = pairBuffers_[newBuffer].capacity();
+    plan_.enlargeFor(header);
+    return true;
+  }
+
+  void keepTree(const StepHeader& header, StepStats& stats) {
+    leaves_ = header.scene.ordinary;
+    side_ = header.scene.side;
+    stats.sideBoxes = side_;
+    stats.nanBoxes = header.scene.nan;
+    stats.mortonBits = 3 * header.grid.bits;
+  }
+
+  void keep(const StepHeader& header, const Lists& lists, StepStats& stats) {
+    keepTree(header, stats);
+    if constexpr (Space::kKnowsCounts)
+      plan_.pairs = 0;
+    else
+      plan_.shrinkTo(header);
+    added_ = {lists.added.data, static_cast<std::size_t>(header.delta.added)};
+    removed_ = {lists.removed.data, static_cast<std::size_t>(header.delta.removed)};
+    stats.pairs = static_cast<std::size_t>(header.pairs);
+    stats.added = added_.size;
+    stats.removed = removed_.size;
+    stats.capacity = pairBuffers_[lists.newBuffer].capacity();
   }
 
 #if defined(NDEBUG)
   static constexpr bool kValidate = false;
 #else
-  static constexpr bool kValidate = true;
+  static constexpr bool kValidate = Space::kKnowsCounts;  // only there the host can look
 #endif
+
+  void validate(const StepInput& input, const Lists& lists) {
+    check(whyTreeIsWrong(tree().nodes, input.boxes));
+    const View<const Pair> found{pairBuffers_[lists.newBuffer].data(),
+                                 static_cast<std::size_t>(header_.data()->pairs)};
+    check(whyPairsAreWrong(found, input.boxes, input.filters));
+    check(whyDeltaIsWrong(current_, found, added_, removed_, input.forgotten));
+  }
 
   /// A broken invariant is a bug in this library: say which, and stop.
   static void check(const std::string& whyWrong) {
@@ -218,14 +308,20 @@ class Pipeline final : public AnyPipeline {
   }
 
   Space space_;
-  Buffer<std::uint32_t> keys_, idBuffer_;
+  Plan plan_;
+  Buffer<Aabb> boxes_;  ///< these three only where the space cannot read the host's memory
+  Buffer<Filter> filters_;
+  Buffer<std::uint8_t> forgotten_;
+  Buffer<StepHeader> header_;
+  Buffer<std::uint32_t> keys_;
+  Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then the side boxes, then NaN boxes
   Buffer<Node> nodes_;
   Buffer<std::int32_t> arrivals_;
   Buffer<DeltaCount> deltaCounts_;
   Buffer<Pair> pairBuffers_[3];
+  typename Space::template HostBuffer<Pair> lists_;
   int currentBuffer_ = 0;
-  std::uint32_t leaves_ = 0;
-  View<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then the side boxes
+  std::uint32_t leaves_ = 0, side_ = 0;
   View<Pair> current_;
   View<const Pair> added_, removed_;
 };

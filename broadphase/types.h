@@ -73,7 +73,7 @@ inline constexpr std::int32_t kSentinel = -1;
 /// The tree of one step, in host memory, plus the boxes that are kept out of it.
 struct Tree {
   View<const Node> nodes;               ///< 2 n - 1 nodes over n leaves, or empty
-  View<const std::uint32_t> sideBoxes;  ///< indices of infinite, inverted and giant boxes
+  View<const std::uint32_t> sideBoxes;  ///< indices of infinite and giant boxes
 };
 
 /// The one definition of overlap, for every comparison in this project: six closed comparisons, so

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <new>
-#include <string>
+#include <vector>
 
 #include "proxies.h"
 #include "queries.h"
@@ -34,6 +35,12 @@ btOverlappingPairCache* newCache() {
   return new (memory) btHashedOverlappingPairCache;
 }
 
+/// A pair of the cache as the finder names it.
+lbvh::Pair slots(const btBroadphasePair& pair) {
+  return lbvh::makePair(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)->m_slot,
+                        static_cast<const GpuLbvhProxy*>(pair.m_pProxy1)->m_slot);
+}
+
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
@@ -43,15 +50,22 @@ struct GpuLbvhBroadphase::Impl {
         ownCache(handedIn != nullptr ? nullptr : newCache()),
         cache(handedIn != nullptr ? handedIn : ownCache.get()) {}
 
-  void applyDelta(btDispatcher* dispatcher);
+  /// False, with the reason in `error`, if the step could not be finished.
+  bool update(bool byGroup);
+  void remove(btDispatcher* dispatcher);
   void removeDeferred(btDispatcher* dispatcher);
+  void offer(lbvh::View<const lbvh::Pair> pairs);
+  /// Offers all pairs that the cache does not have, not only those that are new.
+  void offerMissing();
 
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
   std::unique_ptr<btOverlappingPairCache, OwnCache> ownCache;
   btOverlappingPairCache* cache;
-  std::string error;
+  const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
+  bool isInStep = true;  ///< the cache was offered every pair of the finder
+  char error[200] = "";  ///< fixed: it is written when there may be no memory
 };
 
 GpuLbvhBroadphase::GpuLbvhBroadphase(const lbvh::Options& options,
@@ -114,32 +128,53 @@ void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabb
 void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
   Impl& impl = *m_impl;
-  impl.error.clear();
+  // With a filter callback group and mask do not decide; the cache asks the callback.
+  const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
+  if (!impl.update(filter == nullptr)) return;
+  impl.remove(dispatcher);
+  if (filter == impl.lastFilter && impl.isInStep)
+    impl.offer(impl.finder.added());
+  else
+    impl.offerMissing();
+  impl.lastFilter = filter;
+}
+
+bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
   try {
-    // With a filter callback group and mask do not decide; the cache asks the callback.
-    const bool byGroup = impl.cache->getOverlapFilterCallback() == nullptr;
-    const lbvh::View<const lbvh::Aabb> boxes = impl.proxies.boxes();
-    if (byGroup)
-      impl.finder.update(boxes, impl.proxies.readFilters());
-    else
-      impl.finder.update(boxes);
-    impl.queries.treeIsFresh();
-    impl.applyDelta(dispatcher);
+    const lbvh::View<const lbvh::Aabb> boxes = proxies.boxes();
+    finder.update(boxes, byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{});
+    queries.treeIsFresh();
+    error[0] = '\0';
+    return true;
   } catch (const std::exception& e) {
-    impl.queries.treeIsLost();
-    impl.error = e.what();
+    std::snprintf(error, sizeof error, "%s", e.what());
+    queries.treeIsStale();
+    return false;
   }
 }
 
-void GpuLbvhBroadphase::Impl::applyDelta(btDispatcher* dispatcher) {
-  if (cache->hasDeferredRemoval()) {
-    removeDeferred(dispatcher);
-  } else {
-    for (const lbvh::Pair pair : finder.removed())
-      cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
-  }
-  for (const lbvh::Pair pair : finder.added())
+void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
+  isInStep = false;  // should a callback of the cache throw
+  for (const lbvh::Pair pair : pairs)
     cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+  isInStep = true;
+}
+
+void GpuLbvhBroadphase::Impl::offerMissing() {
+  std::vector<lbvh::Pair> there, missing;
+  const btBroadphasePairArray& array = cache->getOverlappingPairArray();
+  for (int i = 0; i < array.size(); ++i) there.push_back(slots(array[i]));
+  std::sort(there.begin(), there.end());
+  const lbvh::View<const lbvh::Pair> all = finder.pairs();
+  std::set_difference(all.begin(), all.end(), there.begin(), there.end(),
+                      std::back_inserter(missing));
+  offer({missing.data(), missing.size()});
+}
+
+void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
+  if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
+  for (const lbvh::Pair pair : finder.removed())
+    cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
 }
 
 // btSortedOverlappingPairCache removes nothing when asked to: its owner edits the array.
@@ -149,9 +184,7 @@ void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
   btBroadphasePairArray& pairs = cache->getOverlappingPairArray();
   int kept = 0;
   for (int i = 0; i < pairs.size(); ++i) {
-    const auto slot = [](btBroadphaseProxy* p) { return static_cast<GpuLbvhProxy*>(p)->m_slot; };
-    const lbvh::Pair pair = lbvh::makePair(slot(pairs[i].m_pProxy0), slot(pairs[i].m_pProxy1));
-    if (std::binary_search(removed.begin(), removed.end(), pair))
+    if (std::binary_search(removed.begin(), removed.end(), slots(pairs[i])))
       cache->cleanOverlappingPair(pairs[i], dispatcher);
     else
       pairs[kept++] = pairs[i];
@@ -169,7 +202,7 @@ void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax
   bool any = false;
   for (std::uint32_t slot = 0; slot < m_impl->proxies.boxes().size; ++slot) {
     const GpuLbvhProxy* proxy = m_impl->proxies.at(slot);
-    if (!proxy->isAlive()) continue;
+    if (!proxy->m_isAlive) continue;
     if (any) {
       aabbMin.setMin(proxy->m_aabbMin);
       aabbMax.setMax(proxy->m_aabbMax);
@@ -183,12 +216,14 @@ void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax
 }
 
 void GpuLbvhBroadphase::resetPool(btDispatcher* /*dispatcher*/) {
-  if (m_impl->proxies.count() == 0) m_impl->proxies.reset();
+  if (m_impl->proxies.count() != 0) return;
+  m_impl->proxies.reset();
+  m_impl->queries.treeIsStale();
 }
 
 const lbvh::Stats& GpuLbvhBroadphase::stats() const { return m_impl->finder.stats(); }
 
-const char* GpuLbvhBroadphase::error() const { return m_impl->error.c_str(); }
+const char* GpuLbvhBroadphase::error() const { return m_impl->error; }
 
 void GpuLbvhBroadphase::printStats() {
   const lbvh::Stats& s = stats();
@@ -215,5 +250,5 @@ void GpuLbvhBroadphase::printStats() {
   time("pair sort", s.pairSortMs);
   time("delta", s.deltaMs);
   time("all stages", s.totalMs);
-  if (!m_impl->error.empty()) std::printf("  last step failed: %s\n", m_impl->error.c_str());
+  if (m_impl->error[0] != '\0') std::printf("  last step failed: %s\n", m_impl->error);
 }

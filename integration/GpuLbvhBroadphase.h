@@ -15,10 +15,14 @@ class btOverlappingPairCache;
 ///
 /// The pair cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
 /// difference to the call before, in sorted order: living pairs and their algorithms are not
-/// touched. destroyProxy purges the proxy's pairs at once. rayTest and aabbTest see every
-/// createProxy, setAabb and destroyProxy at once and may run on many threads together.
-/// Never throws: a step that cannot be finished (out of memory, more than Options::maxPairs)
-/// keeps the pairs it had, and error() says why.
+/// touched. (With double-precision Bullet boxes are rounded outward to float, so a pair that misses
+/// by less than a float's rounding is there too.) Ghost objects see their pairs from then on, not
+/// at setAabb. A filter callback is asked once for each pair that begins to overlap, and for all
+/// pairs when it was exchanged; after its answers changed, use btCollisionWorld's
+/// refreshBroadphaseProxy. destroyProxy purges the proxy's pairs at once. rayTest and aabbTest see
+/// every createProxy, setAabb and destroyProxy at once and may run on many threads together. Never
+/// throws: a step that cannot be finished (out of memory, more than Options::maxPairs) keeps the
+/// pairs it had, and error() says why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options see lbvh::Options; a backend that cannot be had becomes the best that

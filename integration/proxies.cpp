@@ -52,6 +52,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_collisionFilterGroup = group;
   proxy->m_collisionFilterMask = mask;
   proxy->m_uniqueId = ++m_lastId;
+  proxy->m_isAlive = true;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = toAabb(aabbMin, aabbMax);
@@ -63,7 +64,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   proxy->m_nextFree = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
-  proxy->m_uniqueId = 0;
+  proxy->m_isAlive = false;
   proxy->m_clientObject = nullptr;
 }
 

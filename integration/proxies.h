@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "broadphase/types.h"
@@ -15,8 +16,15 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
   std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
   bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
+  bool m_isAlive = false;
 
-  bool isAlive() const { return m_uniqueId > 0; }
+  // Bullet's own operator new[] answers an exhausted memory with null instead of an exception.
+  static void* operator new[](std::size_t size) {
+    return ::operator new[](size, std::align_val_t{alignof(GpuLbvhProxy)});
+  }
+  static void operator delete[](void* p) {
+    ::operator delete[](p, std::align_val_t{alignof(GpuLbvhProxy)});
+  }
 };
 
 class GpuLbvhProxies {

@@ -21,9 +21,9 @@ GpuLbvhRay::GpuLbvhRay(const btVector3& from, const btBroadphaseRayCallback& cal
 void GpuLbvhQueries::changed(GpuLbvhProxy* proxy) {
   if (proxy->m_isChanged || m_treeIsStale.load(std::memory_order_relaxed)) return;
   // A linear test of a few is cheaper than a rebuild; many in a row pay for one.
-  if (m_changed.size() >= kWorthTesting + m_proxies.boxes().size / kWorthTesting ||
-      !remember(proxy))
-    m_treeIsStale.store(true, std::memory_order_relaxed);
+  const std::size_t few = 64 + m_proxies.boxes().size / 256;
+  if (m_changed.size() >= few || !remember(proxy))
+    treeIsStale();
 }
 
 bool GpuLbvhQueries::remember(GpuLbvhProxy* proxy) {
@@ -53,7 +53,7 @@ void GpuLbvhQueries::refreshTree() {
     m_finder.buildTree(m_proxies.boxes());
     treeIsFresh();
   } catch (const std::exception&) {
-    treeIsLost();
+    m_treeIsLost = true;
     m_treeIsStale.store(false, std::memory_order_release);
   }
 }

@@ -41,8 +41,8 @@ class GpuLbvhQueries {
   /// The finder's tree was built from the boxes as they are now.
   void treeIsFresh();
 
-  /// The finder has no tree that fits the boxes.
-  void treeIsLost() { m_treeIsLost = true; }
+  /// The next query builds a tree first.
+  void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
   /// visit(proxy) for each living proxy whose box `hits` accepts.
   template <class Hits, class Visit>
@@ -50,9 +50,9 @@ class GpuLbvhQueries {
     refreshTree();
     const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
     const auto visitLiving = [&](GpuLbvhProxy* proxy) {
-      if (proxy->isAlive() && hits(boxes[proxy->m_slot])) visit(proxy);
+      if (proxy->m_isAlive && hits(boxes[proxy->m_slot])) visit(proxy);
     };
-    if (m_treeIsLost) {
+    if (m_treeIsLost) {  // no memory for one
       for (std::uint32_t slot = 0; slot < boxes.size; ++slot) visitLiving(m_proxies.at(slot));
       return;
     }
@@ -64,8 +64,6 @@ class GpuLbvhQueries {
   }
 
  private:
-  static constexpr std::size_t kWorthTesting = 64;
-
   bool remember(GpuLbvhProxy* proxy);
   void refreshTree();
 
@@ -77,6 +75,7 @@ class GpuLbvhQueries {
   std::mutex m_rebuild;
 };
 
+// Written so that a NaN anywhere, and a box that is inverted, is a miss.
 template <class Box>
 bool GpuLbvhRay::operator()(const Box& box) const {
   btScalar enter = 0, leave = m_length;
@@ -87,9 +86,12 @@ bool GpuLbvhRay::operator()(const Box& box) const {
       if (!(lo <= 0 && hi >= 0)) return false;
       continue;
     }
-    const btScalar a = lo * m_inverse[axis], b = hi * m_inverse[axis];
-    enter = btMax(enter, btMin(a, b));
-    leave = btMin(leave, btMax(a, b));
+    const bool isForward = m_inverse[axis] > 0;
+    const btScalar near = (isForward ? lo : hi) * m_inverse[axis];
+    const btScalar far = (isForward ? hi : lo) * m_inverse[axis];
+    if (!(near <= leave && far >= enter && near <= far)) return false;
+    enter = btMax(enter, near);
+    leave = btMin(leave, far);
   }
   return enter <= leave;
 }

@@ -169,6 +169,53 @@ TEST_F(Query, ZeroLengthRaysHitWhatContainsThem) {
   }
 }
 
+TEST_F(Query, OddBoxesAreMissedBeforeAndAfterAStep) {
+  const btScalar nan = std::numeric_limits<btScalar>::quiet_NaN(), huge = btScalar(1e18);
+  ours.createProxy(btVector3(nan, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  ours.createProxy(btVector3(huge, huge, huge), btVector3(-huge, -huge, -huge), 0, &number, 1, -1,
+                   nullptr);
+  const btBroadphaseProxy* plane = ours.createProxy(
+      btVector3(-huge, -huge, -huge), btVector3(huge, huge, huge), 0, &number, 1, -1, nullptr);
+  const btVector3 from(-5, -5, -5), to(5, 5, 5);
+  for (const bool stepped : {false, true}) {
+    if (stepped) ours.calculateOverlappingPairs(nullptr);
+    RayHits ray(from, to);
+    ours.rayTest(from, to, ray);
+    EXPECT_EQ(ray.hits, Proxies{plane}) << "stepped " << stepped;
+    AabbHits box;
+    ours.aabbTest(from, to, box);
+    EXPECT_EQ(box.hits, Proxies{plane}) << "stepped " << stepped;
+  }
+}
+
+TEST_F(Query, NothingIsLeftAfterResetPool) {
+  for (int i = 0; i < 5; ++i)
+    proxies.push_back(ours.createProxy(btVector3(-1e18f, -1e18f, -1e18f),
+                                       btVector3(1e18f, 1e18f, 1e18f), 0, &number, 1, -1, nullptr));
+  create(20);
+  ours.calculateOverlappingPairs(nullptr);
+  while (!proxies.empty()) destroy(0);
+  ours.resetPool(nullptr);
+  AabbHits found;
+  ours.aabbTest(btVector3(0, 0, 0), btVector3(9, 9, 9), found);
+  EXPECT_TRUE(found.hits.empty());
+  create(3);
+  expectRight();
+}
+
+TEST_F(Query, RightAfterAStepThatFailed) {
+  lbvh::Options options;
+  options.maxPairs = 3;
+  GpuLbvhBroadphase small(options);
+  for (int i = 0; i < 100; ++i)
+    small.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  small.calculateOverlappingPairs(nullptr);
+  ASSERT_STRNE(small.error(), "");
+  AabbHits found;
+  small.aabbTest(btVector3(0, 0, 0), btVector3(9, 9, 9), found);
+  EXPECT_EQ(found.hits.size(), 100u);
+}
+
 TEST_F(Query, IsSafeOnManyThreads) {
   create(3000);  // never stepped: the first query builds the tree, whichever thread asks it
   for (int round = 0; round < 5; ++round) {

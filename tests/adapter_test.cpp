@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "GpuLbvhBroadphase.h"
@@ -180,6 +181,126 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
         expected.insert({*numberOf(a), *numberOf(b)});
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(pairsOf(ours), expected);
+}
+
+TEST(Adapter, AFilterCallbackTakenAwayLetsItsPairsIn) {
+  Random random(55);
+  btHashedOverlappingPairCache hashed;
+  btSortedOverlappingPairCache sorted;
+  GpuLbvhBroadphase withHashed({}, &hashed), withSorted({}, &sorted);
+  EvenSumsOnly filter;
+  Twins twins({&withHashed, &withSorted});
+  for (int i = 0; i < 200; ++i) twins.create(random);
+  for (const bool filtered : {true, false, true}) {
+    hashed.setOverlapFilterCallback(filtered ? &filter : nullptr);
+    sorted.setOverlapFilterCallback(filtered ? &filter : nullptr);
+    twins.step();
+    if (filtered) continue;
+    EXPECT_EQ(pairsOf(withHashed), bruteForce(twins.proxies(0)));
+    EXPECT_EQ(pairsOf(withSorted), bruteForce(twins.proxies(0)));
+  }
+}
+
+struct ThrowsOnce : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+    if (++calls == 3) throw std::runtime_error("the user's own");
+    return true;
+  }
+  mutable int calls = 0;
+};
+
+TEST(Adapter, AStepInterruptedByTheUsersCallbackIsMadeUpFor) {
+  GpuLbvhBroadphase ours;
+  ThrowsOnce filter;
+  ours.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+  int number = 0;
+  for (int i = 0; i < 4; ++i)
+    ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  EXPECT_THROW(ours.calculateOverlappingPairs(nullptr), std::runtime_error);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 6);
+}
+
+TEST(Adapter, ABoxThatGrowsAtOneCornerIsSeen) {
+  GpuLbvhBroadphase ours;
+  int number = 0;
+  btBroadphaseProxy* a =
+      ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  ours.createProxy(btVector3(2, 0, 0), btVector3(3, 1, 1), 0, &number, 1, -1, nullptr);
+  ours.createProxy(btVector3(-3, 0, 0), btVector3(-2, 1, 1), 0, &number, 1, -1, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
+  ours.setAabb(a, btVector3(0, 0, 0), btVector3(2, 1, 1), nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+  ours.setAabb(a, btVector3(-2, 0, 0), btVector3(2, 1, 1), nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 2);
+}
+
+// Array order drives dispatch and solver (bullet-contract): that of the creation, not of the tree.
+TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
+  Random random(56);
+  GpuLbvhBroadphase ours;
+  Twins twins({&ours});
+  for (int i = 0; i < 200; ++i) twins.create(random);
+  twins.step();
+  const btBroadphasePairArray& array = ours.getOverlappingPairCache()->getOverlappingPairArray();
+  ASSERT_GT(array.size(), 20);
+  const auto key = [&](int i) {
+    return std::pair(array[i].m_pProxy0->m_uniqueId, array[i].m_pProxy1->m_uniqueId);
+  };
+  for (int i = 1; i < array.size(); ++i) EXPECT_LT(key(i - 1), key(i));
+}
+
+// Every manifold that the narrow phase made goes back when its pair goes.
+TEST(Adapter, RemovedPairsFreeTheirAlgorithms) {
+  for (const bool deferred : {false, true}) {
+    btHashedOverlappingPairCache hashed;
+    btSortedOverlappingPairCache sorted;
+    btOverlappingPairCache* cache = &hashed;
+    if (deferred) cache = &sorted;
+    GpuLbvhBroadphase ours({}, cache);
+    btDefaultCollisionConfiguration configuration;
+    btCollisionDispatcher dispatcher(&configuration);
+    btCollisionWorld world(&dispatcher, &ours, &configuration);
+    btSphereShape ball(1);
+    btCollisionObject balls[3];
+    for (btCollisionObject& one : balls) {
+      one.setCollisionShape(&ball);
+      world.addCollisionObject(&one);
+    }
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(dispatcher.getNumManifolds(), 3);
+    balls[0].getWorldTransform().setOrigin(btVector3(100, 0, 0));
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(dispatcher.getNumManifolds(), 1) << "deferred " << deferred;
+    world.removeCollisionObject(&balls[1]);
+    EXPECT_EQ(dispatcher.getNumManifolds(), 0) << "deferred " << deferred;
+    for (btCollisionObject* one : {&balls[0], &balls[2]}) world.removeCollisionObject(one);
+  }
+}
+
+TEST(Adapter, ASlotReusedAcrossAFailedStepHasNoPast) {
+  lbvh::Options options;
+  options.maxPairs = 10;
+  GpuLbvhBroadphase ours(options);
+  int number = 0;
+  const auto create = [&] {
+    return ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  };
+  create();
+  btBroadphaseProxy* second = create();
+  ours.calculateOverlappingPairs(nullptr);
+  ours.destroyProxy(second, nullptr);
+  std::vector<btBroadphaseProxy*> many;
+  for (int i = 0; i < 20; ++i) many.push_back(create());  // the first takes second's slot
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_STRNE(ours.error(), "");
+  for (std::size_t i = 1; i < many.size(); ++i) ours.destroyProxy(many[i], nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_STREQ(ours.error(), "");
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
 }
 
 TEST(Adapter, LivingPairsKeepTheirAlgorithms) {

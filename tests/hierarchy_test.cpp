@@ -28,10 +28,11 @@ std::vector<Node> build(const std::vector<Key>& codes, const Boxes& boxes, int t
   std::vector<std::uint32_t> ids(codes.size());
   std::vector<std::int32_t> arrivals(codes.size(), kNobody);
   std::iota(ids.begin(), ids.end(), 0u);
-  HostSpace(threads).forEach(
-      codes.size(),
-      BuildHierarchy<Key>{
-          view(boxes), ids.data(), {codes.data(), n}, n, arrivals.data(), nodes.data()});
+  SceneBounds scene;
+  scene.ordinary = static_cast<std::uint32_t>(n);
+  HostSpace(threads).forEach(codes.size(),
+                             BuildHierarchy<Key>{view(boxes), ids.data(), codes.data(), &scene,
+                                                 arrivals.data(), nodes.data()});
   return nodes;
 }
 

@@ -123,6 +123,19 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   ASSERT_GT(pairs, 4 * n);
   EXPECT_LE(used, 200 * n + 24 * pairs) << (used - 24 * pairs) / n << " bytes an object";
 }
+
+// Many pairs an object, so that the bytes of a pair show: 3,000 boxes in one spot.
+TEST(Memory, PairsTakeTwentyFourBytes) {
+  const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
+  const std::size_t before = residentBytes();
+  Options options;
+  options.threads = 1;  // oneTBB's own memory does not grow with the scene
+  PairFinder finder(options);
+  for (int step = 0; step < 5; ++step) finder.update(view(boxes));
+  const std::size_t used = residentBytes() - before, pairs = finder.stats().pairs;
+  ASSERT_EQ(pairs, 3000u * 2999 / 2);
+  EXPECT_LE(used, 200 * boxes.size() + 24 * pairs);
+}
 #endif
 
 }  // namespace

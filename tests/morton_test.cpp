@@ -48,7 +48,8 @@ TEST(Morton, ClassifiesBoxes) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(classify({{0, 0, 0}, {0, 0, 0}}), BoxClass::ordinary);
   EXPECT_EQ(classify({{-kGiant, 0, 0}, {kGiant, 1, 1}}), BoxClass::ordinary);
-  EXPECT_EQ(classify({{0, 1, 0}, {1, 0, 1}}), BoxClass::side);
+  EXPECT_EQ(classify({{0, 1, 0}, {1, 0, 1}}), BoxClass::ordinary) << "inverted";
+  EXPECT_EQ(classify({{1e18f, 1e18f, inf}, {-1e18f, -1e18f, -inf}}), BoxClass::ordinary);
   EXPECT_EQ(classify({{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}}), BoxClass::side);
   EXPECT_EQ(classify({{0, 0, 0}, {1, inf, 1}}), BoxClass::side);
   EXPECT_EQ(classify({{0, 0, 0}, {1, 1, nan}}), BoxClass::nan);
@@ -61,24 +62,31 @@ SceneBounds measure(const Boxes& boxes) {
   return scene;
 }
 
-Grid gridOf(const Boxes& boxes) { return makeGrid(measure(boxes), sampleCentres(view(boxes))); }
+Grid gridOf(const Boxes& boxes) {
+  StepHeader header;
+  header.scene = measure(boxes);
+  for (std::uint32_t i = 0; i < SampleCentres::kElements; ++i)
+    SampleCentres{view(boxes), &header}(i);
+  ChooseGrid{&header}(0);
+  return header.grid;
+}
 
 TEST(Grid, CoversTheCentresAndClampsOutside) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1024, 512, 0, 1)};
   const Grid grid = gridOf(boxes);
   ASSERT_EQ(grid.bits, 10);
-  EXPECT_EQ(grid.cell(0, 0), 0u);
-  EXPECT_EQ(grid.cell(1.5f, 0), 1u);
-  EXPECT_EQ(grid.cell(1024, 0), 1023u);
-  EXPECT_EQ(grid.cell(512, 1), 512u) << "cells are cubes";
-  EXPECT_EQ(grid.cell(-7, 0), 0u);
-  EXPECT_EQ(grid.cell(1e30f, 0), 1023u);
+  EXPECT_EQ(grid.cell(0, 0, grid.bits), 0u);
+  EXPECT_EQ(grid.cell(1.5f, 0, grid.bits), 1u);
+  EXPECT_EQ(grid.cell(1024, 0, grid.bits), 1023u);
+  EXPECT_EQ(grid.cell(512, 1, grid.bits), 512u) << "cells are cubes";
+  EXPECT_EQ(grid.cell(-7, 0, grid.bits), 0u);
+  EXPECT_EQ(grid.cell(1e30f, 0, grid.bits), 1023u);
 }
 
 TEST(Grid, WithoutExtentHasOneCell) {
   const Grid grid = gridOf({boxAt(3, 4, 5, 1), boxAt(3, 4, 5, 2)});
-  EXPECT_EQ(grid.cell(3, 0), 0u);
-  EXPECT_EQ(grid.cell(1e9f, 1), 0u);
+  EXPECT_EQ(grid.cell(3, 0, grid.bits), 0u);
+  EXPECT_EQ(grid.cell(1e9f, 1, grid.bits), 0u);
 }
 
 TEST(Grid, SideAndNanBoxesDoNotCount) {
@@ -92,7 +100,8 @@ TEST(Grid, SideAndNanBoxesDoNotCount) {
   EXPECT_EQ(scene.side, 2u);
   EXPECT_EQ(scene.nan, 1u);
   EXPECT_EQ(scene.hi[0], 8);
-  const AssignCodes<std::uint32_t> codes{view(boxes), gridOf(boxes), nullptr, nullptr, nullptr};
+  const Grid grid = gridOf(boxes);
+  const AssignCodes<std::uint32_t> codes{view(boxes), &grid, nullptr, nullptr, nullptr};
   EXPECT_LT(codes.key(boxes[1]), 1u << 30);
   EXPECT_EQ(codes.key(boxes[2]), 1u << 30);
   EXPECT_EQ(codes.key(boxes[4]), (1u << 30) + 1);
@@ -102,21 +111,36 @@ TEST(Grid, LongCodesForWideScenesAndManyBoxes) {
   // Boxes of length 2 (exponent 1): a cell of the 10-bit grid may be up to just below 4.
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4095, 0, 0, 1)}).bits, 10);
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4096, 0, 0, 1)}).bits, 21);
-  SceneBounds scene = measure({boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1)});
-  scene.exponents = 0;
-  scene.ordinary = 1u << 20;
-  EXPECT_EQ(makeGrid(scene, {}).bits, 10);
-  scene.ordinary = (1u << 20) + 1;
-  EXPECT_EQ(makeGrid(scene, {}).bits, 21);
+  StepHeader header;
+  header.scene = measure({boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1)});
+  header.scene.ordinary = 1u << 20;
+  ChooseGrid{&header}(0);
+  EXPECT_EQ(header.grid.bits, 10);
+  header.scene.ordinary = (1u << 20) + 1;
+  ChooseGrid{&header}(0);
+  EXPECT_EQ(header.grid.bits, 21);
 }
 
 TEST(Grid, OneOutlierDoesNotCoarsenIt) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
-  boxes[500] = boxAt(1e9f, 0, 0, 1);
+  for (int axis = 0; axis < 3; ++axis) {  // along the row, and across, where all others agree
+    Boxes with = boxes;
+    with[500].min[axis] = with[500].max[axis] = -1e9f;
+    const Grid grid = gridOf(with);
+    EXPECT_NE(grid.cell(100, 0, grid.bits), grid.cell(200, 0, grid.bits));
+    EXPECT_EQ(grid.cell(-1e9f, axis, grid.bits), 0u);
+  }
+}
+
+TEST(Grid, KeepsAWideSceneThatLongCodesResolve) {
+  Boxes boxes;
+  for (int i = 0; i < 1000; ++i)
+    boxes.push_back(boxAt(
+        i % 5 == 0 ? 20.0f * static_cast<float>(i) : 0.001f * static_cast<float>(i), 0, 0, 0.01f));
   const Grid grid = gridOf(boxes);
-  EXPECT_NE(grid.cell(100, 0), grid.cell(200, 0));
-  EXPECT_EQ(grid.cell(1e9f, 0), (1u << grid.bits) - 1);
+  EXPECT_EQ(grid.bits, 21);
+  EXPECT_NE(grid.cell(19000, 0, 21), grid.cell(19900, 0, 21));
 }
 
 }  // namespace

@@ -33,10 +33,12 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
                 after = somePairs(random.below(60), random);
     std::vector<std::uint8_t> forgotten(random.below(2) * 30);
     for (auto& flag : forgotten) flag = random.below(8) == 0;
-    const PairDelta delta{view(before), view(after), view(forgotten), 1 + random.below(9)};
+    const std::uint64_t found = after.size();
+    const PairDelta delta{view(before), view(after), &found, view(forgotten), 1 + random.below(9)};
+    const std::size_t chunks = delta.chunks(after.size());
     Pairs added, removed;
-    for (std::size_t chunk = 0; chunk < delta.chunks(); ++chunk) {
-      std::vector<DeltaCount> counts(delta.chunks());
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      std::vector<DeltaCount> counts(chunks);
       CountDelta{delta, counts.data()}(static_cast<std::uint32_t>(chunk));
       const DeltaCount count = counts[chunk];
       const std::size_t a = added.size(), r = removed.size();

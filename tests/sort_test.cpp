@@ -64,7 +64,7 @@ TEST(Sort, PairsByFirstThenSecond) {
       int bits = 0;
       while ((std::uint64_t{1} << bits) < ids) ++bits;
       HostSpace space(threads);
-      const View<Pair> sorted = space.sortPairs(all(pairs), all(spare), bits);
+      const View<Pair> sorted = space.sortPairs(all(pairs), all(spare), bits, nullptr);
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), sorted.begin(), sorted.end()));
     }
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,15 +14,20 @@
 #include "broadphase/exec/host_radix_sort.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/space.h"
+#include "broadphase/exec/stage_timer.h"
 #include "broadphase/stages/block_traversal.h"
+#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 
 class HostSpace {
  public:
   template <class T>
-  using Buffer = HostBuffer<T>;
+  using Buffer = lbvh::HostBuffer<T>;
+  template <class T>
+  using HostBuffer = lbvh::HostBuffer<T>;
 
+  static constexpr bool kKnowsCounts = true;
   using TreePairs = FindBlockPairs;
 
   static constexpr std::size_t kDeltaChunk = 8192;
@@ -41,27 +47,23 @@ class HostSpace {
   }
 
   template <class Body>
-  void append(std::size_t n, const Body& body, PairOutput& out) {
-    std::atomic<std::uint64_t> count{out.count};
+  void append(std::size_t n, const Body& body, const PairOutput& out) {
     tasks_.forRanges(n, kAppendGrain, [&](std::size_t begin, std::size_t end) {
-      Sink sink(out, count);
+      Sink sink(out);
       for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i), sink);
     });
-    out.count = count.load();
   }
 
   template <class T, class Body>
-  T reduce(std::size_t n, const Body& body) {
+  void reduce(std::size_t n, const Body& body, T* sum) {
     const std::size_t parts = tasks_.parts(n, kGrain);
     T* partial = reinterpret_cast<T*>(partials_.ensure(parts * sizeof(T)).data);
     tasks_.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
-      T sum;
-      for (std::size_t i = begin; i < end; ++i) sum += body(static_cast<std::uint32_t>(i));
-      new (partial + part) T(sum);
+      T mine;
+      for (std::size_t i = begin; i < end; ++i) mine += body(static_cast<std::uint32_t>(i));
+      new (partial + part) T(mine);
     });
-    T sum;
-    for (std::size_t part = 0; part < parts; ++part) sum += partial[part];
-    return sum;
+    for (std::size_t part = 0; part < parts; ++part) *sum += partial[part];
   }
 
   template <class Key>
@@ -70,19 +72,32 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
   }
 
+  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t*) {
+    return sort_.pairs(tasks_, pairs, spare, idBits);
+  }
+
   template <class T>
-  T sumBefore(View<T> counts) {
+  void sumBefore(View<T> counts) {
     T sum;
     for (T& count : counts) {
       const T before = sum;
       sum += std::exchange(count, before);
     }
-    return sum;
   }
 
-  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits) {
-    return sort_.pairs(tasks_, pairs, spare, idBits);
+  StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms); }
+
+  template <class T>
+  View<const T> upload(View<const T> view, Buffer<std::remove_const_t<T>>&) {
+    return view;
   }
+
+  template <class T>
+  View<T> hostRoom(Buffer<T>& spare, HostBuffer<T>&, std::size_t n) {
+    return spare.ensure(n);
+  }
+
+  StepHeader wait(const StepHeader* header) { return *header; }
 
  private:
   static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost
@@ -91,7 +106,7 @@ class HostSpace {
   /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
   class Sink {
    public:
-    Sink(const PairOutput& out, std::atomic<std::uint64_t>& count) : out_(out), count_(count) {}
+    explicit Sink(const PairOutput& out) : out_(out) {}
     ~Sink() { flush(); }
     Sink(const Sink&) = delete;
     Sink& operator=(const Sink&) = delete;
@@ -105,7 +120,8 @@ class HostSpace {
     static constexpr std::size_t kBlock = 256;
 
     bool flush() {
-      const std::uint64_t at = count_.fetch_add(size_, std::memory_order_relaxed);
+      const std::uint64_t at =
+          std::atomic_ref<std::uint64_t>(*out_.count).fetch_add(size_, std::memory_order_relaxed);
       if (at < out_.pairs.size) {
         const std::size_t room = std::min<std::size_t>(size_, out_.pairs.size - at);
         std::copy_n(block_, room, out_.pairs.data + at);
@@ -115,13 +131,12 @@ class HostSpace {
     }
 
     const PairOutput& out_;
-    std::atomic<std::uint64_t>& count_;
     std::size_t size_ = 0;
     Pair block_[kBlock];
   };
 
   HostTasks tasks_;
-  HostBuffer<std::byte> partials_;
+  Buffer<std::byte> partials_;
   HostRadixSort sort_;
 };
 

@@ -32,9 +32,10 @@ class HostTasks {
   void forRanges(std::size_t n, std::size_t grain, const F& f) {
     if (n == 0) return;
     if (threads_ == 1 || n <= grain) return f(std::size_t{0}, n);
-    publish(&f);
-    run(n, grain, &callTask<F>, &f);
-    receive(&f);
+    const Task<F> task{&f};
+    publish(&task.fork);
+    run(n, grain, &callTask<F>, &task);
+    receive(&task.join);
   }
 
   /// f(part, begin, end) for each of `parts` contiguous parts of [0, n), in parallel.
@@ -51,21 +52,28 @@ class HostTasks {
   using RangeCall = void (*)(const void* task, std::size_t begin, std::size_t end);
 
   template <class F>
-  static void callTask(const void* task, std::size_t begin, std::size_t end) {
-    receive(task);
-    (*static_cast<const F*>(task))(begin, end);
-    publish(task);
+  struct Task {
+    const F* f;
+    char fork = 0, join = 0;  // their addresses: two, or tasks would seem ordered among themselves
+  };
+
+  template <class F>
+  static void callTask(const void* data, std::size_t begin, std::size_t end) {
+    const auto* task = static_cast<const Task<F>*>(data);
+    receive(&task->fork);
+    (*task->f)(begin, end);
+    publish(&task->join);
   }
 
   void run(std::size_t n, std::size_t grain, RangeCall call, const void* task);
 
 #if defined(__SANITIZE_THREAD__)
   // oneTBB is not instrumented: tell the sanitizer what its fork and join put in order.
-  static void publish(const void* task) { __tsan_release(const_cast<void*>(task)); }
-  static void receive(const void* task) { __tsan_acquire(const_cast<void*>(task)); }
+  static void publish(const char* at) { __tsan_release(const_cast<char*>(at)); }
+  static void receive(const char* at) { __tsan_acquire(const_cast<char*>(at)); }
 #else
-  static void publish(const void*) {}
-  static void receive(const void*) {}
+  static void publish(const char*) {}
+  static void receive(const char*) {}
 #endif
 
   int threads_;

@@ -7,17 +7,25 @@
 //                                     (a body with a kGrain is worth a thread for so many elements)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
 //                                     and is false once more than out.limit pairs were pushed
-//   space.reduce<T>(n, body)          body(i) summed with T::operator+=, associative and exact, so
-//                                     that the result does not depend on the order
+//   space.reduce(n, body, &sum)       adds body(i) to `sum` with +=, associative and exact, so that
+//                                     the result does not depend on the order
+//   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, bits)
 //                                     stable, by the low `bits` bits; result in keys, values
-//   space.sortPairs(pairs, spare, idBits)
-//                                     by (first, second); the result is in the returned view, which
-//                                     is one of the two
-//   space.sumBefore(counts)           exclusive scan in place with operator+=; returns the total
-//   Space::Buffer<T>                  grow-only storage without initialisation
+//   space.sortPairs(pairs, spare, idBits, found)
+//                                     by (first, second); only the first *found are there; the
+//                                     result is in the returned view, which is one of the two
+//   space.timed(name, ms)             an object whose life time is added to `ms` and named in tools
+//   space.upload(view, buffer)        the view where the space can read it
+//   space.hostRoom(spare, own, n)     room for n elements that the host can read after wait()
+//   space.wait(header)                all that was asked for is done; a copy of the header
+//
+//   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::TreePairs                  the traversal body that is fastest there
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
+//   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
+//                                     and the next is launched for exactly that many; else it is
+//                                     launched for an upper bound, and the bodies read the header
 #pragma once
 
 #include <cstdint>
@@ -26,12 +34,12 @@
 
 namespace lbvh {
 
-/// Where append() puts its pairs, and how many there were: `count` may exceed `pairs.size`, then
-/// only the first ones were kept and the caller grows and runs again.
+/// Where append() puts its pairs, and how many there were: *count may exceed `pairs.size`, then
+/// only the first ones were kept.
 struct PairOutput {
   View<Pair> pairs;
   std::uint64_t limit;  ///< stop early beyond this count
-  std::uint64_t count = 0;
+  std::uint64_t* count;
 };
 
 }  // namespace lbvh

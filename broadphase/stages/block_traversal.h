@@ -18,15 +18,16 @@ namespace lbvh {
 /// right of the block.
 struct FindBlockPairs {
   const Node* nodes;
-  std::uint32_t n;
+  const SceneBounds* scene;    ///< how many leaves there are
   View<const Filter> filters;  ///< by box, or empty: all pairs are wanted
 
   static constexpr std::uint32_t kBlock = BoxBlock::kSize;
 
-  std::uint32_t elements() const { return (n + kBlock - 1) / kBlock; }
+  static std::size_t elements(std::size_t leaves) { return (leaves + kBlock - 1) / kBlock; }
 
   template <class Sink>
   void operator()(std::uint32_t block, Sink& sink) const {
+    const std::uint32_t n = scene->ordinary;
     const Node* leaves = nodes + (n - 1) + block * kBlock;
     const std::uint32_t count = std::min(kBlock, n - block * kBlock);
     BoxBlock boxes{};
@@ -37,13 +38,13 @@ struct FindBlockPairs {
       boxes.set(i, leaves[i]);
       unite(around, around, leaves[i]);
     }
-    const std::uint32_t all = (1u << count) - 1;
+    // Fewer than a full block are the last leaves: nothing lies to their right.
     std::int32_t at = leaves[count - 1].rope;
     while (at != kSentinel) {
       const Node& node = nodes[at];
       const bool isHit = overlapNodes(around, node);
       at = isHit && !node.isLeaf() ? node.left : node.rope;
-      if (isHit && node.isLeaf() && !push(leaves, boxes.overlaps(node) & all, node, sink)) return;
+      if (isHit && node.isLeaf() && !push(leaves, boxes.overlaps(node), node, sink)) return;
     }
   }
 

@@ -1,73 +1,109 @@
-// From what a pass over the scene measured to the grid of the Morton codes: where it lies and
-// how fine it is. Runs on the host, on a few hundred numbers.
+// Between stages 1 and 2: from what a pass over the scene measured to the grid of the Morton codes,
+// where it lies and how fine it is.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "broadphase/stages/morton.h"
+#include "broadphase/stages/step_header.h"
+#include "broadphase/types.h"
 
 namespace lbvh {
 
-/// Centres of a few hundred ordinary boxes, evenly spread over the indices; an axis an array.
-struct CentreSample {
-  static constexpr std::size_t kMax = 255;
-  std::array<float, kMax> centres[3];
-  std::size_t size = 0;
+inline constexpr std::uint32_t kSamples = 31;
+
+/// Element i is axis i / kSamples of sample i % kSamples: of the boxes at evenly spread indices. It
+/// finds its own rank among the ordinary samples, and if it is the second smallest or largest, or
+/// so, writes it down.
+struct SampleCentres {
+  View<const Aabb> boxes;
+  StepHeader* header;
+
+  static constexpr std::uint32_t kElements = 3 * kSamples;
+
+  LBVH_HD void operator()(std::uint32_t i) const {
+    const int axis = static_cast<int>(i / kSamples);
+    const std::uint32_t samples =
+        boxes.size < kSamples ? static_cast<std::uint32_t>(boxes.size) : kSamples;
+    const std::uint32_t k = i % kSamples;
+    if (k >= samples || !isSample(sample(k, samples))) return;
+    const float mine = centre(sample(k, samples), axis);
+    std::uint32_t rank = 0, count = 0;
+    for (std::uint32_t other = 0; other < samples; ++other) {
+      const Aabb& box = sample(other, samples);
+      if (!isSample(box)) continue;
+      const float x = centre(box, axis);
+      rank += x < mine || (x == mine && other < k);
+      ++count;
+    }
+    if (rank == count / 16) header->middle[0][axis] = mine;
+    if (rank == count - 1 - count / 16) header->middle[1][axis] = mine;
+    if (axis == 0 && rank == 0) header->sampled = count;
+  }
+
+  LBVH_HD static bool isSample(const Aabb& box) {
+    return classify(box) == BoxClass::ordinary && !isInverted(box);
+  }
+
+  LBVH_HD const Aabb& sample(std::uint32_t k, std::uint32_t samples) const {
+    return boxes[boxes.size * k / samples];
+  }
 };
 
-inline CentreSample sampleCentres(View<const Aabb> boxes) {
-  CentreSample sample;
-  const std::size_t tries = std::min(boxes.size, CentreSample::kMax);
-  for (std::size_t k = 0; k < tries; ++k) {
-    const Aabb& box = boxes[boxes.size * k / tries];
-    if (classify(box) != BoxClass::ordinary) continue;
-    for (int axis = 0; axis < 3; ++axis) sample.centres[axis][sample.size] = centre(box, axis);
-    ++sample.size;
+/// One element: nothing measured yet.
+struct ResetHeader {
+  StepHeader* header;
+  LBVH_HD void operator()(std::uint32_t) const { *header = StepHeader{}; }
+};
+
+/// One element: writes the grid.
+struct ChooseGrid {
+  StepHeader* header;
+
+  LBVH_HD void operator()(std::uint32_t) const {
+    const SceneBounds& scene = header->scene;
+    Grid grid{};
+    float hi[3] = {0, 0, 0};
+    for (int axis = 0; axis < 3 && scene.measured > 0; ++axis) {
+      grid.lo[axis] = scene.lo[axis];
+      hi[axis] = scene.hi[axis];
+    }
+    // Four box lengths are not too coarse yet, and those outside the grid share its outer cells.
+    if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
+    const float longest = longestSide(grid.lo, hi);
+    // Cubic cells: with as many cells on short axes as on long ones, the debris corridor (16 x 12 x
+    // 260 m) would be cut into slices first: 7.9 ms a frame instead of 4.2.
+    grid.perLength = longest > 0 ? 1 / longest : 0;
+    grid.bits = scene.ordinary > (1u << 20) || isTooCoarse(scene, longest / (1 << 10)) ? 21 : 10;
+    header->grid = grid;
   }
-  return sample;
-}
 
-/// Narrows [lo, hi] to the middle 80 % of the sample, widened by 8 times its length on both sides.
-/// One body that fell out of the world would otherwise put all others into one cell.
-inline void dropOutliers(CentreSample& sample, int axis, float& lo, float& hi) {
-  if (sample.size < 16) return;
-  const auto begin = sample.centres[axis].begin(), end = begin + static_cast<long>(sample.size);
-  const auto low = begin + static_cast<long>(sample.size / 10);
-  const auto high = end - 1 - static_cast<long>(sample.size / 10);
-  std::nth_element(begin, low, end);
-  std::nth_element(low, high, end);
-  const float length = *high - *low;
-  if (!(length > 0)) return;  // most centres agree on this axis: it separates nothing anyway
-  lo = std::max(lo, *low - 8 * length);
-  hi = std::min(hi, *high + 8 * length);
-}
-
-/// The rule for the codes' length: 63 bits where 30 would put many boxes into one cell, that is
-/// above 2^20 boxes, or when a cell of the 10-bit grid is longer than the boxes are (their
-/// geometric mean, rounded down to a power of two, so that the sum over boxes is exact).
-inline int bitsPerAxis(const SceneBounds& scene, float longestSide) {
-  if (scene.ordinary > (1u << 20)) return 21;
-  const auto meanExponent = scene.exponents / std::max<std::int64_t>(scene.ordinary, 1);
-  return exponentOf(longestSide / 1024) > meanExponent ? 21 : 10;
-}
-
-inline Grid makeGrid(const SceneBounds& scene, CentreSample sample) {
-  Grid grid{};
-  float length[3] = {0, 0, 0};
-  for (int axis = 0; axis < 3 && scene.ordinary > 0; ++axis) {
-    float lo = scene.lo[axis], hi = scene.hi[axis];
-    dropOutliers(sample, axis, lo, hi);
-    grid.lo[axis] = lo;
-    length[axis] = hi - lo;
+  LBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
+    float longest = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      longest = hi[axis] - lo[axis] > longest ? hi[axis] - lo[axis] : longest;
+    return longest;
   }
-  const float longest = std::max({length[0], length[1], length[2]});
-  grid.bits = bitsPerAxis(scene, longest);
-  // Cubic cells: with as many cells on short axes as on long ones, the debris corridor (16 x 12 x
-  // 260 m) would be cut into slices first: 7.9 ms a frame instead of 4.2.
-  grid.scale = longest > 0 ? static_cast<float>(1 << grid.bits) / longest : 0;
-  return grid;
-}
+
+  /// Narrows the grid to the sample without its extremes, widened on all sides by 8 times its
+  /// longest side. One body that fell out of the world would otherwise put all others into one
+  /// cell.
+  LBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
+    const auto& middle = header->middle;
+    const float reach = 8 * longestSide(middle[0], middle[1]);
+    if (header->sampled < 16 || !(reach > 0)) return;
+    for (int axis = 0; axis < 3; ++axis) {
+      lo[axis] = middle[0][axis] - reach > lo[axis] ? middle[0][axis] - reach : lo[axis];
+      hi[axis] = middle[1][axis] + reach < hi[axis] ? middle[1][axis] + reach : hi[axis];
+    }
+  }
+
+  /// The rule for the length of the codes and for outliers: a cell should not be longer than the
+  /// boxes are (their geometric mean, by exponents, so that the sum over boxes is exact).
+  LBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
+    if (scene.measured == 0) return false;
+    return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);
+  }
+};
 
 }  // namespace lbvh

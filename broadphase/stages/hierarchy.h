@@ -29,6 +29,20 @@ struct Difference {
   }
 };
 
+/// THE INDEX RULE (types.h) over n leaves.
+struct Numbering {
+  std::int32_t n;
+
+  LBVH_HD std::int32_t leaf(std::int32_t k) const { return n - 1 + k; }
+  /// Left child over [first, split], right child over [split + 1, last].
+  LBVH_HD std::int32_t leftChild(std::int32_t first, std::int32_t split) const {
+    return first == split ? leaf(split) : split;
+  }
+  LBVH_HD std::int32_t rightChild(std::int32_t split, std::int32_t last) const {
+    return split + 1 == last ? leaf(last) : split + 1;
+  }
+};
+
 /// The bounds of `out` become those around left and right.
 LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
   for (int axis = 0; axis < 3; ++axis) {
@@ -42,59 +56,56 @@ LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
 template <class Key>
 struct BuildHierarchy {
   View<const Aabb> boxes;
-  const std::uint32_t* ids;  ///< of the n leaves, in sorted order
-  Difference<Key> difference;
-  std::int32_t n;
-  std::int32_t* arrivals;  ///< n - 1, by split
-  Node* nodes;             ///< 2 n - 1
+  const std::uint32_t* ids;  ///< of the leaves, in sorted order
+  const Key* codes;          ///< likewise
+  const SceneBounds* scene;  ///< how many leaves there are
+  std::int32_t* arrivals;    ///< by split
+  Node* nodes;               ///< 2 n - 1
 
   LBVH_HD void operator()(std::uint32_t leaf) const {
-    std::int32_t first = static_cast<std::int32_t>(leaf), last = first;
+    if (leaf < scene->ordinary)
+      climb(static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(scene->ordinary));
+  }
+
+  LBVH_HD void climb(std::int32_t leaf, std::int32_t n) const {
+    const Difference<Key> difference{codes, n};
+    const Numbering tree{n};
+    // Algorithm 2: the right child behind `last` is a leaf if that leaf joins the left side before
+    // anything behind it.
+    const auto rope = [&](std::int32_t last, std::int64_t after) {
+      if (last == n - 1) return kSentinel;
+      return after < difference(last + 1) ? tree.leaf(last + 1) : last + 1;
+    };
+    std::int32_t first = leaf, last = leaf;
     std::int64_t before = difference(first - 1), after = difference(last);
-    Node node = makeLeaf(first, after);
-    nodes[n - 1 + first] = node;
+    Node node = makeLeaf(ids[leaf], rope(last, after));
+    nodes[tree.leaf(leaf)] = node;
     while (first != 0 || last != n - 1) {
       const bool isLeftChild = after < before;
       const std::int32_t split = isLeftChild ? last : first - 1;
       const std::int32_t other = exchangeAndPublish(&arrivals[split], isLeftChild ? first : last);
       if (other == kNobody) return;
       if (isLeftChild) {
-        unite(node, node, nodes[rightChild(split, other)]);
+        unite(node, node, nodes[tree.rightChild(split, other)]);
         last = other;
         after = difference(last);
       } else {
-        unite(node, nodes[leftChild(other, split)], node);
+        unite(node, nodes[tree.leftChild(other, split)], node);
         first = other;
         before = difference(first - 1);
       }
-      node.left = leftChild(first, split);
+      node.left = tree.leftChild(first, split);
       node.rope = rope(last, after);
       nodes[after < before ? last : first] = node;
     }
   }
 
-  LBVH_HD Node makeLeaf(std::int32_t leaf, std::int64_t after) const {
-    const std::uint32_t id = ids[leaf];
+  LBVH_HD Node makeLeaf(std::uint32_t id, std::int32_t rope) const {
     const Aabb box = boxes[id];
     return Node{{box.min[0], box.min[1], box.min[2]},
                 ~static_cast<std::int32_t>(id),
                 {box.max[0], box.max[1], box.max[2]},
-                rope(leaf, after)};
-  }
-
-  /// Left child over [first, split], right child over [split + 1, last].
-  LBVH_HD std::int32_t leftChild(std::int32_t first, std::int32_t split) const {
-    return first == split ? n - 1 + split : split;
-  }
-  LBVH_HD std::int32_t rightChild(std::int32_t split, std::int32_t last) const {
-    return split + 1 == last ? n - 1 + last : split + 1;
-  }
-
-  /// Algorithm 2: the right child that begins behind `last`; a leaf if that leaf joins the left
-  /// side before anything behind it.
-  LBVH_HD std::int32_t rope(std::int32_t last, std::int64_t after) const {
-    if (last == n - 1) return kSentinel;
-    return after < difference(last + 1) ? n - 1 + last + 1 : last + 1;
+                rope};
   }
 };
 

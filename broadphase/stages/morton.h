@@ -1,10 +1,11 @@
-// Stage 1 and 2: which boxes go into the tree, the grid over their centres, and the Morton codes.
+// Stages 1 and 2: which boxes go into the tree, their bounds, and the Morton codes over a grid.
 // Nothing here decides about overlaps: any grid gives the same pairs, only at another speed.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
+#include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -14,16 +15,21 @@ inline constexpr float kGiant = 1e17f;
 
 enum class BoxClass { ordinary, side, nan };
 
-/// Ordinary boxes go into the tree. Inverted, infinite and giant ones would spoil the bounds of
-/// every ancestor: they are tested against all. A box with a NaN overlaps nothing.
+/// Ordinary boxes go into the tree, inverted ones too: a bound that includes their corners is met
+/// by all that they overlap. Giant and infinite boxes would spoil the bounds of every ancestor, so
+/// they are kept aside and tested against all. A box with a NaN overlaps nothing.
 LBVH_HD inline BoxClass classify(const Aabb& box) {
-  bool ordinary = true, number = true;
+  bool giant = false, number = true;
   for (int axis = 0; axis < 3; ++axis) {
     const float lo = box.min[axis], hi = box.max[axis];
-    ordinary &= (lo <= hi) & (lo >= -kGiant) & (hi <= kGiant);
+    giant |= (lo < -kGiant) | (hi > kGiant);
     number &= (lo == lo) & (hi == hi);
   }
-  return ordinary ? BoxClass::ordinary : number ? BoxClass::side : BoxClass::nan;
+  return !number ? BoxClass::nan : giant ? BoxClass::side : BoxClass::ordinary;
+}
+
+LBVH_HD inline bool isInverted(const Aabb& box) {
+  return box.min[0] > box.max[0] || box.min[1] > box.max[1] || box.min[2] > box.max[2];
 }
 
 /// Halved before the sum, so that it cannot overflow; exact but for denormals.
@@ -38,26 +44,6 @@ LBVH_HD inline int exponentOf(float x) {
   return static_cast<int>(bits >> 23 & 255u) - 127;
 }
 
-/// What one pass over the boxes learns. Sums are of integers, so that no order changes them.
-struct SceneBounds {
-  float lo[3] = {kGiant, kGiant, kGiant};  ///< of the ordinary boxes' centres
-  float hi[3] = {-kGiant, -kGiant, -kGiant};
-  std::int64_t exponents = 0;  ///< sum over ordinary boxes of exponentOf(largest extent)
-  std::uint32_t ordinary = 0, side = 0, nan = 0;
-
-  LBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
-    for (int axis = 0; axis < 3; ++axis) {
-      lo[axis] = other.lo[axis] < lo[axis] ? other.lo[axis] : lo[axis];
-      hi[axis] = other.hi[axis] > hi[axis] ? other.hi[axis] : hi[axis];
-    }
-    exponents += other.exponents;
-    ordinary += other.ordinary;
-    side += other.side;
-    nan += other.nan;
-    return *this;
-  }
-};
-
 struct MeasureScene {
   View<const Aabb> boxes;
 
@@ -69,6 +55,8 @@ struct MeasureScene {
     one.nan = boxClass == BoxClass::nan;
     if (boxClass != BoxClass::ordinary) return one;
     one.ordinary = 1;
+    if (isInverted(box)) return one;
+    one.measured = 1;
     float extent = 0;
     for (int axis = 0; axis < 3; ++axis) {
       one.lo[axis] = one.hi[axis] = centre(box, axis);
@@ -77,20 +65,6 @@ struct MeasureScene {
     }
     one.exponents = exponentOf(extent);
     return one;
-  }
-};
-
-/// The grid that centres are quantised to: 2^bits cells on the longest axis.
-struct Grid {
-  float lo[3];
-  float scale;  ///< cells per unit of length; 0 without extent
-  int bits;     ///< 10 or 21
-
-  /// Cell of a centre on an axis; centres outside the grid belong to its first or last cell.
-  LBVH_HD std::uint32_t cell(float x, int axis) const {
-    const float last = static_cast<float>((1 << bits) - 1);
-    const float t = (x - lo[axis]) * scale;
-    return static_cast<std::uint32_t>(t > 0 ? (t < last ? t : last) : 0);
   }
 };
 
@@ -131,7 +105,7 @@ struct AssignCodes {
   static constexpr int kKeyBits = kCodeBits + 1;
 
   View<const Aabb> boxes;
-  Grid grid;
+  const Grid* grid;
   Key* keys;
   std::uint32_t* ids;
   std::int32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass
@@ -146,9 +120,10 @@ struct AssignCodes {
     const BoxClass boxClass = classify(box);
     if (boxClass != BoxClass::ordinary)
       return (Key{1} << kCodeBits) | (boxClass == BoxClass::nan ? 1 : 0);
-    const std::uint32_t x = grid.cell(centre(box, 0), 0);
-    const std::uint32_t y = grid.cell(centre(box, 1), 1);
-    const std::uint32_t z = grid.cell(centre(box, 2), 2);
+    constexpr int bits = kCodeBits / 3;
+    const std::uint32_t x = grid->cell(centre(box, 0), 0, bits);
+    const std::uint32_t y = grid->cell(centre(box, 1), 1, bits);
+    const std::uint32_t z = grid->cell(centre(box, 2), 2, bits);
     if constexpr (sizeof(Key) == 4) return morton30(x, y, z);
     return static_cast<Key>(morton63(x, y, z));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -20,20 +21,28 @@ LBVH_HD inline std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
   return begin;
 }
 
-/// One chunk of the new list, with the stretch of the old list that lies at the same pairs.
+/// The new list in chunks, each with the stretch of the old list that lies at the same pairs.
 struct PairDelta {
   View<const Pair> oldPairs;
-  View<const Pair> newPairs;
+  View<const Pair> room;               ///< where the new pairs are, the first *found of them
+  const std::uint64_t* found;          ///< may exceed the room
   View<const std::uint8_t> forgotten;  ///< by box: not 0 if its old pairs do not count
   std::size_t chunkSize;
 
-  LBVH_HD std::size_t chunks() const {
-    return newPairs.empty() ? 1 : (newPairs.size + chunkSize - 1) / chunkSize;
+  LBVH_HD View<const Pair> newPairs() const {
+    return {room.data, *found < room.size ? static_cast<std::size_t>(*found) : room.size};
   }
 
-  LBVH_HD std::size_t oldBegin(std::size_t chunk) const {
+  /// At least one, so that old pairs are met where there are no new ones.
+  LBVH_HD std::size_t chunks(std::size_t pairs) const {
+    return pairs == 0 ? 1 : (pairs + chunkSize - 1) / chunkSize;
+  }
+
+  /// Of the old list, where chunk k of the new list begins; all of it lies before the end.
+  LBVH_HD std::size_t oldBegin(std::size_t chunk, View<const Pair> pairs) const {
     if (chunk == 0) return 0;
-    return chunk == chunks() ? oldPairs.size : lowerBound(oldPairs, newPairs[chunk * chunkSize]);
+    if (chunk >= chunks(pairs.size)) return oldPairs.size;
+    return lowerBound(oldPairs, pairs[chunk * chunkSize]);
   }
 
   LBVH_HD bool counts(Pair old) const {
@@ -45,29 +54,20 @@ struct PairDelta {
   /// Calls added(pair) and removed(pair) in order.
   template <class Added, class Removed>
   LBVH_HD void merge(std::size_t chunk, Added added, Removed removed) const {
-    std::size_t n = chunk * chunkSize, o = oldBegin(chunk);
-    const std::size_t nEnd = chunk + 1 == chunks() ? newPairs.size : n + chunkSize;
-    const std::size_t oEnd = oldBegin(chunk + 1);
+    const View<const Pair> pairs = newPairs();
+    if (chunk >= chunks(pairs.size)) return;
+    std::size_t n = chunk * chunkSize, o = oldBegin(chunk, pairs);
+    const std::size_t nEnd = n + chunkSize < pairs.size ? n + chunkSize : pairs.size;
+    const std::size_t oEnd = oldBegin(chunk + 1, pairs);
     while (n < nEnd || o < oEnd) {
-      const bool takeNew = o == oEnd || (n < nEnd && !(oldPairs[o] < newPairs[n]));
-      const bool takeOld = n == nEnd || (o < oEnd && !(newPairs[n] < oldPairs[o]));
+      const bool takeNew = o == oEnd || (n < nEnd && !(oldPairs[o] < pairs[n]));
+      const bool takeOld = n == nEnd || (o < oEnd && !(pairs[n] < oldPairs[o]));
       const bool oldCounts = takeOld && counts(oldPairs[o]);
-      if (takeNew && !oldCounts) added(newPairs[n]);
+      if (takeNew && !oldCounts) added(pairs[n]);
       if (!takeNew && oldCounts) removed(oldPairs[o]);
       n += takeNew;
       o += takeOld;
     }
-  }
-};
-
-struct DeltaCount {
-  std::uint64_t added = 0;
-  std::uint64_t removed = 0;
-
-  LBVH_HD DeltaCount& operator+=(const DeltaCount& other) {
-    added += other.added;
-    removed += other.removed;
-    return *this;
   }
 };
 
@@ -85,19 +85,30 @@ struct CountDelta {
   }
 };
 
+/// One element: the sums, which are the place behind the last chunk.
+struct StoreDelta {
+  const DeltaCount* sums;
+  StepHeader* header;
+  LBVH_HD void operator()(std::uint32_t) const { header->delta = *sums; }
+};
+
 struct WriteDelta {
   static constexpr std::size_t kGrain = 1;  // an element is a whole chunk
 
   PairDelta delta;
   const DeltaCount* places;  ///< the counts, summed over the chunks before
-  Pair* added;
-  Pair* removed;
+  View<Pair> added;          ///< as many as there are, or what is left of the room
+  View<Pair> removed;
 
   LBVH_HD void operator()(std::uint32_t chunk) const {
     DeltaCount place = places[chunk];
     delta.merge(
-        chunk, [&](Pair pair) { added[place.added++] = pair; },
-        [&](Pair pair) { removed[place.removed++] = pair; });
+        chunk, [&](Pair pair) { put(added, place.added++, pair); },
+        [&](Pair pair) { put(removed, place.removed++, pair); });
+  }
+
+  LBVH_HD static void put(View<Pair> list, std::uint64_t at, Pair pair) {
+    if (at < list.size) list[static_cast<std::size_t>(at)] = pair;
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -13,13 +14,15 @@ namespace lbvh {
 /// pair is found once and nothing to the left is visited.
 struct FindTreePairs {
   const Node* nodes;
-  std::uint32_t n;
+  const SceneBounds* scene;    ///< how many leaves there are
   View<const Filter> filters;  ///< by box, or empty: all pairs are wanted
 
-  LBVH_HD std::uint32_t elements() const { return n; }
+  LBVH_HD static std::size_t elements(std::size_t leaves) { return leaves; }
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t leaf, Sink& sink) const {
+    const std::uint32_t n = scene->ordinary;
+    if (leaf >= n) return;
     const Node query = nodes[n - 1 + leaf];
     const std::uint32_t box = query.box();
     std::int32_t at = query.rope;
@@ -39,18 +42,20 @@ struct FindTreePairs {
   }
 };
 
-/// The side list against everything: element k is the k-th of the `ids` (n in the tree, then the
-/// side boxes) and meets the side boxes behind it.
+/// The side list against everything: element k is the k-th of the `ids` (those in the tree, then
+/// the side boxes) and meets the side boxes behind it.
 struct FindSidePairs {
   View<const Aabb> boxes;
-  View<const std::uint32_t> ids;
-  std::uint32_t n;
+  const std::uint32_t* ids;
+  const SceneBounds* scene;
   View<const Filter> filters;
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t k, Sink& sink) const {
+    const std::uint32_t n = scene->ordinary, end = n + scene->side;
+    if (k >= end) return;
     const std::uint32_t box = ids[k];
-    for (std::size_t side = k < n ? n : k + 1; side < ids.size; ++side) {
+    for (std::uint32_t side = k < n ? n : k + 1; side < end; ++side) {
       const std::uint32_t other = ids[side];
       if (!overlap(boxes[box], boxes[other])) continue;
       if (!filters.empty() && !wanted(filters[box], filters[other])) continue;

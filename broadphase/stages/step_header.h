@@ -1,0 +1,69 @@
+// What the stages of one step count and choose, in one small struct in the space's memory. Stages
+// read each other's results here, so that the host need not wait between them.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// What one pass over the boxes learns. Sums are of integers, so that no order changes them.
+struct SceneBounds {
+  static constexpr float kNone = 3e38f;
+
+  float lo[3] = {kNone, kNone, kNone};  ///< of the measured boxes' centres
+  float hi[3] = {-kNone, -kNone, -kNone};
+  std::int64_t exponents = 0;  ///< sum over measured boxes of the exponent of their longest side
+  std::uint32_t measured = 0;  ///< ordinary boxes that are not inverted
+  std::uint32_t ordinary = 0, side = 0, nan = 0;
+
+  LBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
+    for (int axis = 0; axis < 3; ++axis) {
+      lo[axis] = other.lo[axis] < lo[axis] ? other.lo[axis] : lo[axis];
+      hi[axis] = other.hi[axis] > hi[axis] ? other.hi[axis] : hi[axis];
+    }
+    exponents += other.exponents;
+    measured += other.measured;
+    ordinary += other.ordinary;
+    side += other.side;
+    nan += other.nan;
+    return *this;
+  }
+};
+
+/// The grid that centres are quantised to: 2^bits cells on the longest axis.
+struct Grid {
+  float lo[3] = {0, 0, 0};
+  float perLength = 0;  ///< 1 / the longest axis; 0 without extent
+  int bits = 10;        ///< 10 or 21: what the rule of grid.h says
+
+  /// Cell of a centre on an axis of 2^cellBits cells; outside belongs to the first or last cell.
+  LBVH_HD std::uint32_t cell(float x, int axis, int cellBits) const {
+    const auto cells = static_cast<float>(1 << cellBits);
+    const float t = (x - lo[axis]) * perLength * cells;
+    return static_cast<std::uint32_t>(t > 0 ? (t < cells - 1 ? t : cells - 1) : 0);
+  }
+};
+
+struct DeltaCount {
+  std::uint64_t added = 0;
+  std::uint64_t removed = 0;
+
+  LBVH_HD DeltaCount& operator+=(const DeltaCount& other) {
+    added += other.added;
+    removed += other.removed;
+    return *this;
+  }
+};
+
+struct StepHeader {
+  SceneBounds scene;
+  float middle[2][3] = {};    ///< bounds of sampled centres without the extremes
+  std::uint32_t sampled = 0;  ///< how many of the samples were ordinary
+  Grid grid;
+  std::uint64_t pairs = 0;  ///< found; where it exceeds the buffer, only the first ones were kept
+  DeltaCount delta;
+};
+
+}  // namespace lbvh
