@@ -22,8 +22,7 @@ void GpuLbvhQueries::changed(GpuLbvhProxy* proxy) {
   if (proxy->m_isChanged || m_treeIsStale.load(std::memory_order_relaxed)) return;
   // A linear test of a few is cheaper than a rebuild; many in a row pay for one.
   const std::size_t few = 64 + m_proxies.boxes().size / 256;
-  if (m_changed.size() >= few || !remember(proxy))
-    treeIsStale();
+  if (m_changed.size() >= few || !remember(proxy)) treeIsStale();
 }
 
 bool GpuLbvhQueries::remember(GpuLbvhProxy* proxy) {
