@@ -6,6 +6,7 @@
 
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/stage_timer.h"
+#include "broadphase/fallback_pipeline.h"
 #include "broadphase/pipeline.h"
 
 namespace lbvh {
@@ -20,7 +21,12 @@ void requireBoxCount(std::size_t n) {
 }  // namespace
 
 std::string whyUnavailable(Backend backend) {
-  return backend == Backend::cuda ? "no cuda: this build has no CUDA space" : "";
+  if (backend != Backend::cuda) return {};
+#if defined(GPULBVH_CUDA)
+  return whyNoCuda();
+#else
+  return "no cuda: built without it";
+#endif
 }
 
 struct PairFinder::Impl {
@@ -29,20 +35,38 @@ struct PairFinder::Impl {
   std::vector<std::uint8_t> forgotten;  // by box of the last update
   bool anyForgotten = false;
   bool hasDelta = false;  // false after an update that failed
+  bool hasTree = false;
   Stats stats;
+
+  void choosePipeline();
 };
+
+void PairFinder::Impl::choosePipeline() {
+  stats.threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
+  stats.backend = "host";
+  stats.reason = options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
+  pipeline = makeHostPipeline(stats.threads);
+#if defined(GPULBVH_CUDA)
+  if (!stats.reason.empty()) return;
+  try {
+    pipeline = std::make_unique<FallbackPipeline>(makeCudaPipeline(), std::move(pipeline),
+                                                  cudaDeviceName());
+    stats.backend = pipeline->info()->backend;
+    stats.reason = pipeline->info()->reason;
+  } catch (const SpaceError& error) {
+    if (options.backend == Backend::cuda) throw;
+    if (pipeline == nullptr) pipeline = makeHostPipeline(stats.threads);
+    stats.reason = error.what();
+  }
+#endif
+}
 
 PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>()) {
   if (options.threads < 0) throw std::invalid_argument("Options::threads is negative");
   const std::string why = whyUnavailable(options.backend);
   if (!why.empty()) throw std::runtime_error(why);
-  const int threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
   impl_->options = options;
-  impl_->pipeline = makeHostPipeline(threads);
-  impl_->stats.backend = "host";
-  impl_->stats.reason =
-      options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
-  impl_->stats.threads = threads;
+  impl_->choosePipeline();
 }
 
 PairFinder::~PairFinder() = default;
@@ -50,7 +74,7 @@ PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
 void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
-  impl_->hasDelta = false;
+  impl_->hasDelta = impl_->hasTree = false;
   requireBoxCount(boxes.size);
   if (!filters.empty() && filters.size != boxes.size)
     throw std::invalid_argument("as many filters as boxes, or none");
@@ -68,6 +92,11 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
   impl.forgotten.resize(boxes.size, 0);
   impl.anyForgotten = false;
   impl.hasDelta = true;
+  impl.hasTree = impl.pipeline->treeIsOfLastStep();
+  if (const SpaceInfo* info = impl.pipeline->info()) {
+    impl.stats.backend = info->backend;
+    impl.stats.reason = info->reason;
+  }
   stats.objects = boxes.size;
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.forgotten.capacity();
 }
@@ -81,8 +110,10 @@ void PairFinder::forget(std::uint32_t index) noexcept {
 
 void PairFinder::buildTree(View<const Aabb> boxes) {
   requireBoxCount(boxes.size);
+  impl_->hasTree = false;
   StepStats unused;
   impl_->pipeline->buildTree(boxes, unused);
+  impl_->hasTree = true;
 }
 
 View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
@@ -92,7 +123,8 @@ View<const Pair> PairFinder::added() const {
 View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
-Tree PairFinder::tree() const { return impl_->pipeline->tree(); }
+Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
+bool PairFinder::hasTree() const { return impl_->hasTree; }
 const Stats& PairFinder::stats() const { return impl_->stats; }
 
 }  // namespace lbvh

@@ -96,7 +96,9 @@ class PairFinder {
   void buildTree(View<const Aabb> boxes);
 
   /// The tree of the last update or buildTree, for queries (tree_query.h); valid until the next.
+  /// Empty while there is none: before the first update, after one that failed or ran on a GPU.
   Tree tree() const;
+  bool hasTree() const;
 
   const Stats& stats() const;
 

@@ -31,6 +31,11 @@ struct StepInput {
   std::uint64_t maxPairs;
 };
 
+/// Where the last step ran, and why there; as in Stats.
+struct SpaceInfo {
+  std::string backend, reason;
+};
+
 /// A pipeline whose space is not known to the caller.
 class AnyPipeline {
  public:
@@ -41,14 +46,31 @@ class AnyPipeline {
   /// Runs the stages up to the hierarchy.
   virtual void buildTree(View<const Aabb> boxes, StepStats& stats) = 0;
 
-  virtual View<const Pair> pairs() const = 0;
+  /// Takes `pairs` for the result of the step before, and trusts nothing it was told earlier.
+  virtual void adopt(View<const Pair> pairs) = 0;
+
+  virtual View<const Pair> pairs() const = 0;  ///< of a space of its own memory: there
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
-  virtual Tree tree() const = 0;
+  virtual Tree tree() const = 0;  ///< likewise
+  virtual bool treeIsOfLastStep() const { return true; }
+  /// Null if it never changes.
+  virtual const SpaceInfo* info() const { return nullptr; }
   virtual std::size_t memoryBytes() const = 0;
 };
 
+/// A space that failed in the middle of a step, which can be finished elsewhere.
+struct SpaceError : std::runtime_error {
+  SpaceError(const std::string& what, bool sticky) : std::runtime_error(what), isSticky(sticky) {}
+  bool isSticky;  ///< this space will not work again in this process
+};
+
 std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
+
+// Only in builds with CUDA (pipeline_cuda.cu).
+std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
+std::string cudaDeviceName();  ///< @throws SpaceError
+std::unique_ptr<AnyPipeline> makeCudaPipeline();  ///< @throws SpaceError
 
 /// What a space that does not know counts in advance launches for (space.h): what the last step
 /// needed and some more. Checked at the end of the step; if it fell short, the step runs again.
@@ -123,6 +145,17 @@ class Pipeline final : public AnyPipeline {
     } while (!Space::kKnowsCounts && plan_.bits != header.grid.bits);
     keepTree(header, stats);
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
+  }
+
+  void adopt(View<const Pair> pairs) override {
+    boxes_.forget();
+    filters_.forget();
+    forgotten_.forget();
+    current_ = {};
+    const View<Pair> room = pairBuffers_[currentBuffer_].ensure(pairs.size);
+    space_.abandonAndCopy(pairs, room.data);
+    current_ = room;
+    added_ = removed_ = {};
   }
 
   View<const Pair> pairs() const override { return current_; }
@@ -309,9 +342,9 @@ class Pipeline final : public AnyPipeline {
 
   Space space_;
   Plan plan_;
-  Buffer<Aabb> boxes_;  ///< these three only where the space cannot read the host's memory
-  Buffer<Filter> filters_;
-  Buffer<std::uint8_t> forgotten_;
+  typename Space::template UploadBuffer<Aabb> boxes_;
+  typename Space::template UploadBuffer<Filter> filters_;
+  typename Space::template UploadBuffer<std::uint8_t> forgotten_;
   Buffer<StepHeader> header_;
   Buffer<std::uint32_t> keys_;
   Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then the side boxes, then NaN boxes

@@ -15,5 +15,6 @@ if(MSVC)
   target_compile_options(gpulbvh_warnings INTERFACE /W4 $<$<BOOL:${GPULBVH_WERROR}>:/WX>)
 else()
   target_compile_options(gpulbvh_warnings INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${GPULBVH_WERROR}>:-Werror>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:-Werror>)
 endif()

@@ -143,7 +143,10 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
   try {
     const lbvh::View<const lbvh::Aabb> boxes = proxies.boxes();
     finder.update(boxes, byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{});
-    queries.treeIsFresh();
+    if (finder.hasTree())
+      queries.treeIsFresh();
+    else
+      queries.treeIsStale();
     error[0] = '\0';
     return true;
   } catch (const std::exception& e) {

@@ -26,6 +26,10 @@ class HostSpace {
   using Buffer = lbvh::HostBuffer<T>;
   template <class T>
   using HostBuffer = lbvh::HostBuffer<T>;
+  template <class T>
+  struct UploadBuffer {  // nothing to do: stages read the caller's array
+    void forget() {}
+  };
 
   static constexpr bool kKnowsCounts = true;
   using TreePairs = FindBlockPairs;
@@ -88,7 +92,7 @@ class HostSpace {
   StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms); }
 
   template <class T>
-  View<const T> upload(View<const T> view, Buffer<std::remove_const_t<T>>&) {
+  View<const T> upload(View<const T> view, UploadBuffer<T>&) {
     return view;
   }
 
@@ -98,6 +102,11 @@ class HostSpace {
   }
 
   StepHeader wait(const StepHeader* header) { return *header; }
+
+  template <class T>
+  void abandonAndCopy(View<const T> from, T* to) {
+    std::copy(from.begin(), from.end(), to);
+  }
 
  private:
   static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost

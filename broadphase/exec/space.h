@@ -18,9 +18,11 @@
 //   space.timed(name, ms)             an object whose life time is added to `ms` and named in tools
 //   space.upload(view, buffer)        the view where the space can read it
 //   space.hostRoom(spare, own, n)     room for n elements that the host can read after wait()
+//   space.abandonAndCopy(view, to)    after a failed step: forgets what was begun, copies, waits
 //   space.wait(header)                all that was asked for is done; a copy of the header
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
+//   Space::UploadBuffer<T>            what upload() remembers of an array between steps
 //   Space::TreePairs                  the traversal body that is fastest there
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
 //   Space::kKnowsCounts               what a stage counted is in the header when the call returns,

@@ -1,0 +1,23 @@
+# Sets GPULBVH_HAS_CUDA and says why it is off. Architectures: every generation from Turing on, and
+# PTX for those to come; -D CMAKE_CUDA_ARCHITECTURES=native is enough, and quick, for one machine.
+set(GPULBVH_HAS_CUDA OFF)
+if(NOT GPULBVH_CUDA)
+  message(STATUS "CUDA space: off (GPULBVH_CUDA)")
+  return()
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "CUDA space: off, no CUDA compiler found; building for the host")
+  return()
+endif()
+
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(GPULBVH_HAS_CUDA ON)
+message(STATUS "CUDA space: on (${CMAKE_CUDA_COMPILER_VERSION}, ${CMAKE_CUDA_ARCHITECTURES})")
