@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "broadphase/exec/space.h"
 #include "broadphase/pair_finder.h"
@@ -141,8 +142,8 @@ class Pipeline final : public AnyPipeline {
     do {
       growTree(there, stats);
       header = space_.wait(header_.data());
-      std::swap(plan_.bits, header.grid.bits);
-    } while (!Space::kKnowsCounts && plan_.bits != header.grid.bits);
+    } while (!Space::kKnowsCounts &&
+             std::exchange(plan_.bits, header.grid.bits) != header.grid.bits);
     keepTree(header, stats);
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
   }

@@ -6,10 +6,12 @@
 #include <nvtx3/nvToolsExt.h>
 #include <thrust/iterator/counting_iterator.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -240,9 +242,25 @@ class CudaSpace {
   template <class Call>
   void withScratch(const Call& call) {
     std::size_t bytes = 0;
-    cudaCheck(call(nullptr, bytes));
+    checkCub([&] { return call(nullptr, bytes); });
     void* scratch = scratch_.ensure(bytes + 1).data;
-    cudaCheck(call(scratch, bytes));
+    checkCub([&] { return call(scratch, bytes); });
+  }
+
+  /// CUB returns most errors, but throws those it meets while it looks at the device for the first
+  /// time; whoever calls it after that waits for ever. So nobody does: the one fact that all
+  /// instances in a process share.
+  template <class Call>
+  static void checkCub(const Call& call) {
+    if (cubIsStuck_) throw SpaceError("CUB could not look at the device", true);
+    try {
+      cudaCheckCall(call(), "CUB");
+    } catch (const SpaceError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      cubIsStuck_ = true;
+      throw SpaceError(error.what(), true);
+    }
   }
 
   template <class T>
@@ -251,6 +269,8 @@ class CudaSpace {
     cudaCheck(
         cudaMemcpyAsync(to.data, from, to.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
   }
+
+  static inline std::atomic<bool> cubIsStuck_{false};
 
   cudaStream_t stream_ = nullptr;
   DeviceBuffer<unsigned char> scratch_;

@@ -1,0 +1,117 @@
+// The CUDA space's stages element for element against the host's: codes, order, nodes, ropes.
+// Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "broadphase/exec/cuda_space.cuh"
+#include "broadphase/exec/host_space.h"
+#include "broadphase/pipeline.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::Boxes;
+using test::Random;
+using test::view;
+
+class CudaStages : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = whyNoCuda();
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+
+  template <class T>
+  static std::vector<T> download(View<const T> view) {
+    std::vector<T> host(view.size);
+    if (!view.empty())
+      cudaCheck(cudaMemcpy(host.data(), view.data, view.size * sizeof(T), cudaMemcpyDeviceToHost));
+    return host;
+  }
+
+  template <class T>
+  static bool sameBytes(const std::vector<T>& a, View<const T> b) {
+    return a.size() == b.size &&
+           (a.empty() || std::memcmp(a.data(), b.data, a.size() * sizeof(T)) == 0);
+  }
+
+  static void expectSameTree(const Boxes& boxes) {
+    Pipeline<CudaSpace> gpu;
+    Pipeline<HostSpace> host(1);
+    StepStats gpuStats, hostStats;
+    gpu.buildTree(view(boxes), gpuStats);
+    host.buildTree(view(boxes), hostStats);
+    EXPECT_EQ(gpuStats.mortonBits, hostStats.mortonBits);
+    EXPECT_TRUE(sameBytes(download(gpu.tree().nodes), host.tree().nodes));
+    EXPECT_TRUE(sameBytes(download(gpu.tree().sideBoxes), host.tree().sideBoxes));
+  }
+};
+
+TEST_F(CudaStages, TreesAreTheSameNodeForNode) {
+  Random random(91);
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u}) {
+    SCOPED_TRACE(n);
+    expectSameTree(test::boxSets()[0].make(n, random));
+  }
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    for (const std::size_t n : {40u, 333u}) expectSameTree(set.make(n, random));
+  }
+}
+
+template <class Key>
+std::vector<Key> codesOnHost(const Boxes& boxes, const Grid& grid) {
+  std::vector<Key> keys;
+  const AssignCodes<Key> codes{view(boxes), &grid, nullptr, nullptr, nullptr};
+  for (const Aabb& box : boxes) keys.push_back(codes.key(box));
+  return keys;
+}
+
+template <class Key>
+void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
+  const std::size_t n = boxes.size();
+  CudaSpace space;
+  UploadBuffer<Aabb> upload;
+  DeviceBuffer<Grid> deviceGrid;
+  DeviceBuffer<Key> keys, spareKeys;
+  DeviceBuffer<std::uint32_t> ids, spareIds;
+  DeviceBuffer<std::int32_t> arrivals;
+  cudaCheck(cudaMemcpy(deviceGrid.ensure(1).data, &grid, sizeof grid, cudaMemcpyHostToDevice));
+  space.forEach(
+      n, AssignCodes<Key>{space.upload(view(boxes), upload), deviceGrid.data(), keys.ensure(n).data,
+                          ids.ensure(n).data, arrivals.ensure(n).data});
+  cudaCheck(cudaDeviceSynchronize());
+  std::vector<Key> found(n), expected = codesOnHost<Key>(boxes, grid);
+  cudaCheck(cudaMemcpy(found.data(), keys.data(), n * sizeof(Key), cudaMemcpyDeviceToHost));
+  ASSERT_EQ(found, expected);
+
+  space.sortByKey(View<Key>{keys.data(), n}, View<std::uint32_t>{ids.data(), n},
+                  spareKeys.ensure(n), spareIds.ensure(n), AssignCodes<Key>::kKeyBits);
+  cudaCheck(cudaDeviceSynchronize());
+  std::vector<std::uint32_t> order(n), expectedOrder(n), spareOrder(n);
+  std::vector<Key> spare(n);
+  cudaCheck(cudaMemcpy(order.data(), ids.data(), n * 4, cudaMemcpyDeviceToHost));
+  for (std::uint32_t i = 0; i < n; ++i) expectedOrder[i] = i;
+  HostSpace(1).sortByKey(View<Key>{expected.data(), n},
+                         View<std::uint32_t>{expectedOrder.data(), n}, View<Key>{spare.data(), n},
+                         View<std::uint32_t>{spareOrder.data(), n}, AssignCodes<Key>::kKeyBits);
+  EXPECT_EQ(order, expectedOrder);
+}
+
+TEST_F(CudaStages, CodesAndOrderAreTheSame) {
+  Random random(92);
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    const Boxes boxes = set.make(500, random);
+    Grid grid;
+    grid.perLength = 0.05f;
+    expectSameCodesAndOrder<std::uint32_t>(boxes, grid);
+    expectSameCodesAndOrder<std::uint64_t>(boxes, grid);
+  }
+}
+
+}  // namespace
+}  // namespace lbvh

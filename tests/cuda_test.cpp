@@ -1,0 +1,142 @@
+// The CUDA space through the public face: the same pairs and deltas as the host's, whatever happens
+// to the GPU. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "broadphase/pair_finder.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::Boxes;
+using test::Random;
+using test::toVector;
+using test::view;
+
+class Cuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("PTXVM_FAIL") != nullptr) return;  // even looking for a device may fail
+    const std::string why = whyUnavailable(Backend::cuda);
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+
+  static PairFinder finderOn(Backend backend) {
+    Options options;
+    options.backend = backend;
+    options.threads = 1;
+    return PairFinder(options);
+  }
+
+  /// The same update on both; all lists must agree.
+  static void step(PairFinder& gpu, PairFinder& host, const Boxes& boxes,
+                   const std::vector<Filter>& filters = {}) {
+    gpu.update(view(boxes), view(filters));
+    host.update(view(boxes), view(filters));
+    ASSERT_EQ(toVector(gpu.added()), toVector(host.added()));
+    ASSERT_EQ(toVector(gpu.removed()), toVector(host.removed()));
+    ASSERT_EQ(toVector(gpu.pairs()), toVector(host.pairs()));
+    EXPECT_EQ(gpu.stats().pairs, host.stats().pairs);
+    EXPECT_EQ(gpu.stats().sideBoxes, host.stats().sideBoxes);
+    EXPECT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
+    EXPECT_EQ(gpu.stats().mortonBits, host.stats().mortonBits);
+  }
+};
+
+TEST_F(Cuda, AgreesWithTheHostAtEverySize) {
+  Random random(81);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u})
+    step(gpu, host, test::boxSets()[0].make(n, random));
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
+TEST_F(Cuda, AgreesWithTheHostOnEveryKindOfBoxes) {
+  Random random(82);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    for (const std::size_t n : {5u, 200u, 180u}) step(gpu, host, set.make(n, random));
+  }
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
+TEST_F(Cuda, FollowsFiltersMovesAndForgottenBoxes) {
+  Random random(83);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  Boxes boxes = test::boxSets()[0].make(400, random);
+  std::vector<Filter> filters(boxes.size());
+  for (int round = 0; round < 8; ++round) {
+    const Boxes other = test::boxSets()[0].make(400, random);
+    for (int change = 0; change < 60; ++change) {
+      const std::size_t i = random.below(400);
+      boxes[i] = other[i];
+    }
+    for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
+    for (int forgets = round % 3; forgets > 0; --forgets) {
+      const std::uint32_t i = random.below(400);
+      gpu.forget(i);
+      host.forget(i);
+    }
+    if (round % 2 == 0)
+      step(gpu, host, boxes, filters);
+    else
+      step(gpu, host, boxes);
+  }
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
+// 1,000 coincident boxes have 499,500 pairs, far more than planned for.
+TEST_F(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
+  Random random(84);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  step(gpu, host, test::boxSets()[0].make(1000, random));
+  step(gpu, host, Boxes(1000, test::boxAt(0, 0, 0, 1)));
+  step(gpu, host, test::boxSets()[0].make(1000, random));
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
+TEST_F(Cuda, TooManyPairsIsTheSameErrorAsOnTheHost) {
+  Options options;
+  options.backend = Backend::cuda;
+  options.maxPairs = 100;
+  PairFinder gpu(options);
+  const Boxes few(5, test::boxAt(0, 0, 0, 1)), many(50, test::boxAt(0, 0, 0, 1));
+  gpu.update(view(few));
+  EXPECT_THROW(gpu.update(view(many)), std::length_error);
+  EXPECT_EQ(gpu.pairs().size, 10u);
+  gpu.update(view(few));
+  EXPECT_TRUE(gpu.added().empty());
+  EXPECT_TRUE(gpu.removed().empty());
+}
+
+TEST_F(Cuda, TwoFindersAreIndependent) {
+  Random random(85);
+  PairFinder a = finderOn(Backend::cuda), b = finderOn(Backend::cuda);
+  PairFinder hostA = finderOn(Backend::host), hostB = finderOn(Backend::host);
+  for (int round = 0; round < 3; ++round) {
+    step(a, hostA, test::boxSets()[0].make(100, random));
+    step(b, hostB, test::boxSets()[1].make(70, random));
+  }
+}
+
+// Two steps while a call fails, by the interpreter's PTXVM_FAIL; tests/cuda_faults.sh runs this
+// once for every call there is. Constructing may fail too, then the host is chosen.
+TEST_F(Cuda, StepsAreRightWhateverFails) {
+  Random random(86);
+  Options options;
+  options.threads = 1;
+  PairFinder finder(options), host = finderOn(Backend::host);
+  Boxes boxes = test::boxSets()[0].make(150, random);
+  for (int round = 0; round < 3; ++round) {
+    step(finder, host, boxes);
+    for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
+    finder.forget(7);
+    host.forget(7);
+  }
+}
+
+}  // namespace
+}  // namespace lbvh
