@@ -58,6 +58,7 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   std::vector<Filter> filters(boxes.size(), Filter{1, -1});
   Options options;
   options.threads = 1;
+  options.backend = Backend::host;
   PairFinder finder(options);
   for (int warmUp = 0; warmUp < 5; ++warmUp) {
     jiggle(boxes, random);
@@ -77,7 +78,9 @@ TEST(Memory, StaysWithinItsLimits) {
   Random random(32);
   for (const std::size_t n : {1000u, 20000u, 200000u}) {
     Boxes boxes = test::boxSets()[0].make(n, random);
-    PairFinder finder;
+    Options options;
+    options.backend = Backend::host;
+    PairFinder finder(options);
     for (int step = 0; step < 6; ++step) {
       jiggle(boxes, random);
       finder.update(view(boxes));
@@ -105,7 +108,9 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   Boxes boxes = test::boxSets()[0].make(n, random);
   btNullPairCache none;
   const std::size_t before = residentBytes();
-  GpuLbvhBroadphase broadphase({}, &none);
+  Options options;
+  options.backend = Backend::host;
+  GpuLbvhBroadphase broadphase(options, &none);
   std::vector<btBroadphaseProxy*> proxies;
   proxies.reserve(n);
   const auto corner = [](const float(&v)[3]) { return btVector3(v[0], v[1], v[2]); };
@@ -129,7 +134,8 @@ TEST(Memory, PairsTakeTwentyFourBytes) {
   const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
   const std::size_t before = residentBytes();
   Options options;
-  options.threads = 1;  // oneTBB's own memory does not grow with the scene
+  options.threads = 1;  // oneTBB's own memory does not grow with the scene, nor does CUDA's
+  options.backend = Backend::host;
   PairFinder finder(options);
   for (int step = 0; step < 5; ++step) finder.update(view(boxes));
   const std::size_t used = residentBytes() - before, pairs = finder.stats().pairs;

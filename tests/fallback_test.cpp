@@ -1,0 +1,150 @@
+// The pipeline that finishes failed steps elsewhere, with a "GPU" that is the host and fails when
+// told to; and the mirror of pairs it relies on. Runs everywhere.
+#include "broadphase/fallback_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::Boxes;
+using test::Pairs;
+using test::Random;
+using test::toVector;
+using test::view;
+
+enum class Fail { never, before, after, forGood };
+
+/// Fails before its step does anything, or after all of it.
+class Flaky final : public AnyPipeline {
+ public:
+  explicit Flaky(Fail& fail) : fail_(fail) {}
+  void step(const StepInput& input, StepStats& stats) override {
+    if (fail_ == Fail::before || fail_ == Fail::forGood)
+      throw SpaceError("failed before", fail_ == Fail::forGood);
+    host_->step(input, stats);
+    if (fail_ == Fail::after) throw SpaceError("failed after", false);
+  }
+  void buildTree(View<const Aabb> boxes, StepStats& stats) override {
+    host_->buildTree(boxes, stats);
+  }
+  void adopt(View<const Pair> pairs) override { host_->adopt(pairs); }
+  View<const Pair> pairs() const override { return host_->pairs(); }
+  View<const Pair> added() const override { return host_->added(); }
+  View<const Pair> removed() const override { return host_->removed(); }
+  Tree tree() const override { return host_->tree(); }
+  std::size_t memoryBytes() const override { return host_->memoryBytes(); }
+
+ private:
+  Fail& fail_;
+  std::unique_ptr<AnyPipeline> host_ = makeHostPipeline(1);
+};
+
+class Fallback : public testing::Test {
+ protected:
+  void step(std::size_t n = 200) {
+    if (boxes.size() != n) boxes = test::boxSets()[0].make(n, random);
+    for (int change = 0; change < 30 && n > 0; ++change) {
+      const std::size_t i = random.below(static_cast<std::uint32_t>(n));
+      boxes[i] = boxes[random.below(static_cast<std::uint32_t>(n))];
+    }
+    std::vector<std::uint8_t> forgotten(random.below(3) == 0 ? n : 0);
+    for (auto& flag : forgotten) flag = random.below(20) == 0;
+    StepStats stats;
+    const StepInput input{view(boxes), {}, view(forgotten), 1u << 20};
+    pipeline.step(input, stats);
+    undisturbed->step(input, stats);
+    ASSERT_EQ(toVector(pipeline.pairs()), toVector(undisturbed->pairs()));
+    ASSERT_EQ(toVector(pipeline.added()), toVector(undisturbed->added()));
+    ASSERT_EQ(toVector(pipeline.removed()), toVector(undisturbed->removed()));
+  }
+
+  Random random{101};
+  Fail fail = Fail::never;
+  Boxes boxes;
+  FallbackPipeline pipeline{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
+  std::unique_ptr<AnyPipeline> undisturbed = makeHostPipeline(1);
+};
+
+TEST_F(Fallback, EveryStepIsThatOfAnUndisturbedOne) {
+  for (int round = 0; round < 60; ++round) {
+    const Fail kinds[] = {Fail::never, Fail::never, Fail::before, Fail::after};
+    fail = kinds[random.below(4)];
+    step(round % 20 == 19 ? 50 + random.below(300) : boxes.empty() ? 200 : boxes.size());
+  }
+}
+
+TEST_F(Fallback, SaysWhereItRanAndComesBack) {
+  step();
+  EXPECT_EQ(pipeline.info()->backend, "flaky");
+  fail = Fail::after;
+  step();
+  EXPECT_EQ(pipeline.info()->backend, "host");
+  EXPECT_EQ(pipeline.info()->reason, "failed after");
+  EXPECT_TRUE(pipeline.treeIsOfLastStep());
+  fail = Fail::never;
+  step();
+  EXPECT_EQ(pipeline.info()->backend, "flaky");
+  EXPECT_NE(pipeline.info()->reason.find("failed after"), std::string::npos);
+  EXPECT_FALSE(pipeline.treeIsOfLastStep());
+}
+
+TEST_F(Fallback, StaysOnTheHostAfterAStickyErrorOrThreeInARow) {
+  fail = Fail::forGood;
+  step();
+  fail = Fail::never;
+  step();
+  EXPECT_EQ(pipeline.info()->backend, "host");
+
+  FallbackPipeline other{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
+  StepStats stats;
+  fail = Fail::before;
+  for (int i = 0; i < 3; ++i) other.step({view(boxes), {}, {}, 1u << 20}, stats);
+  fail = Fail::never;
+  other.step({view(boxes), {}, {}, 1u << 20}, stats);
+  EXPECT_EQ(other.info()->backend, "host");
+}
+
+TEST_F(Fallback, TooManyPairsIsNoFailureOfTheGpu) {
+  step();
+  const Pairs before = toVector(pipeline.pairs());
+  StepStats stats;
+  EXPECT_THROW(pipeline.step({view(boxes), {}, {}, 3}, stats), std::length_error);
+  EXPECT_EQ(toVector(pipeline.pairs()), before);
+  step();
+  EXPECT_EQ(pipeline.info()->backend, "flaky");
+}
+
+TEST(PairMirror, FollowsAnyNumberOfDeltas) {
+  Random random(102);
+  PairMirror mirror;
+  Pairs now;
+  for (int round = 0; round < 500; ++round) {
+    Pairs next;
+    for (std::uint32_t i = 0; i < 30; ++i)
+      if (random.below(3) != 0) next.push_back({i / 6, 10 + i});
+    Pairs added, removed;
+    std::set_difference(next.begin(), next.end(), now.begin(), now.end(),
+                        std::back_inserter(added));
+    std::set_difference(now.begin(), now.end(), next.begin(), next.end(),
+                        std::back_inserter(removed));
+    mirror.log(view(added), view(removed));
+    now = next;
+    if (random.below(10) == 0) {
+      std::vector<std::uint8_t> forgotten(20, 0);
+      forgotten[random.below(20)] = 1;
+      mirror.forget(view(forgotten));
+      std::erase_if(now, [&](Pair p) {
+        return forgotten[p.first] != 0 || (p.second < 20 && forgotten[p.second] != 0);
+      });
+    }
+    if (random.below(4) == 0) ASSERT_EQ(toVector(mirror.pairs()), now) << round;
+  }
+}
+
+}  // namespace
+}  // namespace lbvh
