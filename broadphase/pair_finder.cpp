@@ -101,6 +101,20 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.forgotten.capacity();
 }
 
+void PairFinder::updateUnchanged() noexcept {
+  impl_->hasDelta = false;
+  const StepStats last = impl_->stats;
+  StepStats& stats = impl_->stats;
+  stats = StepStats{};
+  stats.objects = last.objects;
+  stats.pairs = last.pairs;
+  stats.sideBoxes = last.sideBoxes;
+  stats.nanBoxes = last.nanBoxes;
+  stats.capacity = last.capacity;
+  stats.memoryBytes = last.memoryBytes;
+  stats.mortonBits = last.mortonBits;
+}
+
 void PairFinder::forget(std::uint32_t index) noexcept {
   Impl& impl = *impl_;
   if (index >= impl.forgotten.size()) return;  // it had no pairs

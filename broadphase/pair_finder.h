@@ -83,6 +83,10 @@ class PairFinder {
   /// and stats() tell how far the failed update came.
   void update(View<const Aabb> boxes, View<const Filter> filters = {});
 
+  /// An update with the same boxes and filters as the last one, and nothing forgotten since, in no
+  /// time: nothing is added or removed. For callers that know.
+  void updateUnchanged() noexcept;
+
   /// From the next update on, box `index` is another object: its old pairs count neither as living
   /// nor as removed.
   void forget(std::uint32_t index) noexcept;

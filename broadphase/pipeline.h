@@ -21,6 +21,7 @@
 #include "broadphase/stages/step_header.h"
 #include "broadphase/stages/traversal.h"
 #include "broadphase/stages/validate.h"
+#include "broadphase/step_plan.h"
 
 namespace lbvh {
 
@@ -72,38 +73,6 @@ std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
 std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
 std::string cudaDeviceName();  ///< @throws SpaceError
 std::unique_ptr<AnyPipeline> makeCudaPipeline();  ///< @throws SpaceError
-
-/// What a space that does not know counts in advance launches for (space.h): what the last step
-/// needed and some more. Checked at the end of the step; if it fell short, the step runs again.
-struct Plan {
-  int bits = 10;
-  std::size_t pairs = 0, added = 0, removed = 0;
-
-  bool covers(const StepHeader& step) const {
-    return bits == step.grid.bits && step.pairs <= pairs && step.delta.added <= added &&
-           step.delta.removed <= removed;
-  }
-
-  /// Drops what is much more than was needed.
-  void shrinkTo(const StepHeader& step) {
-    if (pairs > 2 * enlarged(0, step.pairs)) pairs = enlarged(0, step.pairs);
-    if (added > 2 * enlarged(0, step.delta.added)) added = enlarged(0, step.delta.added);
-    if (removed > 2 * enlarged(0, step.delta.removed)) removed = enlarged(0, step.delta.removed);
-  }
-
-  void enlargeFor(const StepHeader& step) {
-    bits = step.grid.bits;
-    pairs = enlarged(pairs, step.pairs);
-    added = enlarged(added, step.delta.added);
-    removed = enlarged(removed, step.delta.removed);
-  }
-
- private:
-  static std::size_t enlarged(std::size_t planned, std::uint64_t needed) {
-    const auto n = static_cast<std::size_t>(needed);
-    return n <= planned ? planned : n + n / 8 + 1024;
-  }
-};
 
 template <class Space>
 class Pipeline final : public AnyPipeline {
@@ -294,7 +263,7 @@ class Pipeline final : public AnyPipeline {
     } else if (plan_.covers(header)) {
       return false;
     }
-    plan_.enlargeFor(header);
+    plan_.adaptTo(header);
     return true;
   }
 
@@ -311,7 +280,7 @@ class Pipeline final : public AnyPipeline {
     if constexpr (Space::kKnowsCounts)
       plan_.pairs = 0;
     else
-      plan_.shrinkTo(header);
+      plan_.adaptTo(header);
     added_ = {lists.added.data, static_cast<std::size_t>(header.delta.added)};
     removed_ = {lists.removed.data, static_cast<std::size_t>(header.delta.removed)};
     stats.pairs = static_cast<std::size_t>(header.pairs);
@@ -342,7 +311,7 @@ class Pipeline final : public AnyPipeline {
   }
 
   Space space_;
-  Plan plan_;
+  StepPlan plan_;
   typename Space::template UploadBuffer<Aabb> boxes_;
   typename Space::template UploadBuffer<Filter> filters_;
   typename Space::template UploadBuffer<std::uint8_t> forgotten_;

@@ -64,6 +64,7 @@ struct GpuLbvhBroadphase::Impl {
   std::unique_ptr<btOverlappingPairCache, OwnCache> ownCache;
   btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
+  bool wasByGroup = true;                               ///< of the last step that was finished
   bool isInStep = true;  ///< the cache was offered every pair of the finder
   char error[200] = "";  ///< fixed: it is written when there may be no memory
 };
@@ -141,8 +142,13 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
 
 bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
   try {
-    const lbvh::View<const lbvh::Aabb> boxes = proxies.boxes();
-    finder.update(boxes, byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{});
+    const auto filters = byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
+    if (!proxies.takeChanges() && byGroup == wasByGroup) {
+      finder.updateUnchanged();
+      return true;
+    }
+    finder.update(proxies.boxes(), filters);
+    wasByGroup = byGroup;
     if (finder.hasTree())
       queries.treeIsFresh();
     else
@@ -151,6 +157,7 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     return true;
   } catch (const std::exception& e) {
     std::snprintf(error, sizeof error, "%s", e.what());
+    proxies.touch();  // so that the next step tries again
     queries.treeIsStale();
     return false;
   }

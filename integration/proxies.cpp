@@ -56,6 +56,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = toAabb(aabbMin, aabbMax);
+  touch();
   return proxy;
 }
 
@@ -64,6 +65,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   proxy->m_nextFree = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
+  touch();
   proxy->m_isAlive = false;
   proxy->m_clientObject = nullptr;
 }
@@ -74,6 +76,7 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[proxy->m_slot] = toAabb(aabbMin, aabbMax);
+  touch();
   return true;
 }
 
@@ -89,7 +92,9 @@ lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
   m_filters.resize(m_boxes.size());
   for (std::uint32_t slot = 0; slot < m_filters.size(); ++slot) {
     const GpuLbvhProxy* proxy = at(slot);
-    m_filters[slot] = {proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
+    const lbvh::Filter now{proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
+    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) touch();
+    m_filters[slot] = now;
   }
   return {m_filters.data(), m_filters.size()};
 }

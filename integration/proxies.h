@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "broadphase/types.h"
@@ -52,6 +53,10 @@ class GpuLbvhProxies {
   /// Group and mask as they are now: users change them in place.
   lbvh::View<const lbvh::Filter> readFilters();
 
+  /// Whether a box, or a filter that was read, is another than at the last call.
+  bool takeChanges() { return std::exchange(m_isChanged, false); }
+  void touch() { m_isChanged = true; }
+
  private:
   static constexpr std::uint32_t kBlock = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
@@ -64,4 +69,5 @@ class GpuLbvhProxies {
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
   int m_lastId = 0;
+  bool m_isChanged = true;
 };

@@ -221,6 +221,45 @@ TEST(Adapter, AStepInterruptedByTheUsersCallbackIsMadeUpFor) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 6);
 }
 
+// Steps in which nothing changed are free, and stay right when something does.
+TEST(Adapter, RestingStepsKeepThePairs) {
+  Random random(57);
+  GpuLbvhBroadphase ours;
+  Twins twins({&ours});
+  EvenSumsOnly filter;
+  for (int i = 0; i < 150; ++i) twins.create(random);
+  for (int round = 0; round < 40; ++round) {
+    switch (round % 8) {
+      case 1:
+        twins.move(random);
+        break;
+      case 3:
+        twins.proxies(0)[5]->m_collisionFilterMask ^= -1;
+        break;
+      case 5:
+        twins.destroy(random);
+        break;
+      case 7:
+        twins.create(random);
+        break;
+      default:
+        break;
+    }
+    twins.step();
+    ASSERT_EQ(pairsOf(ours), bruteForce(twins.proxies(0))) << round;
+    if (round % 8 == 2) {
+      EXPECT_EQ(ours.stats().totalMs, 0) << "nothing to do";
+      EXPECT_EQ(ours.stats().added + ours.stats().removed, 0u);
+      EXPECT_GT(ours.stats().pairs, 10u);
+    }
+  }
+  ours.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+  twins.step();
+  ours.getOverlappingPairCache()->setOverlapFilterCallback(nullptr);
+  twins.step();
+  EXPECT_EQ(pairsOf(ours), bruteForce(twins.proxies(0)));
+}
+
 TEST(Adapter, ABoxThatGrowsAtOneCornerIsSeen) {
   GpuLbvhBroadphase ours;
   int number = 0;
