@@ -1,5 +1,5 @@
 // The table of contents of a step: the stages in order, each timed. Written once over the seam
-// (exec/space.h) and instantiated by pipeline_host.cpp.
+// (exec/space.h), instantiated by pipeline_host.cpp and pipeline_cuda.cu.
 // Owns the buffers between the stages; leaves checking arguments to pair_finder.cpp.
 #pragma once
 

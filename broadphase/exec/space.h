@@ -1,5 +1,5 @@
 // THE SEAM: what an execution space offers to the stages. A contract to read, checked by use;
-// no code. Spaces: HostSpace (host_space.h).
+// no code. Spaces: HostSpace (host_space.h), CudaSpace (cuda_space.cuh).
 //
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
 //
