@@ -26,6 +26,7 @@ class CoreFinder : public BoxFinder {
   }
 
   Space space() const override { return spaceOf(finder_.stats()); }
+  const lbvh::StepStats* stats() const override { return &finder_.stats(); }
 
  private:
   lbvh::PairFinder finder_;
@@ -92,6 +93,7 @@ class BulletFinder : public BoxFinder {
   }
 
   Space space() const override { return spaceOf(*broadphase_); }
+  const lbvh::StepStats* stats() const override { return statsOf(*broadphase_); }
 
  private:
   /// In the first frame only: the number of objects is that of the file.

@@ -23,6 +23,9 @@ class BoxFinder {
   virtual PairHash pairs() const = 0;
 
   virtual Space space() const = 0;
+
+  /// Of the last find(); null where the broad phase tells nothing of its stages.
+  virtual const lbvh::StepStats* stats() const { return nullptr; }
 };
 
 /// core, then broadphaseNames().

@@ -73,10 +73,13 @@ Space spaceOf(const lbvh::Stats& stats) {
 }
 
 Space spaceOf(const btBroadphaseInterface& broadphase) {
-  if (const auto* ours = dynamic_cast<const GpuLbvhBroadphase*>(&broadphase)) {
-    return spaceOf(ours->stats());
-  }
+  if (const lbvh::Stats* stats = statsOf(broadphase)) return spaceOf(*stats);
   return {"-", "one host thread; Bullet's own", 1};
+}
+
+const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase) {
+  const auto* ours = dynamic_cast<const GpuLbvhBroadphase*>(&broadphase);
+  return ours != nullptr ? &ours->stats() : nullptr;
 }
 
 std::string errorOf(const btBroadphaseInterface& broadphase) {

@@ -34,6 +34,9 @@ struct Space {
 Space spaceOf(const lbvh::Stats& stats);
 Space spaceOf(const btBroadphaseInterface& broadphase);
 
+/// Null for Bullet's own.
+const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase);
+
 /// Why the last step could not be finished; empty if it was.
 std::string errorOf(const btBroadphaseInterface& broadphase);
 

@@ -18,6 +18,7 @@ struct Settings {
   std::string finder = "core";
   lbvh::Options options;
   std::optional<std::uint32_t> frames;
+  bool stages = false;
 };
 
 double peakMemoryMb() {
@@ -51,10 +52,34 @@ bool agrees(const Reference& reference, std::uint32_t frame, const PairHash& fou
   return false;
 }
 
+/// The stages of a step, by the names they are printed with.
+struct Stage {
+  const char* name;
+  double lbvh::StepStats::*ms;
+};
+constexpr Stage kStages[] = {
+    {"bounds", &lbvh::StepStats::boundsMs},       {"codes", &lbvh::StepStats::codesMs},
+    {"sort", &lbvh::StepStats::sortMs},           {"hierarchy", &lbvh::StepStats::hierarchyMs},
+    {"traversal", &lbvh::StepStats::traversalMs}, {"pair_sort", &lbvh::StepStats::pairSortMs},
+    {"delta", &lbvh::StepStats::deltaMs},
+};
+
+/// Medians a frame; on a GPU by its own clock.
+void printStages(const std::vector<lbvh::StepStats>& frames) {
+  fmt::print("stages");
+  for (const Stage& stage : kStages) {
+    std::vector<double> values;
+    for (const lbvh::StepStats& frame : frames) values.push_back(frame.*stage.ms);
+    fmt::print(" {}_ms={:.4f}", stage.name, median(values));
+  }
+  fmt::print("\n");
+}
+
 struct Times {
   std::vector<double> update;
   std::vector<double> find;
   std::vector<double> total;
+  std::vector<lbvh::StepStats> stages;
 };
 
 /// One frame: checking and hashing are not timed.
@@ -66,6 +91,7 @@ PairHash replayFrame(BoxFinder& finder, const std::vector<lbvh::Aabb>& boxes, Ti
   finder.find();
   times.find.push_back(find.milliseconds());
   times.total.push_back(total.milliseconds());
+  if (const lbvh::StepStats* stats = finder.stats()) times.stages.push_back(*stats);
   return finder.pairs();
 }
 
@@ -91,6 +117,7 @@ int replay(const Settings& settings) {
                found.pairs(), found.hash(), times.update.back(), times.find.back());
     allAgree = agrees(reference, frame, found);
   }
+  if (settings.stages && !times.stages.empty()) printStages(times.stages);
   const Space space = finder->space();
   fmt::print(
       "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.3f} "
@@ -112,6 +139,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(boxFinderNames()))
       ->capture_default_str();
   app.add_option("--frames", settings.frames, "at most so many frames; default: all");
+  app.add_flag("--stages", settings.stages,
+               "print the median of each stage, for core and gpu-lbvh");
   addFinderOptions(app, settings.options);
   return runProgram(app, argc, argv, [&settings] { return replay(settings); });
 }

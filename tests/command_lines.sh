@@ -37,6 +37,11 @@ for broadphase in core gpu-lbvh dbvt axis-sweep simple; do
 done
 expect 0 0 'summary .*frames=2 .*median_total_ms=.* peak_rss_mb=' "$bin/replay" pile.aabb --frames 2
 
+expect 0 0 'stages bounds_ms=.* delta_ms=' "$bin/replay" pile.aabb --stages
+expect 0 0 '100 boxes, 2 frames' "$bin/random_walk" 100 2 walk.aabb
+expect 0 0 'summary .*objects=100 frames=2' "$bin/replay" walk.aabb
+expect 2 1 '.' "$bin/random_walk" 100 2 /no/such/folder/walk.aabb
+
 # A reference made from one exact broad phase holds for another; a wrong one is found out.
 "$bin/replay" pile.aabb --broadphase simple |
   sed -nE 's/^frame=([0-9]+) pairs=([0-9]+) hash=([0-9a-f]+).*/\1 \2 \3/p' >pile.ref
