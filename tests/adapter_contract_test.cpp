@@ -1,0 +1,224 @@
+// What Bullet and its users rely on beside the pairs: algorithms, proxies, failures, the other
+// virtuals.
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace {
+
+using namespace twins;
+
+struct ThrowsOnce : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+    if (++calls == 3) throw std::runtime_error("the user's own");
+    return true;
+  }
+  mutable int calls = 0;
+};
+
+TEST(AdapterContract, AStepInterruptedByTheUsersCallbackIsMadeUpFor) {
+  GpuLbvhBroadphase ours;
+  ThrowsOnce filter;
+  ours.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+  int number = 0;
+  for (int i = 0; i < 4; ++i)
+    ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  EXPECT_THROW(ours.calculateOverlappingPairs(nullptr), std::runtime_error);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 6);
+}
+
+// Steps in which nothing changed are free, and stay right when something does.
+// Array order drives dispatch and solver (bullet-contract): that of the creation, not of the tree.
+// Every manifold that the narrow phase made goes back when its pair goes.
+TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
+  for (const bool deferred : {false, true}) {
+    btHashedOverlappingPairCache hashed;
+    btSortedOverlappingPairCache sorted;
+    btOverlappingPairCache* cache = &hashed;
+    if (deferred) cache = &sorted;
+    GpuLbvhBroadphase ours({}, cache);
+    btDefaultCollisionConfiguration configuration;
+    btCollisionDispatcher dispatcher(&configuration);
+    btCollisionWorld world(&dispatcher, &ours, &configuration);
+    btSphereShape ball(1);
+    btCollisionObject balls[3];
+    for (btCollisionObject& one : balls) {
+      one.setCollisionShape(&ball);
+      world.addCollisionObject(&one);
+    }
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(dispatcher.getNumManifolds(), 3);
+    balls[0].getWorldTransform().setOrigin(btVector3(100, 0, 0));
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(dispatcher.getNumManifolds(), 1) << "deferred " << deferred;
+    world.removeCollisionObject(&balls[1]);
+    EXPECT_EQ(dispatcher.getNumManifolds(), 0) << "deferred " << deferred;
+    for (btCollisionObject* one : {&balls[0], &balls[2]}) world.removeCollisionObject(one);
+  }
+}
+
+TEST(AdapterContract, ASlotReusedAcrossAFailedStepHasNoPast) {
+  lbvh::Options options;
+  options.maxPairs = 10;
+  GpuLbvhBroadphase ours(options);
+  int number = 0;
+  const auto create = [&] {
+    return ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  };
+  create();
+  btBroadphaseProxy* second = create();
+  ours.calculateOverlappingPairs(nullptr);
+  ours.destroyProxy(second, nullptr);
+  std::vector<btBroadphaseProxy*> many;
+  for (int i = 0; i < 20; ++i) many.push_back(create());  // the first takes second's slot
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_STRNE(ours.error(), "");
+  for (std::size_t i = 1; i < many.size(); ++i) ours.destroyProxy(many[i], nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_STREQ(ours.error(), "");
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+}
+
+TEST(AdapterContract, LivingPairsKeepTheirAlgorithms) {
+  GpuLbvhBroadphase ours;
+  int numbers[3] = {0, 1, 2};
+  const auto create = [&](int i, btScalar x) {
+    return ours.createProxy(btVector3(x, 0, 0), btVector3(x + 1, 1, 1), BOX_SHAPE_PROXYTYPE,
+                            &numbers[i], 1, -1, nullptr);
+  };
+  btBroadphaseProxy *a = create(0, 0), *b = create(1, btScalar(0.5)), *c = create(2, 50);
+  ours.calculateOverlappingPairs(nullptr);
+  btBroadphasePair* pair = ours.getOverlappingPairCache()->findPair(a, b);
+  ASSERT_NE(pair, nullptr);
+  int mark = 0;
+  pair->m_internalInfo1 = &mark;
+  for (int step = 0; step < 5; ++step) {
+    ours.setAabb(a, btVector3(btScalar(0.1 * step), 0, 0), btVector3(2, 1, 1), nullptr);
+    ours.setAabb(c, btVector3(step % 2 ? 1 : 50, 0, 0), btVector3(step % 2 ? 2 : 51, 1, 1),
+                 nullptr);
+    ours.calculateOverlappingPairs(nullptr);
+    pair = ours.getOverlappingPairCache()->findPair(a, b);
+    ASSERT_NE(pair, nullptr);
+    EXPECT_EQ(pair->m_internalInfo1, &mark);
+  }
+}
+
+TEST(AdapterContract, DestroyProxyPurgesAtOnceAndReusedSlotsHaveNoPast) {
+  GpuLbvhBroadphase ours;
+  int numbers[2] = {0, 1};
+  const btVector3 lo(0, 0, 0), hi(1, 1, 1);
+  ours.createProxy(lo, hi, 0, &numbers[0], 1, -1, nullptr);
+  for (int round = 0; round < 5; ++round) {
+    btBroadphaseProxy* b = ours.createProxy(lo, hi, 0, &numbers[1], 1, -1, nullptr);
+    ours.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1) << round;
+    ours.destroyProxy(b, nullptr);
+    EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0) << round;
+    if (round % 2 == 0) ours.calculateOverlappingPairs(nullptr);
+  }
+}
+
+TEST(AdapterContract, AddressesAreStableAlignedAndIdsSequential) {
+  GpuLbvhBroadphase ours;
+  int number = 0;
+  std::vector<btBroadphaseProxy*> proxies;
+  for (int i = 0; i < 2000; ++i) {
+    proxies.push_back(ours.createProxy(btVector3(btScalar(i), 0, 0), btVector3(btScalar(i), 1, 1),
+                                       0, &number, 1, -1, nullptr));
+    EXPECT_EQ(proxies.back()->m_uniqueId, i + 1);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(proxies.back()) % 16, 0u);
+  }
+  for (int i = 0; i < 2000; ++i) {
+    btVector3 lo, hi;
+    ours.getAabb(proxies[static_cast<std::size_t>(i)], lo, hi);
+    EXPECT_EQ(lo.x(), btScalar(i));
+  }
+}
+
+TEST(AdapterContract, ResetPoolRestartsIdsWhenEmpty) {
+  GpuLbvhBroadphase ours;
+  int number = 0;
+  const btVector3 zero(0, 0, 0);
+  btBroadphaseProxy* first = ours.createProxy(zero, zero, 0, &number, 1, -1, nullptr);
+  ours.resetPool(nullptr);
+  btBroadphaseProxy* second = ours.createProxy(zero, zero, 0, &number, 1, -1, nullptr);
+  EXPECT_EQ(second->m_uniqueId, 2) << "not empty: no reset";
+  ours.calculateOverlappingPairs(nullptr);
+  ours.destroyProxy(first, nullptr);
+  ours.destroyProxy(second, nullptr);
+  ours.resetPool(nullptr);
+  EXPECT_EQ(ours.createProxy(zero, zero, 0, &number, 1, -1, nullptr)->m_uniqueId, 1);
+  ours.createProxy(zero, zero, 0, &number, 1, -1, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+}
+
+TEST(AdapterContract, BroadphaseAabbCoversAllProxies) {
+  GpuLbvhBroadphase ours;
+  btVector3 lo(9, 9, 9), hi(9, 9, 9);
+  ours.getBroadphaseAabb(lo, hi);
+  EXPECT_EQ(lo, btVector3(0, 0, 0));
+  EXPECT_EQ(hi, btVector3(0, 0, 0));
+  int number = 0;
+  ours.createProxy(btVector3(5, 6, 7), btVector3(8, 9, 10), 0, &number, 1, -1, nullptr);
+  btBroadphaseProxy* far =
+      ours.createProxy(btVector3(-100, 6, 7), btVector3(8, 9, 100), 0, &number, 1, -1, nullptr);
+  ours.getBroadphaseAabb(lo, hi);
+  EXPECT_EQ(lo, btVector3(-100, 6, 7));
+  EXPECT_EQ(hi, btVector3(8, 9, 100));
+  ours.destroyProxy(far, nullptr);
+  ours.getBroadphaseAabb(lo, hi);
+  EXPECT_EQ(lo, btVector3(5, 6, 7));
+}
+
+TEST(AdapterContract, AStepThatFailsKeepsItsPairsAndSaysWhy) {
+  lbvh::Options options;
+  options.maxPairs = 10;
+  GpuLbvhBroadphase ours(options);
+  int number = 0;
+  const btVector3 lo(0, 0, 0), hi(1, 1, 1);
+  std::vector<btBroadphaseProxy*> proxies;
+  for (int i = 0; i < 3; ++i)
+    proxies.push_back(ours.createProxy(lo, hi, 0, &number, 1, -1, nullptr));
+  ours.calculateOverlappingPairs(nullptr);
+  for (int i = 0; i < 300; ++i)
+    proxies.push_back(ours.createProxy(lo, hi, 0, &number, 1, -1, nullptr));
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_NE(std::string(ours.error()), "");
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 3);
+  while (proxies.size() > 2) {
+    ours.destroyProxy(proxies.back(), nullptr);
+    proxies.pop_back();
+  }
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_STREQ(ours.error(), "");
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+}
+
+TEST(AdapterContract, UnavailableBackendBecomesTheHost) {
+  if (lbvh::whyUnavailable(lbvh::Backend::cuda).empty()) GTEST_SKIP() << "this machine has a GPU";
+  lbvh::Options options;
+  options.backend = lbvh::Backend::cuda;
+  options.threads = -5;
+  GpuLbvhBroadphase ours(options);
+  EXPECT_EQ(ours.stats().backend, "host");
+  EXPECT_NE(ours.stats().reason.find("cuda"), std::string::npos) << ours.stats().reason;
+}
+
+TEST(AdapterContract, PrintsATableOfTheLastStep) {
+  GpuLbvhBroadphase ours;
+  int number = 0;
+  ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &number, 1, -1, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  testing::internal::CaptureStdout();
+  ours.printStats();
+  const std::string text = testing::internal::GetCapturedStdout();
+  for (const char* word : {"host", "proxies", "pairs", "traversal", "ms"})
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+}
+
+}  // namespace
