@@ -1,7 +1,6 @@
 #include "GpuLbvhBroadphase.h"
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
-#include <LinearMath/btAabbUtil2.h>
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
@@ -57,6 +56,7 @@ struct GpuLbvhBroadphase::Impl {
   void offer(lbvh::View<const lbvh::Pair> pairs);
   /// Offers all pairs that the cache does not have, not only those that are new.
   void offerMissing();
+  std::vector<lbvh::Pair> missingPairs();
 
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
@@ -170,7 +170,7 @@ void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
   isInStep = true;
 }
 
-void GpuLbvhBroadphase::Impl::offerMissing() {
+std::vector<lbvh::Pair> GpuLbvhBroadphase::Impl::missingPairs() {
   std::vector<lbvh::Pair> there, missing;
   const btBroadphasePairArray& array = cache->getOverlappingPairArray();
   for (int i = 0; i < array.size(); ++i) there.push_back(slots(array[i]));
@@ -178,6 +178,18 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
   const lbvh::View<const lbvh::Pair> all = finder.pairs();
   std::set_difference(all.begin(), all.end(), there.begin(), there.end(),
                       std::back_inserter(missing));
+  return missing;
+}
+
+void GpuLbvhBroadphase::Impl::offerMissing() {
+  isInStep = false;  // until they were offered: the next step tries again
+  std::vector<lbvh::Pair> missing;
+  try {
+    missing = missingPairs();
+  } catch (const std::bad_alloc& e) {
+    std::snprintf(error, sizeof error, "%s", e.what());
+    return;
+  }
   offer({missing.data(), missing.size()});
 }
 

@@ -54,8 +54,8 @@ class GpuLbvhProxies {
   lbvh::View<const lbvh::Filter> readFilters();
 
   /// Whether a box, or a filter that was read, is another than at the last call.
-  bool takeChanges() { return std::exchange(m_isChanged, false); }
-  void touch() { m_isChanged = true; }
+  bool takeChanges() { return std::exchange(m_hasChanges, false); }
+  void touch() { m_hasChanges = true; }
 
  private:
   static constexpr std::uint32_t kBlock = 256;
@@ -69,5 +69,5 @@ class GpuLbvhProxies {
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
   int m_lastId = 0;
-  bool m_isChanged = true;
+  bool m_hasChanges = true;
 };
