@@ -49,13 +49,14 @@ void PairFinder::Impl::choosePipeline() {
 #if defined(GPULBVH_CUDA)
   if (!stats.reason.empty()) return;
   try {
-    pipeline = std::make_unique<FallbackPipeline>(makeCudaPipeline(), std::move(pipeline),
-                                                  cudaDeviceName());
+    auto gpu = makeCudaPipeline();
+    auto name = cudaDeviceName();
+    pipeline =
+        std::make_unique<FallbackPipeline>(std::move(gpu), std::move(pipeline), std::move(name));
     stats.backend = pipeline->info()->backend;
     stats.reason = pipeline->info()->reason;
   } catch (const SpaceError& error) {
     if (options.backend == Backend::cuda) throw;
-    if (pipeline == nullptr) pipeline = makeHostPipeline(stats.threads);
     stats.reason = error.what();
   }
 #endif

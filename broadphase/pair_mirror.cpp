@@ -12,10 +12,7 @@ void PairMirror::log(View<const Pair> added, View<const Pair> removed) {
 
 void PairMirror::forget(View<const std::uint8_t> forgotten) {
   pairs();
-  std::erase_if(pairs_, [&](Pair pair) {
-    return (pair.first < forgotten.size && forgotten[pair.first] != 0) ||
-           (pair.second < forgotten.size && forgotten[pair.second] != 0);
-  });
+  std::erase_if(pairs_, [&](Pair pair) { return isForgotten(pair, forgotten); });
 }
 
 void PairMirror::assign(View<const Pair> pairs) {

@@ -241,8 +241,8 @@ class Pipeline final : public AnyPipeline {
     const PairDelta delta{current_, sorted, &header->pairs, there.forgotten, Space::kDeltaChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
-    space_.forEach(chunks + 1,
-                   CountDelta{delta, counts});  // none in the last: its place is the sum
+    // One chunk more than there are: it counts nothing, so its place is the sum of all.
+    space_.forEach(chunks + 1, CountDelta{delta, counts});
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
     space_.forEach(1, StoreDelta{counts + chunks, header});
 

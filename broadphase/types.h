@@ -88,6 +88,17 @@ LBVH_HD inline bool wanted(Filter a, Filter b) {
   return (a.group & b.mask) != 0 && (b.group & a.mask) != 0;
 }
 
+/// Likewise for two boxes by index; without filters every pair is wanted.
+LBVH_HD inline bool wanted(View<const Filter> filters, std::uint32_t a, std::uint32_t b) {
+  return filters.empty() || wanted(filters[a], filters[b]);
+}
+
+/// Whether one of the pair's boxes is flagged; boxes behind the end of the flags are not.
+LBVH_HD inline bool isForgotten(Pair pair, View<const std::uint8_t> flags) {
+  return (pair.first < flags.size && flags[pair.first] != 0) ||
+         (pair.second < flags.size && flags[pair.second] != 0);
+}
+
 LBVH_HD inline Pair makePair(std::uint32_t a, std::uint32_t b) {
   return a < b ? Pair{a, b} : Pair{b, a};
 }

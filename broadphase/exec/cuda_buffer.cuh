@@ -1,12 +1,11 @@
-// Grow-only, uninitialised, move-only memory on the device, and pinned on the host. As HostBuffer.
+// Memory for GrowBuffer on the device, and pinned on the host; and arrays that travel there.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <utility>
-#include <vector>
 
+#include "broadphase/exec/buffer.h"
 #include "broadphase/exec/cuda_check.cuh"
 #include "broadphase/types.h"
 
@@ -31,44 +30,10 @@ struct PinnedMemory {
   static void release(void* p) { cudaFreeHost(p); }
 };
 
-template <class T, class Memory>
-class CudaBuffer {
- public:
-  CudaBuffer() = default;
-  ~CudaBuffer() { reset(); }
-  CudaBuffer(const CudaBuffer&) = delete;
-  CudaBuffer& operator=(const CudaBuffer&) = delete;
-
-  /// Room for n elements, contents undefined. Growth adds an eighth.
-  View<T> ensure(std::size_t n) {
-    if (n > capacity_) {
-      const std::size_t grown = n + n / 8 + 16;
-      reset();
-      data_ = static_cast<T*>(Memory::allocate(grown * sizeof(T)));
-      capacity_ = grown;
-    }
-    return {data_, n};
-  }
-
-  T* data() const { return data_; }
-  std::size_t capacity() const { return capacity_; }
-  std::size_t bytes() const { return capacity_ * sizeof(T); }
-
- private:
-  void reset() {
-    if (data_ != nullptr) Memory::release(data_);
-    data_ = nullptr;
-    capacity_ = 0;
-  }
-
-  T* data_ = nullptr;
-  std::size_t capacity_ = 0;
-};
-
 template <class T>
-using DeviceBuffer = CudaBuffer<T, DeviceMemory>;
+using DeviceBuffer = GrowBuffer<T, DeviceMemory>;
 template <class T>
-using PinnedBuffer = CudaBuffer<T, PinnedMemory>;
+using PinnedBuffer = GrowBuffer<T, PinnedMemory>;
 
 /// A host array's twin on the device. Only blocks that differ from the last upload travel.
 template <class T>

@@ -8,7 +8,6 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "broadphase/exec/host_buffer.h"
 #include "broadphase/exec/host_radix_sort.h"

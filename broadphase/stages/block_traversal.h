@@ -53,7 +53,7 @@ struct FindBlockPairs {
   bool push(const Node* leaves, std::uint32_t bits, const Node& leaf, Sink& sink) const {
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t a = leaves[std::countr_zero(bits)].box(), b = leaf.box();
-      if (!filters.empty() && !wanted(filters[a], filters[b])) continue;
+      if (!wanted(filters, a, b)) continue;
       if (!sink.push(makePair(a, b))) return false;
     }
     return true;

@@ -45,12 +45,6 @@ struct PairDelta {
     return lowerBound(oldPairs, pairs[chunk * chunkSize]);
   }
 
-  LBVH_HD bool counts(Pair old) const {
-    const bool gone = (old.first < forgotten.size && forgotten[old.first] != 0) ||
-                      (old.second < forgotten.size && forgotten[old.second] != 0);
-    return !gone;
-  }
-
   /// Calls added(pair) and removed(pair) in order.
   template <class Added, class Removed>
   LBVH_HD void merge(std::size_t chunk, Added added, Removed removed) const {
@@ -62,7 +56,7 @@ struct PairDelta {
     while (n < nEnd || o < oEnd) {
       const bool takeNew = o == oEnd || (n < nEnd && !(oldPairs[o] < pairs[n]));
       const bool takeOld = n == nEnd || (o < oEnd && !(pairs[n] < oldPairs[o]));
-      const bool oldCounts = takeOld && counts(oldPairs[o]);
+      const bool oldCounts = takeOld && !isForgotten(oldPairs[o], forgotten);
       if (takeNew && !oldCounts) added(pairs[n]);
       if (!takeNew && oldCounts) removed(oldPairs[o]);
       n += takeNew;

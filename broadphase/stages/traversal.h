@@ -35,7 +35,7 @@ struct FindTreePairs {
       } else {
         at = node.rope;
         const std::uint32_t other = node.box();
-        if (!filters.empty() && !wanted(filters[box], filters[other])) continue;
+        if (!wanted(filters, box, other)) continue;
         if (!sink.push(makePair(box, other))) return;
       }
     }
@@ -58,7 +58,7 @@ struct FindSidePairs {
     for (std::uint32_t side = k < n ? n : k + 1; side < end; ++side) {
       const std::uint32_t other = ids[side];
       if (!overlap(boxes[box], boxes[other])) continue;
-      if (!filters.empty() && !wanted(filters[box], filters[other])) continue;
+      if (!wanted(filters, box, other)) continue;
       if (!sink.push(makePair(box, other))) return;
     }
   }

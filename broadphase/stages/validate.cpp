@@ -116,15 +116,14 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
   for (const Pair& pair : pairs) {
     if (pair.first >= pair.second || pair.second >= boxes.size) return "bad pair " + text(pair);
     if (!overlap(boxes[pair.first], boxes[pair.second])) return "no overlap: " + text(pair);
-    if (!filters.empty() && !wanted(filters[pair.first], filters[pair.second]))
-      return "filtered pair " + text(pair);
+    if (!wanted(filters, pair.first, pair.second)) return "filtered pair " + text(pair);
   }
   const std::size_t samples = std::min<std::size_t>(boxes.size, 16);
   for (std::size_t s = 0; s < samples; ++s) {
     const auto box = static_cast<std::uint32_t>(boxes.size * s / samples);
     for (std::uint32_t other = 0; other < boxes.size; ++other) {
       if (other == box || !overlap(boxes[box], boxes[other])) continue;
-      if (!filters.empty() && !wanted(filters[box], filters[other])) continue;
+      if (!wanted(filters, box, other)) continue;
       if (!std::binary_search(pairs.begin(), pairs.end(), makePair(box, other)))
         return "lost pair " + text(makePair(box, other));
     }
@@ -135,13 +134,9 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
 std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
                             View<const Pair> added, View<const Pair> removed,
                             View<const std::uint8_t> forgotten) {
-  const auto isForgotten = [&](Pair pair) {
-    return (pair.first < forgotten.size && forgotten[pair.first] != 0) ||
-           (pair.second < forgotten.size && forgotten[pair.second] != 0);
-  };
   std::vector<Pair> before;
   std::copy_if(oldPairs.begin(), oldPairs.end(), std::back_inserter(before),
-               [&](Pair pair) { return !isForgotten(pair); });
+               [&](Pair pair) { return !isForgotten(pair, forgotten); });
   std::vector<Pair> expected;
   std::set_difference(newPairs.begin(), newPairs.end(), before.begin(), before.end(),
                       std::back_inserter(expected));
