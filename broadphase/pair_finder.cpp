@@ -10,15 +10,13 @@
 #include "broadphase/pipeline.h"
 
 namespace lbvh {
-namespace {
 
-constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;  // node indices are 31 bits
-
-void requireBoxCount(std::size_t n) {
-  if (n > kMaxBoxes) throw std::length_error("more than 2^30 boxes");
+void requireFitting(View<const Aabb> boxes, View<const Filter> filters) {
+  constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;  // node indices are 31 bits
+  if (boxes.size > kMaxBoxes) throw std::length_error("more than 2^30 boxes");
+  if (!filters.empty() && filters.size != boxes.size)
+    throw std::invalid_argument("as many filters as boxes, or none");
 }
-
-}  // namespace
 
 std::string whyUnavailable(Backend backend) {
   if (backend != Backend::cuda) return {};
@@ -49,7 +47,7 @@ void PairFinder::Impl::choosePipeline() {
 #if defined(GPULBVH_CUDA)
   if (!stats.reason.empty()) return;
   try {
-    auto gpu = makeCudaPipeline();
+    auto gpu = makeCudaPipeline(options.stageTimes);
     auto name = cudaDeviceName();
     pipeline =
         std::make_unique<FallbackPipeline>(std::move(gpu), std::move(pipeline), std::move(name));
@@ -76,9 +74,7 @@ PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
 void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
   impl_->hasDelta = impl_->hasTree = false;
-  requireBoxCount(boxes.size);
-  if (!filters.empty() && filters.size != boxes.size)
-    throw std::invalid_argument("as many filters as boxes, or none");
+  requireFitting(boxes, filters);
   Impl& impl = *impl_;
   impl.forgotten.reserve(boxes.size);  // before the step: nothing may fail after it
   StepStats& stats = impl.stats;
@@ -124,7 +120,7 @@ void PairFinder::forget(std::uint32_t index) noexcept {
 }
 
 void PairFinder::buildTree(View<const Aabb> boxes) {
-  requireBoxCount(boxes.size);
+  requireFitting(boxes, {});
   impl_->hasTree = false;
   StepStats unused;
   impl_->pipeline->buildTree(boxes, unused);

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/pair_finder.h"
 #include "broadphase/stages/grid.h"
@@ -67,12 +68,24 @@ struct SpaceError : std::runtime_error {
   bool isSticky;  ///< this space will not work again in this process
 };
 
+/// @throws std::length_error, std::invalid_argument as PairFinder::update
+void requireFitting(View<const Aabb> boxes, View<const Filter> filters);
+
+/// What DevicePairFinder needs of a space that works by streams.
+class DevicePipeline {
+ public:
+  virtual ~DevicePipeline() = default;
+  virtual DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
+                           CUstream_st* stream) = 0;
+};
+
 std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
 
 // Only in builds with CUDA (pipeline_cuda.cu).
 std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
 std::string cudaDeviceName();  ///< @throws SpaceError
-std::unique_ptr<AnyPipeline> makeCudaPipeline();  ///< @throws SpaceError
+std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages);  ///< @throws SpaceError
+std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity);  ///< likewise
 
 template <class Space>
 class Pipeline final : public AnyPipeline {
@@ -83,39 +96,56 @@ class Pipeline final : public AnyPipeline {
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in a buffer that is written now
     leaves_ = side_ = 0;     // no tree, should a stage fail
-    const StepInput there{space_.upload(input.boxes, boxes_),
-                          space_.upload(input.filters, filters_),
-                          space_.upload(input.forgotten, forgotten_), input.maxPairs};
+    const StepInput there = upload(input);
     StepHeader header;
-    View<Pair> sorted;
-    Lists lists;
+    Outcome outcome;
     do {
-      growTree(there.boxes, stats);
-      sorted = sortPairs(traverse(there, stats), there.boxes.size, stats);
-      lists = compare(sorted, there, stats);
-      header = space_.wait(header_.data());
+      outcome = space_.replay(recordings_, launches(there, stats), [&] {
+        growTree(there.boxes, arguments_.data(), stats);
+        return compare(sortPairs(traverse(there, stats), there.boxes.size, stats), there, stats);
+      });
+      space_.wait();
+      header = *report_.data();
       if (header.pairs > input.maxPairs)
         throw std::length_error("more than " + std::to_string(input.maxPairs) +
                                 " overlapping pairs (Options::maxPairs)");
     } while (fellShort(header));
-    keep(header, lists, stats);
-    if constexpr (kValidate) validate(input, lists);
-    current_ = {sorted.data, static_cast<std::size_t>(header.pairs)};
-    currentBuffer_ = lists.newBuffer;
+    keep(header, outcome, stats);
+    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
+    if constexpr (kValidate) validate(input, outcome);
+    current_ = {outcome.pairs, static_cast<std::size_t>(header.pairs)};
+    currentBuffer_ = outcome.newBuffer;
   }
 
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
     leaves_ = side_ = 0;
-    const View<const Aabb> there = space_.upload(boxes, boxes_);
+    const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
     StepHeader header;
     do {
-      growTree(there, stats);
-      header = space_.wait(header_.data());
+      growTree(there, arguments_.data(), stats);
+      space_.forEach(1, Report{header_.data(), report_.data()});
+      space_.wait();
+      header = *report_.data();
     } while (!Space::kKnowsCounts &&
              std::exchange(plan_.bits, header.grid.bits) != header.grid.bits);
     keepTree(header, stats);
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
   }
+
+  /// Stages 1 to 6 for boxes that are in the space's memory, without waiting for them. What the
+  /// header says comes into report() in its turn; reading it is for the caller to time.
+  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, std::size_t leastCapacity) {
+    StepStats unused;
+    report_.ensure(1);
+    plan_.pairs = std::max(plan_.pairs, leastCapacity);
+    growTree(boxes, nullptr, unused);
+    const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
+    const View<Pair> pairs = sortPairs(traverse(there, unused), boxes.size, unused);
+    space_.forEach(1, Report{header_.data(), report_.data()});
+    return {pairs.data, &header_.data()->pairs, pairs.size};
+  }
+  void adaptToReport() { plan_.adaptTo(*report_.data()); }
+  Space& space() { return space_; }
 
   void adopt(View<const Pair> pairs) override {
     boxes_.forget();
@@ -139,7 +169,8 @@ class Pipeline final : public AnyPipeline {
 
   std::size_t memoryBytes() const override {
     std::size_t bytes = header_.bytes() + keys_.bytes() + ids_.bytes() + nodes_.bytes() +
-                        arrivals_.bytes() + deltaCounts_.bytes();
+                        arrivals_.bytes() + deltaCounts_.bytes() + boxes_.bytes() +
+                        filters_.bytes() + forgotten_.bytes();
     for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
     return bytes;
   }
@@ -148,6 +179,52 @@ class Pipeline final : public AnyPipeline {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
   using TreePairs = typename Space::TreePairs;
+
+  /// Where the launches of a step leave their results; how many there are is in the header.
+  struct Outcome {
+    Pair* pairs = nullptr;
+    View<Pair> added, removed;
+    int newBuffer = 0;  ///< which of the three the pairs are in
+  };
+
+  StepInput upload(const StepInput& input) {
+    report_.ensure(1);
+    *arguments_.ensure(1).data = {input.boxes.size, current_.size};
+    return {space_.upload(input.boxes, boxes_), space_.upload(input.filters, filters_),
+            space_.upload(input.forgotten, forgotten_), input.maxPairs};
+  }
+
+  /// All that the launches of a step depend on: equal for two steps if and only if they launch the
+  /// same. What may differ nevertheless is in StepArguments.
+  LaunchKey launches(const StepInput& there, const StepStats& stats) const {
+    const auto at = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    return {at(there.boxes.data),
+            there.boxes.size,
+            at(there.filters.data),
+            there.filters.size,
+            at(there.forgotten.data),
+            there.forgotten.size,
+            there.maxPairs,
+            static_cast<std::uintptr_t>(plan_.bits),
+            plan_.pairs,
+            plan_.added,
+            plan_.removed,
+            static_cast<std::uintptr_t>(currentBuffer_),
+            at(current_.data),
+            at(arguments_.data()),
+            at(header_.data()),
+            at(report_.data()),
+            at(keys_.data()),
+            at(ids_.data()),
+            at(nodes_.data()),
+            at(arrivals_.data()),
+            at(deltaCounts_.data()),
+            at(pairBuffers_[0].data()),
+            at(pairBuffers_[1].data()),
+            at(pairBuffers_[2].data()),
+            at(lists_.data()),
+            at(&stats)};
+  }
 
   /// What is in the header, where the host knows it at once; else what was planned.
   template <class T>
@@ -159,14 +236,12 @@ class Pipeline final : public AnyPipeline {
   }
 
   /// Stages 1 to 4.
-  void growTree(View<const Aabb> boxes, StepStats& stats) {
+  void growTree(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
-      space_.forEach(1, ResetHeader{header});
       space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
-      space_.forEach(SampleCentres::kElements, SampleCentres{boxes, header});
-      space_.forEach(1, ChooseGrid{header});
+      space_.forEach(1, ChooseGrid{boxes, arguments, header});
     }
     if (known(header->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10)
       sortAndLink<std::uint32_t>(boxes, header, stats);
@@ -204,19 +279,21 @@ class Pipeline final : public AnyPipeline {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t n = there.boxes.size;
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
-    plan_.pairs = std::max(plan_.pairs, current_.size == 0 ? 8 * n : current_.size);
+    if (plan_.pairs == 0) plan_.pairs = current_.size == 0 ? 8 * n : current_.size;
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 1) % 3];
     View<Pair> room = buffer.ensure(plan_.pairs);
     if constexpr (Space::kKnowsCounts) plan_.pairs = room.size = buffer.capacity();
     StepHeader* header = header_.data();
     const PairOutput out{room, there.maxPairs, &header->pairs};
     const std::size_t leaves = known(header->scene.ordinary, n);
-    const std::size_t all = leaves + known(header->scene.side, n - leaves);
-    space_.append(TreePairs::elements(leaves),
-                  TreePairs{nodes_.data(), &header->scene, there.filters}, out);
-    if (known(header->scene.side, 1) > 0)
-      space_.append(all, FindSidePairs{there.boxes, ids_.data(), &header->scene, there.filters},
-                    out);
+    const TreePairs treePairs{nodes_.data(), &header->scene, there.filters};
+    const FindSidePairs sidePairs{there.boxes, ids_.data(), &header->scene, there.filters};
+    if constexpr (Space::kKnowsCounts) {
+      space_.append(TreePairs::elements(leaves), treePairs, out);
+      if (header->scene.side > 0) space_.append(leaves + header->scene.side, sidePairs, out);
+    } else {
+      space_.append(n, OneAfterTheOther<TreePairs, FindSidePairs>{treePairs, sidePairs}, out);
+    }
     return {room.data, std::min(known(header->pairs, room.size), room.size)};
   }
 
@@ -228,32 +305,29 @@ class Pipeline final : public AnyPipeline {
     return space_.sortPairs(found, spare.ensure(found.size), idBits, &header_.data()->pairs);
   }
 
-  struct Lists {
-    View<Pair> added, removed;
-    int newBuffer = 0;  ///< which of the three the new pairs are in
-  };
-
   /// Stage 7. Of the three pair buffers one holds the old pairs, one the new ones; the third is
   /// free for the two lists.
-  Lists compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
+  Outcome compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     StepHeader* header = header_.data();
-    const PairDelta delta{current_, sorted, &header->pairs, there.forgotten, Space::kDeltaChunk};
+    const PairDelta delta{current_.data, sorted, header, there.forgotten, Space::kDeltaChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
     // One chunk more than there are: it counts nothing, so its place is the sum of all.
     space_.forEach(chunks + 1, CountDelta{delta, counts});
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
-    space_.forEach(1, StoreDelta{counts + chunks, header});
+    const DeltaCount& sums = counts[chunks];
 
     const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
     const bool inNext = sorted.data == pairBuffers_[next].data();
-    const std::size_t added = known(header->delta.added, plan_.added);
-    const std::size_t removed = known(header->delta.removed, plan_.removed);
+    const std::size_t added = known(sums.added, plan_.added);
+    const std::size_t removed = known(sums.removed, plan_.removed);
     Pair* room = space_.hostRoom(pairBuffers_[inNext ? other : next], lists_, added + removed).data;
-    const Lists lists{{room, added}, {room + added, removed}, inNext ? next : other};
-    space_.forEach(chunks, WriteDelta{delta, counts, lists.added, lists.removed});
-    return lists;
+    const Outcome outcome{
+        sorted.data, {room, added}, {room + added, removed}, inNext ? next : other};
+    space_.forEach(chunks, WriteDelta{delta, counts, &sums, outcome.added, outcome.removed, header,
+                                      report_.data()});
+    return outcome;
   }
 
   /// True if the step has to run again, with a plan that is large enough.
@@ -275,18 +349,18 @@ class Pipeline final : public AnyPipeline {
     stats.mortonBits = 3 * header.grid.bits;
   }
 
-  void keep(const StepHeader& header, const Lists& lists, StepStats& stats) {
+  void keep(const StepHeader& header, const Outcome& outcome, StepStats& stats) {
     keepTree(header, stats);
     if constexpr (Space::kKnowsCounts)
       plan_.pairs = 0;
     else
       plan_.adaptTo(header);
-    added_ = {lists.added.data, static_cast<std::size_t>(header.delta.added)};
-    removed_ = {lists.removed.data, static_cast<std::size_t>(header.delta.removed)};
+    added_ = {outcome.added.data, static_cast<std::size_t>(header.delta.added)};
+    removed_ = {outcome.removed.data, static_cast<std::size_t>(header.delta.removed)};
     stats.pairs = static_cast<std::size_t>(header.pairs);
     stats.added = added_.size;
     stats.removed = removed_.size;
-    stats.capacity = pairBuffers_[lists.newBuffer].capacity();
+    stats.capacity = pairBuffers_[outcome.newBuffer].capacity();
   }
 
 #if defined(NDEBUG)
@@ -295,10 +369,9 @@ class Pipeline final : public AnyPipeline {
   static constexpr bool kValidate = Space::kKnowsCounts;  // only there the host can look
 #endif
 
-  void validate(const StepInput& input, const Lists& lists) {
+  void validate(const StepInput& input, const Outcome& outcome) {
     check(whyTreeIsWrong(tree().nodes, input.boxes));
-    const View<const Pair> found{pairBuffers_[lists.newBuffer].data(),
-                                 static_cast<std::size_t>(header_.data()->pairs)};
+    const View<const Pair> found{outcome.pairs, static_cast<std::size_t>(header_.data()->pairs)};
     check(whyPairsAreWrong(found, input.boxes, input.filters));
     check(whyDeltaIsWrong(current_, found, added_, removed_, input.forgotten));
   }
@@ -315,6 +388,9 @@ class Pipeline final : public AnyPipeline {
   typename Space::template UploadBuffer<Aabb> boxes_;
   typename Space::template UploadBuffer<Filter> filters_;
   typename Space::template UploadBuffer<std::uint8_t> forgotten_;
+  typename Space::template Recordings<Outcome> recordings_;
+  typename Space::template HostBuffer<StepArguments> arguments_;
+  typename Space::template HostBuffer<StepHeader> report_;
   Buffer<StepHeader> header_;
   Buffer<std::uint32_t> keys_;
   Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then the side boxes, then NaN boxes

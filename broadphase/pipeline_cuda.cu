@@ -27,6 +27,51 @@ std::string cudaDeviceName() {
   return properties.name;
 }
 
-std::unique_ptr<AnyPipeline> makeCudaPipeline() { return std::make_unique<Pipeline<CudaSpace>>(); }
+std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages) {
+  return std::make_unique<Pipeline<CudaSpace>>(timesStages);
+}
+
+namespace {
+
+class StreamPipeline final : public DevicePipeline {
+ public:
+  explicit StreamPipeline(std::size_t leastCapacity)
+      : leastCapacity_(leastCapacity), pipeline_(false) {
+    cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
+  }
+  ~StreamPipeline() override {
+    cudaEventSynchronize(isOver_);  // its memory goes next
+    cudaEventDestroy(isOver_);
+  }
+
+  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
+                   CUstream_st* stream) override {
+    if (wasAsked_ && isOver()) pipeline_.adaptToReport();
+    wasAsked_ = false;  // should a call fail
+    pipeline_.space().useStream(stream);
+    const DevicePairs pairs = pipeline_.find(boxes, filters, leastCapacity_);
+    cudaCheck(cudaEventRecord(isOver_, stream));
+    wasAsked_ = true;
+    return pairs;
+  }
+
+ private:
+  bool isOver() const {
+    const cudaError_t state = cudaEventQuery(isOver_);
+    if (state == cudaErrorNotReady) cudaGetLastError();
+    return state == cudaSuccess;
+  }
+
+  const std::size_t leastCapacity_;
+  Pipeline<CudaSpace> pipeline_;
+  cudaEvent_t isOver_ = nullptr;
+  bool wasAsked_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity) {
+  return std::make_unique<StreamPipeline>(leastCapacity);
+}
 
 }  // namespace lbvh

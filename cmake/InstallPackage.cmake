@@ -6,7 +6,7 @@ set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 
 set(_targets gpulbvh_broadphase)
-install(FILES broadphase/pair_finder.h broadphase/tree_query.h broadphase/types.h
+install(FILES broadphase/device_pair_finder.h broadphase/pair_finder.h broadphase/tree_query.h broadphase/types.h
         DESTINATION ${_headers}/broadphase)
 if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)

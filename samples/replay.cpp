@@ -142,5 +142,8 @@ int main(int argc, char** argv) {
   app.add_flag("--stages", settings.stages,
                "print the median of each stage, for core and gpu-lbvh");
   addFinderOptions(app, settings.options);
-  return runProgram(app, argc, argv, [&settings] { return replay(settings); });
+  return runProgram(app, argc, argv, [&settings] {
+    settings.options.stageTimes = settings.stages;
+    return replay(settings);
+  });
 }

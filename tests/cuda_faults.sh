@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Fails every CUDA call of three steps, one after the other, on the PTX interpreter, and has the test
+# Fails every CUDA call of nine steps, one after the other, on the PTX interpreter, and has the test
 # check pairs and delta each time. Usage: cuda_faults.sh CUDA_TEST
 set -u
-injected=0 wrong=0
+cuda_test=$1
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
 
-# RULE is an injection rule with %d for the number of the call.
+# RULE is an injection rule with %d for the number of the call. Prints "INJECTED WRONG" at last.
 fail_each() {
-  local rule=$1 nth output status
+  local rule=$1 nth output status injected=0 wrong=0
   for ((nth = 1; ; ++nth)); do
     # shellcheck disable=SC2059
     output=$(PTXVM_FAIL=$(printf "$rule" "$nth") timeout 60 "$cuda_test" \
@@ -20,12 +22,24 @@ fail_each() {
       grep -vE '^(\[|Note|Running)' <<<"$output" | head -n 12
     fi
   done
+  echo "$rule: every call up to number $((nth - 1)), $wrong wrong results"
+  echo "$injected $wrong"
 }
 
-cuda_test=$1
-fail_each 'any:%d=2'             # out of memory, once
-fail_each 'any:%d=700:sticky'    # a kernel faulted: every later call fails too
-fail_each 'launch:%d=719:sticky' # the same, noticed when somebody waits
-fail_each 'malloc:%d=2'
-echo "$injected faults injected, $wrong of them left a wrong result"
-[ $injected -gt 100 ] && [ $wrong -eq 0 ]
+rules=(
+  'any:%d=2'             # out of memory, once
+  'any:%d=700:sticky'    # a kernel faulted: every later call fails too
+  'launch:%d=719:sticky' # the same, noticed when somebody waits
+  'graph:%d=2'
+  'malloc:%d=2'
+)
+for i in "${!rules[@]}"; do fail_each "${rules[i]}" >"$results/$i" & done
+wait
+
+head -q -n -1 "$results"/*
+tail -q -n 1 "$results"/* | {
+  injected=0 wrong=0
+  while read -r i w; do injected=$((injected + i)) wrong=$((wrong + w)); done
+  echo "$injected faults injected, $wrong of them left a wrong result"
+  [ $injected -gt 500 ] && [ $wrong -eq 0 ]
+}

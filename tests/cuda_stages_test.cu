@@ -113,5 +113,67 @@ TEST_F(CudaStages, CodesAndOrderAreTheSame) {
   }
 }
 
+TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndRepeatedFromTheThird) {
+  CudaSpace space;
+  CudaSpace::Recordings<int> recordings;
+  PinnedBuffer<StepHeader> pinned;
+  StepHeader* report = pinned.ensure(2).data;
+  int calls = 0;
+  const auto repeat = [&](std::uintptr_t name, int times) {
+    for (int i = 0; i < times; ++i) {
+      report[0].pairs = name + static_cast<std::uintptr_t>(i);
+      LaunchKey key{};
+      key[3] = name;
+      const int result = space.replay(recordings, key, [&] {
+        space.forEach(1, Report{&report[0], &report[1]});
+        return ++calls, static_cast<int>(name);
+      });
+      space.wait();
+      EXPECT_EQ(result, static_cast<int>(name));
+      EXPECT_EQ(report[1].pairs, report[0].pairs);
+    }
+  };
+  repeat(100, 5);
+  EXPECT_EQ(calls, 2);
+  repeat(200, 5);
+  EXPECT_EQ(calls, 4);
+  repeat(100, 5);
+  EXPECT_EQ(calls, 4) << "the first is still known";
+  for (std::uintptr_t name = 300; name < 400; name += 10) repeat(name, 1);
+  repeat(100, 1);
+  EXPECT_EQ(calls, 15) << "and now forgotten";
+}
+
+TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
+  CudaSpace space;
+  CudaSpace::Recordings<int> recordings;
+  PinnedBuffer<StepHeader> pinned;
+  StepHeader* report = pinned.ensure(2).data;
+  bool fails = false;
+  LaunchKey key{};
+  key[0] = 1;
+  const auto step = [&] {
+    return space.replay(recordings, key, [&] {
+      space.forEach(1, Report{&report[0], &report[1]});
+      if (fails) cudaCheck(cudaErrorMemoryAllocation);
+      return 1;
+    });
+  };
+  step();
+  fails = true;
+  try {
+    step();
+    FAIL() << "no error";
+  } catch (const SpaceError& error) {
+    EXPECT_FALSE(error.isSticky) << error.what();
+  }
+  fails = false;
+  for (report[0].pairs = 1; report[0].pairs < 4; ++report[0].pairs) {
+    step();
+    space.wait();
+    EXPECT_EQ(report[1].pairs, report[0].pairs);
+  }
+}
+
 }  // namespace
 }  // namespace lbvh

@@ -122,15 +122,43 @@ TEST_F(Cuda, TwoFindersAreIndependent) {
   }
 }
 
-// Two steps while a call fails, by the interpreter's PTXVM_FAIL; tests/cuda_faults.sh runs this
-// once for every call there is. Constructing may fail too, then the host is chosen.
+// Enough steps of one kind for recordings of them to be made and repeated, while all that they must
+// not depend on changes: the number of boxes and of pairs, boxes far away, forgotten boxes.
+TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
+  Random random(87);
+  for (const bool timed : {false, true}) {
+    Options options;
+    options.backend = Backend::cuda;
+    options.stageTimes = timed;
+    PairFinder gpu(options), host = finderOn(Backend::host);
+    Boxes boxes = test::boxSets()[0].make(500, random);
+    for (int round = 0; round < 24; ++round) {
+      const Boxes other = test::boxSets()[0].make(512, random);
+      for (int change = 0; change < 50; ++change)
+        boxes[random.below(400)] = other[random.below(512)];
+      boxes.resize(480 + random.below(33), other[7]);
+      if (round % 5 == 4) boxes[random.below(400)] = test::boxAt(1e12f, 0, 0, 1);
+      if (round % 3 == 2) {
+        gpu.forget(33);
+        host.forget(33);
+      }
+      step(gpu, host, boxes);
+      EXPECT_EQ(gpu.stats().traversalMs > 0, timed) << round;
+    }
+    EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+  }
+}
+
+// Steps while a call fails, by the interpreter's PTXVM_FAIL; tests/cuda_faults.sh runs this once
+// for every call there is: of steps that grow, that are recorded, and that are repeated.
+// Constructing may fail too, then the host is chosen.
 TEST_F(Cuda, StepsAreRightWhateverFails) {
   Random random(86);
   Options options;
   options.threads = 1;
   PairFinder finder(options), host = finderOn(Backend::host);
   Boxes boxes = test::boxSets()[0].make(150, random);
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 9; ++round) {
     step(finder, host, boxes);
     for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
     finder.forget(7);

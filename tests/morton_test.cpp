@@ -65,9 +65,8 @@ SceneBounds measure(const Boxes& boxes) {
 Grid gridOf(const Boxes& boxes) {
   StepHeader header;
   header.scene = measure(boxes);
-  for (std::uint32_t i = 0; i < SampleCentres::kElements; ++i)
-    SampleCentres{view(boxes), &header}(i);
-  ChooseGrid{&header}(0);
+  const StepArguments arguments{boxes.size(), 0};
+  ChooseGrid{view(boxes), &arguments, &header}(0);
   return header.grid;
 }
 
@@ -114,10 +113,11 @@ TEST(Grid, LongCodesForWideScenesAndManyBoxes) {
   StepHeader header;
   header.scene = measure({boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1)});
   header.scene.ordinary = 1u << 20;
-  ChooseGrid{&header}(0);
+  const StepArguments arguments;
+  ChooseGrid{{}, &arguments, &header}(0);
   EXPECT_EQ(header.grid.bits, 10);
   header.scene.ordinary = (1u << 20) + 1;
-  ChooseGrid{&header}(0);
+  ChooseGrid{{}, &arguments, &header}(0);
   EXPECT_EQ(header.grid.bits, 21);
 }
 

@@ -33,8 +33,11 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
                 after = somePairs(random.below(60), random);
     std::vector<std::uint8_t> forgotten(random.below(2) * 30);
     for (auto& flag : forgotten) flag = random.below(8) == 0;
-    const std::uint64_t found = after.size();
-    const PairDelta delta{view(before), view(after), &found, view(forgotten), 1 + random.below(9)};
+    StepHeader header;
+    header.arguments.oldPairs = before.size();
+    header.pairs = after.size();
+    const PairDelta delta{before.data(), view(after), &header, view(forgotten),
+                          1 + random.below(9)};
     const std::size_t chunks = delta.chunks(after.size());
     Pairs added, removed;
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {

@@ -1,8 +1,11 @@
 // Memory for GrowBuffer on the device, and pinned on the host; and arrays that travel there.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "broadphase/exec/buffer.h"
@@ -35,16 +38,17 @@ using DeviceBuffer = GrowBuffer<T, DeviceMemory>;
 template <class T>
 using PinnedBuffer = GrowBuffer<T, PinnedMemory>;
 
-/// A host array's twin on the device. Only blocks that differ from the last upload travel.
+/// A host array's twin on the device, padded so that its size seldom changes. Only blocks that
+/// differ from the last upload travel.
 template <class T>
 class UploadBuffer {
  public:
   View<const T> upload(View<const T> host, cudaStream_t stream) {
     if (host.empty()) return {};
-    if (host.size > device_.capacity()) known_ = 0;
-    const View<T> device = device_.ensure(host.size);
-    if (host.size > shadow_.capacity()) known_ = 0;
-    T* shadow = shadow_.ensure(host.size).data;
+    const std::size_t padded = paddedSize(host.size);
+    if (padded > device_.capacity() || padded > shadow_.capacity()) known_ = 0;
+    const View<T> device = device_.ensure(padded);
+    T* shadow = shadow_.ensure(padded).data;
     const std::size_t known = std::exchange(known_, 0);  // nothing, should a copy fail
     for (std::size_t begin = 0; begin < host.size;) {
       std::size_t end = begin;
@@ -56,7 +60,11 @@ class UploadBuffer {
       }
       begin = end < host.size ? blockEnd(end, host.size) : end;
     }
+    if (padded > host.size && (known != host.size || padded != padded_))
+      cudaCheck(cudaMemsetAsync(device.data + host.size, kPadding, (padded - host.size) * sizeof(T),
+                                stream));
     known_ = host.size;
+    padded_ = padded;
     return device;
   }
 
@@ -65,7 +73,13 @@ class UploadBuffer {
 
  private:
   static constexpr std::size_t kBlock = 65536 / sizeof(T);  // large enough to be worth a copy
+  static constexpr int kPadding = std::is_same_v<T, Aabb> ? 0xFF : 0;  // a box of NaNs, or zeros
 
+  /// At most a sixteenth more, or 255.
+  static std::size_t paddedSize(std::size_t n) {
+    const std::size_t step = std::max<std::size_t>(256, std::bit_floor(n) / 16);
+    return (n + step - 1) / step * step;
+  }
   static std::size_t blockEnd(std::size_t at, std::size_t size) {
     return at + kBlock < size ? at + kBlock : size;
   }
@@ -76,7 +90,8 @@ class UploadBuffer {
 
   DeviceBuffer<T> device_;
   PinnedBuffer<T> shadow_;
-  std::size_t known_ = 0;  ///< how much of the shadow is on the device
+  std::size_t known_ = 0;   ///< how much of the shadow is on the device
+  std::size_t padded_ = 0;  ///< how far the padding behind it goes
 };
 
 }  // namespace lbvh

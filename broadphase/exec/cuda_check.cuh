@@ -10,10 +10,14 @@
 
 namespace lbvh {
 
-/// A sticky error (a kernel that faulted) answers every later call; others pass.
+/// A sticky error (a kernel that faulted) answers every later call; others pass. While a stream is
+/// being recorded nothing runs, and the question itself is refused.
 [[noreturn]] inline void throwCudaError(cudaError_t error, const char* call) {
   cudaGetLastError();
-  const bool isSticky = cudaDeviceSynchronize() != cudaSuccess;
+  const cudaError_t now = cudaDeviceSynchronize();
+  const bool isRefused =
+      now >= cudaErrorStreamCaptureUnsupported && now <= cudaErrorStreamCaptureWrongThread;
+  const bool isSticky = now != cudaSuccess && !isRefused;
   throw SpaceError(std::string(call) + ": " + cudaGetErrorString(error), isSticky);
 }
 

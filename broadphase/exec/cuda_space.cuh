@@ -13,12 +13,11 @@
 #include <cub/device/device_scan.cuh>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
 
 #include "broadphase/exec/cuda_buffer.cuh"
 #include "broadphase/exec/cuda_check.cuh"
+#include "broadphase/exec/cuda_graphs.cuh"
 #include "broadphase/exec/space.h"
-#include "broadphase/stages/step_header.h"
 #include "broadphase/stages/traversal.h"
 
 namespace lbvh {
@@ -55,13 +54,29 @@ __global__ void __launch_bounds__(kThreads)
   if (i < n) body(i, sink);
 }
 
-/// Slots behind the pairs that were found sort behind all of them.
-struct PadPairs {
+/// Pairs as words of 2 idBits bits that sort as they do; slots behind the pairs that were found
+/// sort behind all of them. Both ways in place.
+struct PackPairs {
   View<Pair> pairs;
   const std::uint64_t* found;
+  int idBits;
 
   __device__ void operator()(std::uint32_t i) const {
-    if (i >= *found) pairs[i] = {~0u, ~0u};
+    const Pair pair = pairs[i];
+    const std::uint64_t word =
+        i < *found ? std::uint64_t{pair.first} << idBits | pair.second : ~0ull;
+    pairs[i] = {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
+};
+
+struct UnpackPairs {
+  View<Pair> pairs;
+  int idBits;
+
+  __device__ void operator()(std::uint32_t i) const {
+    const std::uint64_t word = std::uint64_t{pairs[i].second} << 32 | pairs[i].first;
+    const std::uint64_t second = word & ((std::uint64_t{1} << idBits) - 1);
+    pairs[i] = {static_cast<std::uint32_t>(word >> idBits), static_cast<std::uint32_t>(second)};
   }
 };
 
@@ -81,22 +96,27 @@ class CudaSpace {
   using HostBuffer = PinnedBuffer<T>;
   template <class T>
   using UploadBuffer = lbvh::UploadBuffer<T>;
+  template <class Result>
+  using Recordings = GraphRecordings<Result>;
 
   static constexpr bool kKnowsCounts = false;
   using TreePairs = FindTreePairs;
   static constexpr std::size_t kDeltaChunk = 16;
 
-  CudaSpace() { cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  /// @param timesStages off, `timed` only names the stages in tools: an event costs a microsecond
+  explicit CudaSpace(bool timesStages = false) : timesStages_(timesStages) {
+    cudaCheck(cudaStreamCreateWithFlags(&ownStream_, cudaStreamNonBlocking));
+    stream_ = ownStream_;
+  }
   ~CudaSpace() {
-    cudaStreamSynchronize(stream_);
-    for (const Timed& timed : timed_) {
-      cudaEventDestroy(timed.begin);
-      cudaEventDestroy(timed.end);
-    }
-    cudaStreamDestroy(stream_);
+    cudaStreamSynchronize(ownStream_);
+    cudaStreamDestroy(ownStream_);
   }
   CudaSpace(const CudaSpace&) = delete;
   CudaSpace& operator=(const CudaSpace&) = delete;
+
+  /// From now on all work goes to the caller's stream.
+  void useStream(cudaStream_t stream) { stream_ = stream; }
 
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
@@ -143,19 +163,18 @@ class CudaSpace {
     copyBack(values, valueBuffers.Current());
   }
 
-  /// A pair is a little-endian word with `second` on top: sorted by it, then stably by `first`.
   View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t* found) {
     if (pairs.empty() || idBits == 0) return pairs;
-    forEach(pairs.size, PadPairs{pairs, found});
+    forEach(pairs.size, PackPairs{pairs, found, idBits});
     cub::DoubleBuffer<unsigned long long> words(reinterpret_cast<unsigned long long*>(pairs.data),
                                                 reinterpret_cast<unsigned long long*>(spare.data));
-    for (const int lowBit : {32, 0})
-      withScratch([&](void* scratch, std::size_t& bytes) {
-        return cub::DeviceRadixSort::SortKeys(scratch, bytes, words,
-                                              static_cast<std::uint32_t>(pairs.size), lowBit,
-                                              lowBit + idBits, stream_);
-      });
-    return {reinterpret_cast<Pair*>(words.Current()), pairs.size};
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortKeys(
+          scratch, bytes, words, static_cast<std::uint32_t>(pairs.size), 0, 2 * idBits, stream_);
+    });
+    const View<Pair> sorted{reinterpret_cast<Pair*>(words.Current()), pairs.size};
+    forEach(sorted.size, UnpackPairs{sorted, idBits});
+    return sorted;
   }
 
   template <class T>
@@ -166,7 +185,7 @@ class CudaSpace {
   /// Forgets what was begun before an error, and copies while the caller waits.
   template <class T>
   void abandonAndCopy(View<const T> host, T* device) {
-    inUse_ = 0;
+    useEvents(ownEvents_);
     if (host.empty()) return;
     cudaCheck(
         cudaMemcpyAsync(device, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice, stream_));
@@ -179,60 +198,73 @@ class CudaSpace {
     return own.ensure(n);
   }
 
-  StepHeader wait(const StepHeader* header) {
-    StepHeader* copy = header_.ensure(1).data;
-    cudaCheck(cudaMemcpyAsync(copy, header, sizeof *copy, cudaMemcpyDeviceToHost, stream_));
+  void wait() {
     cudaCheck(cudaStreamSynchronize(stream_));
-    for (std::size_t i = 0; i < inUse_; ++i) {
-      float ms = 0;
-      cudaCheck(cudaEventElapsedTime(&ms, timed_[i].begin, timed_[i].end));
-      *timed_[i].ms += static_cast<double>(ms);
-    }
-    inUse_ = 0;
-    return *copy;
+    events_->read();
+    useEvents(ownEvents_);
   }
 
-  /// Two events on the stream and a range in the profiler.
+  /// The first time f runs, the second time it is recorded; from then on the recording runs.
+  template <class Result, class F>
+  Result replay(GraphRecordings<Result>& recordings, const LaunchKey& key, const F& f) {
+    useEvents(ownEvents_);
+    auto* known = recordings.find(key, scratch_.data());
+    if (known == nullptr) {
+      const void* scratch = scratch_.data();
+      const Result result = f();
+      recordings.add(key, scratch);
+      return result;
+    }
+    if (known->exec == nullptr) {
+      useEvents(known->events);
+      Capture capture(stream_);
+      known->result = f();
+      known->exec = capture.finish();
+    }
+    events_ = &known->events;
+    const NvtxRange range("step");
+    cudaCheck(cudaGraphLaunch(known->exec.get(), stream_));
+    return known->result;
+  }
+
+  /// Names what the host asks for while it lives.
+  struct NvtxRange {
+    explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
+    ~NvtxRange() { nvtxRangePop(); }
+    NvtxRange(const NvtxRange&) = delete;
+    NvtxRange& operator=(const NvtxRange&) = delete;
+  };
+
+  /// A range in the profiler, and if the stages are timed two events on the stream.
   class Range {
    public:
-    Range(const char* name, cudaEvent_t end, cudaStream_t stream) : end_(end), stream_(stream) {
-      nvtxRangePushA(name);
-    }
+    Range(const char* name, cudaEvent_t end, cudaStream_t stream, unsigned flags)
+        : name_(name), end_(end), stream_(stream), flags_(flags) {}
     ~Range() {
-      cudaEventRecord(end_, stream_);  // an error here comes back from wait()
-      nvtxRangePop();
+      // An error here comes back from wait().
+      if (end_ != nullptr) cudaEventRecordWithFlags(end_, stream_, flags_);
     }
     Range(const Range&) = delete;
     Range& operator=(const Range&) = delete;
 
    private:
+    NvtxRange name_;
     cudaEvent_t end_;
     cudaStream_t stream_;
+    unsigned flags_;
   };
 
   Range timed(const char* name, double& ms) {
-    if (inUse_ == timed_.size()) {
-      timed_.reserve(inUse_ + 1);
-      Timed timed{};
-      cudaCheck(cudaEventCreate(&timed.begin));
-      if (const cudaError_t error = cudaEventCreate(&timed.end); error != cudaSuccess) {
-        cudaEventDestroy(timed.begin);
-        throwCudaError(error, "cudaEventCreate");
-      }
-      timed_.push_back(timed);
-    }
-    Timed& next = timed_[inUse_];
-    next.ms = &ms;
-    cudaCheck(cudaEventRecord(next.begin, stream_));
-    ++inUse_;
-    return Range(name, next.end, stream_);
+    const unsigned flags =
+        events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
+    return Range(name, timesStages_ ? events_->begin(ms, stream_, flags) : nullptr, stream_, flags);
   }
 
  private:
-  struct Timed {
-    cudaEvent_t begin, end;
-    double* ms;
-  };
+  void useEvents(StageEvents& events) {
+    events_ = &events;
+    events.reset();
+  }
 
   static unsigned blocks(std::size_t n) {
     return static_cast<unsigned>((n + kThreads - 1) / kThreads);
@@ -272,11 +304,12 @@ class CudaSpace {
 
   static inline std::atomic<bool> cubIsStuck_{false};
 
+  cudaStream_t ownStream_ = nullptr;
   cudaStream_t stream_ = nullptr;
   DeviceBuffer<unsigned char> scratch_;
-  PinnedBuffer<StepHeader> header_;
-  std::vector<Timed> timed_;  ///< kept from step to step
-  std::size_t inUse_ = 0;
+  const bool timesStages_;
+  StageEvents ownEvents_;              ///< of launches that are not recorded
+  StageEvents* events_ = &ownEvents_;  ///< of what was launched last
 };
 
 }  // namespace lbvh

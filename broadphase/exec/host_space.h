@@ -15,7 +15,6 @@
 #include "broadphase/exec/space.h"
 #include "broadphase/exec/stage_timer.h"
 #include "broadphase/stages/block_traversal.h"
-#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 
@@ -28,7 +27,10 @@ class HostSpace {
   template <class T>
   struct UploadBuffer {  // nothing to do: stages read the caller's array
     void forget() {}
+    static std::size_t bytes() { return 0; }
   };
+  template <class Result>
+  struct Recordings {};  // nothing is gained by them
 
   static constexpr bool kKnowsCounts = true;
   using TreePairs = FindBlockPairs;
@@ -66,6 +68,7 @@ class HostSpace {
       for (std::size_t i = begin; i < end; ++i) mine += body(static_cast<std::uint32_t>(i));
       new (partial + part) T(mine);
     });
+    *sum = T{};
     for (std::size_t part = 0; part < parts; ++part) *sum += partial[part];
   }
 
@@ -100,7 +103,12 @@ class HostSpace {
     return spare.ensure(n);
   }
 
-  StepHeader wait(const StepHeader* header) { return *header; }
+  void wait() {}
+
+  template <class Result, class F>
+  Result replay(Recordings<Result>&, const LaunchKey&, const F& f) {
+    return f();
+  }
 
   template <class T>
   void abandonAndCopy(View<const T> from, T* to) {

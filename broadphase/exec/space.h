@@ -7,8 +7,9 @@
 //                                     (a body with a kGrain is worth a thread for so many elements)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
 //                                     and is false once more than out.limit pairs were pushed
-//   space.reduce(n, body, &sum)       adds body(i) to `sum` with +=, associative and exact, so that
-//                                     the result does not depend on the order
+//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, associative and exact,
+//   so
+//                                     that it does not depend on the order
 //   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, bits)
 //                                     stable, by the low `bits` bits; result in keys, values
@@ -16,13 +17,20 @@
 //                                     by (first, second); only the first *found are there; the
 //                                     result is in the returned view, which is one of the two
 //   space.timed(name, ms)             an object whose life time is added to `ms` and named in tools
-//   space.upload(view, buffer)        the view where the space can read it
+//   space.upload(view, buffer)        the view where the space can read it; perhaps longer by
+//                                     padding (boxes: NaN, others: zeros), so that it seldom
+//                                     changes
 //   space.hostRoom(spare, own, n)     room for n elements that the host can read after wait()
 //   space.abandonAndCopy(view, to)    after a failed step: forgets what was begun, copies, waits
-//   space.wait(header)                all that was asked for is done; a copy of the header
+//   space.wait()                      all that was asked for is done; the host may read HostBuffers
+//   space.replay(recordings, key, f)  f(), which only asks the space for work and returns a
+//   trivially
+//                                     copyable result; or, where f ran for an equal key before, the
+//                                     same work from a recording, and the result of then
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
+//   Space::Recordings<Result>         what replay() remembers
 //   Space::TreePairs                  the traversal body that is fastest there
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
 //   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
@@ -30,11 +38,15 @@
 //                                     launched for an upper bound, and the bodies read the header
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "broadphase/types.h"
 
 namespace lbvh {
+
+/// Addresses and sizes that tell one sequence of launches from another.
+using LaunchKey = std::array<std::uintptr_t, 26>;
 
 /// Where append() puts its pairs, and how many there were: *count may exceed `pairs.size`, then
 /// only the first ones were kept.

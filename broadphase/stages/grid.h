@@ -10,57 +10,16 @@
 
 namespace lbvh {
 
-inline constexpr std::uint32_t kSamples = 31;
-
-/// Element i is axis i / kSamples of sample i % kSamples: of the boxes at evenly spread indices. It
-/// finds its own rank among the ordinary samples, and if it is the second smallest or largest, or
-/// so, writes it down.
-struct SampleCentres {
-  View<const Aabb> boxes;
-  StepHeader* header;
-
-  static constexpr std::uint32_t kElements = 3 * kSamples;
-
-  LBVH_HD void operator()(std::uint32_t i) const {
-    const int axis = static_cast<int>(i / kSamples);
-    const std::uint32_t samples =
-        boxes.size < kSamples ? static_cast<std::uint32_t>(boxes.size) : kSamples;
-    const std::uint32_t k = i % kSamples;
-    if (k >= samples || !isSample(sample(k, samples))) return;
-    const float mine = centre(sample(k, samples), axis);
-    std::uint32_t rank = 0, count = 0;
-    for (std::uint32_t other = 0; other < samples; ++other) {
-      const Aabb& box = sample(other, samples);
-      if (!isSample(box)) continue;
-      const float x = centre(box, axis);
-      rank += x < mine || (x == mine && other < k);
-      ++count;
-    }
-    if (rank == count / 16) header->middle[0][axis] = mine;
-    if (rank == count - 1 - count / 16) header->middle[1][axis] = mine;
-    if (axis == 0 && rank == 0) header->sampled = count;
-  }
-
-  LBVH_HD static bool isSample(const Aabb& box) {
-    return classify(box) == BoxClass::ordinary && !isInverted(box);
-  }
-
-  LBVH_HD const Aabb& sample(std::uint32_t k, std::uint32_t samples) const {
-    return boxes[boxes.size * k / samples];
-  }
-};
-
-/// One element: nothing measured yet.
-struct ResetHeader {
-  StepHeader* header;
-  LBVH_HD void operator()(std::uint32_t) const { *header = StepHeader{}; }
-};
-
-/// One element: writes the grid.
+/// One element: begins the header of a step, and writes the grid into it.
 struct ChooseGrid {
+  View<const Aabb> boxes;
+  const StepArguments* arguments;  ///< null: all boxes count, and there are no old pairs
   StepHeader* header;
 
   LBVH_HD void operator()(std::uint32_t) const {
+    header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size, 0};
+    header->pairs = 0;
+    header->delta = DeltaCount{};
     const SceneBounds& scene = header->scene;
     Grid grid{};
     float hi[3] = {0, 0, 0};
@@ -85,18 +44,39 @@ struct ChooseGrid {
     return longest;
   }
 
-  /// Narrows the grid to the sample without its extremes, widened on all sides by 8 times its
-  /// longest side. One body that fell out of the world would otherwise put all others into one
-  /// cell.
+  /// Narrows the grid to a sample without its extremes (of 31 boxes at evenly spread indices the
+  /// centres but the lowest and the highest), widened on all sides by 8 times its longest side. One
+  /// body that fell out of the world would otherwise put all others into one cell.
   LBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
-    const auto& middle = header->middle;
-    const float reach = 8 * longestSide(middle[0], middle[1]);
-    if (header->sampled < 16 || !(reach > 0)) return;
+    const std::uint64_t n = header->arguments.boxes, samples = n < 31 ? n : 31;
+    float lowest[3], low[3], high[3], highest[3];
     for (int axis = 0; axis < 3; ++axis) {
-      lo[axis] = middle[0][axis] - reach > lo[axis] ? middle[0][axis] - reach : lo[axis];
-      hi[axis] = middle[1][axis] + reach < hi[axis] ? middle[1][axis] + reach : hi[axis];
+      lowest[axis] = low[axis] = SceneBounds::kNone;
+      highest[axis] = high[axis] = -SceneBounds::kNone;
+    }
+    int count = 0;
+    for (std::uint64_t k = 0; k < samples; ++k) {
+      const Aabb& box = boxes[static_cast<std::size_t>(n * k / samples)];
+      if (classify(box) != BoxClass::ordinary || isInverted(box)) continue;
+      ++count;
+      for (int axis = 0; axis < 3; ++axis) {
+        const float x = centre(box, axis);
+        low[axis] = least(low[axis], most(lowest[axis], x));
+        lowest[axis] = least(lowest[axis], x);
+        high[axis] = most(high[axis], least(highest[axis], x));
+        highest[axis] = most(highest[axis], x);
+      }
+    }
+    const float reach = 8 * longestSide(low, high);
+    if (count < 16 || !(reach > 0)) return;
+    for (int axis = 0; axis < 3; ++axis) {
+      lo[axis] = most(lo[axis], low[axis] - reach);
+      hi[axis] = least(hi[axis], high[axis] + reach);
     }
   }
+
+  LBVH_HD static float least(float a, float b) { return b < a ? b : a; }
+  LBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
   /// The rule for the length of the codes and for outliers: a cell should not be longer than the
   /// boxes are (their geometric mean, by exponents, so that the sum over boxes is exact).

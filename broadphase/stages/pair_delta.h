@@ -23,14 +23,19 @@ LBVH_HD inline std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
 
 /// The new list in chunks, each with the stretch of the old list that lies at the same pairs.
 struct PairDelta {
-  View<const Pair> oldPairs;
-  View<const Pair> room;               ///< where the new pairs are, the first *found of them
-  const std::uint64_t* found;          ///< may exceed the room
+  const Pair* old;
+  View<const Pair> room;     ///< where the new pairs are, the first header->pairs of them
+  const StepHeader* header;  ///< how many old and new ones; the latter may exceed the room
   View<const std::uint8_t> forgotten;  ///< by box: not 0 if its old pairs do not count
   std::size_t chunkSize;
 
+  LBVH_HD View<const Pair> oldPairs() const {
+    return {old, static_cast<std::size_t>(header->arguments.oldPairs)};
+  }
+
   LBVH_HD View<const Pair> newPairs() const {
-    return {room.data, *found < room.size ? static_cast<std::size_t>(*found) : room.size};
+    const auto found = static_cast<std::size_t>(header->pairs);
+    return {room.data, found < room.size ? found : room.size};
   }
 
   /// At least one, so that old pairs are met where there are no new ones.
@@ -41,8 +46,8 @@ struct PairDelta {
   /// Of the old list, where chunk k of the new list begins; all of it lies before the end.
   LBVH_HD std::size_t oldBegin(std::size_t chunk, View<const Pair> pairs) const {
     if (chunk == 0) return 0;
-    if (chunk >= chunks(pairs.size)) return oldPairs.size;
-    return lowerBound(oldPairs, pairs[chunk * chunkSize]);
+    if (chunk >= chunks(pairs.size)) return oldPairs().size;
+    return lowerBound(oldPairs(), pairs[chunk * chunkSize]);
   }
 
   /// Calls added(pair) and removed(pair) in order.
@@ -54,11 +59,11 @@ struct PairDelta {
     const std::size_t nEnd = n + chunkSize < pairs.size ? n + chunkSize : pairs.size;
     const std::size_t oEnd = oldBegin(chunk + 1, pairs);
     while (n < nEnd || o < oEnd) {
-      const bool takeNew = o == oEnd || (n < nEnd && !(oldPairs[o] < pairs[n]));
-      const bool takeOld = n == nEnd || (o < oEnd && !(pairs[n] < oldPairs[o]));
-      const bool oldCounts = takeOld && !isForgotten(oldPairs[o], forgotten);
+      const bool takeNew = o == oEnd || (n < nEnd && !(old[o] < pairs[n]));
+      const bool takeOld = n == nEnd || (o < oEnd && !(pairs[n] < old[o]));
+      const bool oldCounts = takeOld && !isForgotten(old[o], forgotten);
       if (takeNew && !oldCounts) added(pairs[n]);
-      if (!takeNew && oldCounts) removed(oldPairs[o]);
+      if (!takeNew && oldCounts) removed(old[o]);
       n += takeNew;
       o += takeOld;
     }
@@ -79,22 +84,23 @@ struct CountDelta {
   }
 };
 
-/// One element: the sums, which are the place behind the last chunk.
-struct StoreDelta {
-  const DeltaCount* sums;
-  StepHeader* header;
-  LBVH_HD void operator()(std::uint32_t) const { header->delta = *sums; }
-};
-
+/// Chunk 0 also ends the step: it completes the header, and copies it to where the host reads it.
 struct WriteDelta {
   static constexpr std::size_t kGrain = 1;  // an element is a whole chunk
 
   PairDelta delta;
   const DeltaCount* places;  ///< the counts, summed over the chunks before
+  const DeltaCount* sums;    ///< over all chunks
   View<Pair> added;          ///< as many as there are, or what is left of the room
   View<Pair> removed;
+  StepHeader* header;
+  StepHeader* report;
 
   LBVH_HD void operator()(std::uint32_t chunk) const {
+    if (chunk == 0) {
+      header->delta = *sums;
+      *report = *header;
+    }
     DeltaCount place = places[chunk];
     delta.merge(
         chunk, [&](Pair pair) { put(added, place.added++, pair); },

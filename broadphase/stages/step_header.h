@@ -57,13 +57,25 @@ struct DeltaCount {
   }
 };
 
+/// What differs from step to step although the launches are the same.
+struct StepArguments {
+  std::uint64_t boxes = 0;  ///< of the array that was handed in; what lies behind is padding
+  std::uint64_t oldPairs = 0;
+};
+
 struct StepHeader {
+  StepArguments arguments;
   SceneBounds scene;
-  float middle[2][3] = {};    ///< bounds of sampled centres without the extremes
-  std::uint32_t sampled = 0;  ///< how many of the samples were ordinary
   Grid grid;
   std::uint64_t pairs = 0;  ///< found; where it exceeds the buffer, only the first ones were kept
   DeltaCount delta;
+};
+
+/// One element: a copy where the host reads it.
+struct Report {
+  const StepHeader* header;
+  StepHeader* report;
+  LBVH_HD void operator()(std::uint32_t) const { *report = *header; }
 };
 
 }  // namespace lbvh

@@ -64,4 +64,17 @@ struct FindSidePairs {
   }
 };
 
+/// Two appending bodies as one.
+template <class A, class B>
+struct OneAfterTheOther {
+  A a;
+  B b;
+
+  template <class Sink>
+  LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
+    a(i, sink);
+    b(i, sink);
+  }
+};
+
 }  // namespace lbvh
