@@ -103,6 +103,13 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
 
 TEST_F(CudaStages, CodesAndOrderAreTheSame) {
   Random random(92);
+  for (const std::size_t n : {1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u}) {
+    SCOPED_TRACE(n);
+    Grid grid;
+    grid.perLength = 0.05f;
+    expectSameCodesAndOrder<std::uint32_t>(test::boxSets()[0].make(n, random), grid);
+    expectSameCodesAndOrder<std::uint64_t>(Boxes(n, test::boxAt(1, 2, 3, 1)), grid);
+  }
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
     const Boxes boxes = set.make(500, random);

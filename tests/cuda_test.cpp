@@ -2,6 +2,7 @@
 // to the GPU. Skipped where there is no device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "broadphase/pair_finder.h"
@@ -123,7 +124,8 @@ TEST_F(Cuda, TwoFindersAreIndependent) {
 }
 
 // Enough steps of one kind for recordings of them to be made and repeated, while all that they must
-// not depend on changes: the number of boxes and of pairs, boxes far away, forgotten boxes.
+// not depend on changes: the number of boxes, boxes far away, forgotten boxes; and the number of
+// pairs, up and down, so that the room for them changes while the memory does not.
 TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   Random random(87);
   for (const bool timed : {false, true}) {
@@ -132,12 +134,14 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
     options.stageTimes = timed;
     PairFinder gpu(options), host = finderOn(Backend::host);
     Boxes boxes = test::boxSets()[0].make(500, random);
-    for (int round = 0; round < 24; ++round) {
+    for (int round = 0; round < 28; ++round) {
+      constexpr std::size_t kCrowds[] = {0, 120, 0, 80};
       const Boxes other = test::boxSets()[0].make(512, random);
       for (int change = 0; change < 50; ++change)
         boxes[random.below(400)] = other[random.below(512)];
       boxes.resize(480 + random.below(33), other[7]);
       if (round % 5 == 4) boxes[random.below(400)] = test::boxAt(1e12f, 0, 0, 1);
+      std::fill_n(boxes.begin(), kCrowds[round / 7], test::boxAt(2, 2, 2, 1));
       if (round % 3 == 2) {
         gpu.forget(33);
         host.forget(33);

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Milliseconds a stage over random walks (and recorded files), as CSV on stdout: medians over frames.
-# Usage: stages.sh FOLDER_OF_PROGRAMS BACKEND FRAMES OBJECTS_OR_FILE...
-#   benchmarks/stages.sh build/release/bin cuda 200 1000 10000 100000 1000000 debris.aabb
+# wall_ms is of a second run in which stages are not timed, which costs a GPU time of its own.
+# Usage: step_times.sh FOLDER_OF_PROGRAMS BACKEND FRAMES OBJECTS_OR_FILE...
+#   benchmarks/step_times.sh build/release/bin cuda 200 1000 10000 100000 1000000 debris.aabb
 set -euo pipefail
 bin=$1 backend=$2 frames=$3
 shift 3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-fields="bounds_ms codes_ms sort_ms hierarchy_ms traversal_ms pair_sort_ms delta_ms median_total_ms"
-echo "scene,backend,threads,objects,pairs,${fields// /,}"
+fields="bounds_ms codes_ms sort_ms hierarchy_ms traversal_ms pair_sort_ms delta_ms"
+echo "scene,backend,threads,objects,pairs,frames,${fields// /,},wall_ms"
 for scene in "$@"; do
   file=$scene name=$(basename "$scene" .aabb)
   if [[ $scene =~ ^[0-9]+$ ]]; then
@@ -18,7 +19,8 @@ for scene in "$@"; do
   fi
   "$bin/replay" "$file" --backend "$backend" --frames "$frames" --stages >"$scratch/out"
   value() { grep -oE "(^| )$1=[^ ]+" "$scratch/out" | tail -n 1 | cut -d= -f2; }
-  row="$name,$(value backend),$(value threads),$(value objects),$(value pairs)"
+  row="$name,$(value backend),$(value threads),$(value objects),$(value pairs),$(value frames)"
   for field in $fields; do row="$row,$(value "$field")"; done
-  echo "$row"
+  "$bin/replay" "$file" --backend "$backend" --frames "$frames" >"$scratch/out"
+  echo "$row,$(value median_total_ms)"
 done
