@@ -75,20 +75,6 @@ void step(LiveRun& live) {
   live.run.pairs = live.world->pairs();
 }
 
-/// The boxes of all objects, as the broad phase has them.
-std::vector<lbvh::Aabb> boxesOf(World& world) {
-  std::vector<lbvh::Aabb> boxes;
-  const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
-  for (int i = 0; i < objects.size(); ++i) {
-    btVector3 low;
-    btVector3 high;
-    world.broadphase().getAabb(objects[i]->getBroadphaseHandle(), low, high);
-    boxes.push_back({{float(low.x()), float(low.y()), float(low.z())},
-                     {float(high.x()), float(high.y()), float(high.z())}});
-  }
-  return boxes;
-}
-
 /// The worlds take turns step by step, so that what disturbs the machine disturbs all of them.
 void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional<CsvFile>& csv,
             std::optional<BoxWriter>& recorder) {
@@ -99,7 +85,7 @@ void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional
       step(live);
       if (csv) csv->write(i, live.run);
     }
-    if (recorder) recorder->write(boxesOf(*lives.front().world));
+    if (recorder) recorder->write(lives.front().world->boxes());
   }
 }
 

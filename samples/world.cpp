@@ -84,4 +84,17 @@ int World::pairs() const {
 
 int World::objects() const { return world_->getNumCollisionObjects(); }
 
+std::vector<lbvh::Aabb> World::boxes() {
+  std::vector<lbvh::Aabb> boxes;
+  const btCollisionObjectArray& objects = bullet().getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i) {
+    btVector3 low;
+    btVector3 high;
+    broadphase_->getAabb(objects[i]->getBroadphaseHandle(), low, high);
+    boxes.push_back({{float(low.x()), float(low.y()), float(low.z())},
+                     {float(high.x()), float(high.y()), float(high.z())}});
+  }
+  return boxes;
+}
+
 btDiscreteDynamicsWorld& World::bullet() { return *world_; }

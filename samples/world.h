@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "broadphase/types.h"
+
 /// Wall-clock milliseconds of one step's parts.
 struct StepTimes {
   double step = 0;            ///< all of stepSimulation
@@ -42,8 +44,9 @@ class World {
   void step();
 
   const StepTimes& times() const;
-  int pairs() const;    ///< in the pair cache after the last step
-  int objects() const;  ///< moving and static
+  int pairs() const;                ///< in the pair cache after the last step
+  int objects() const;              ///< moving and static
+  std::vector<lbvh::Aabb> boxes();  ///< of all objects, as the broad phase has them
   btDiscreteDynamicsWorld& bullet();
   btBroadphaseInterface& broadphase() { return *broadphase_; }
 

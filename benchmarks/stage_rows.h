@@ -1,0 +1,101 @@
+// Times every variant of every stage in one space, in turn, and counts what traversals do.
+// Does not print (stages.cpp) and does not check (tests/variants_checks.h).
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "broadphase/types.h"
+
+struct StageRow {
+  std::string stage, name, source;
+  double gtx690Ms = 0;  ///< 0: not measured in the founding documents
+  double ms = 0;        ///< median
+  double nodes = 0;     ///< a query: nodes, or pairs of nodes, looked at; 0: not counted
+  double tests = 0;     ///< a query: of a box against a box
+};
+
+struct StageTable {
+  std::string space;
+  std::size_t boxes = 0;
+  std::uint64_t pairs = 0;
+  std::vector<StageRow> rows;
+};
+
+/// On the host's cores. The traversals are counted here.
+StageTable stagesOnHost(lbvh::View<const lbvh::Aabb> boxes, int threads, int rounds);
+
+/// On the GPU; only in builds with CUDA. @throws lbvh::SpaceError
+StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds);
+
+#if defined(GPULBVH_STAGE_ROWS_BODY)
+
+#include "broadphase/variants/catalogue.h"
+#include "broadphase/variants/workbench.h"
+
+namespace stage_rows {
+
+using namespace lbvh;
+using namespace lbvh::variants;
+
+inline double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+template <class Space, class Row, class Problem>
+double timed(Workbench<Space>& bench, const Row& row, Problem problem) {
+  double ms = 0;
+  {
+    const auto timer = bench.space().timed(row.name, ms);
+    row.run(problem);
+  }
+  bench.space().wait();
+  return ms;
+}
+
+template <class Space, class Row, class MakeProblem>
+void timeAll(Workbench<Space>& bench, const char* stage, const std::vector<Row>& rows, int rounds,
+             const MakeProblem& makeProblem, std::vector<StageRow>& out) {
+  std::vector<std::vector<double>> times(rows.size());
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].run != nullptr) times[i].push_back(timed(bench, rows[i], makeProblem()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].run == nullptr) continue;
+    StageRow row;
+    row.stage = stage;
+    row.name = rows[i].name;
+    row.source = rows[i].source;
+    row.gtx690Ms = rows[i].gtx690Ms;
+    row.ms = median(times[i]);
+    out.push_back(row);
+  }
+}
+
+/// Builders overwrite the tree, but all with the same one; Apetrei's numbers would not do for the
+/// traversals, so these come first.
+template <class Space>
+StageTable measure(Workbench<Space>& bench, View<const Aabb> boxes, int rounds) {
+  bench.prepare(boxes);
+  StageTable table;
+  table.boxes = boxes.size;
+  auto production = bench.findProblem(0);
+  finders<Space>().front().run(production);
+  table.pairs = bench.found();
+  const auto room = static_cast<std::size_t>(table.pairs);
+  timeAll(
+      bench, "traversal", finders<Space>(), rounds, [&] { return bench.findProblem(room); },
+      table.rows);
+  timeAll(
+      bench, "hierarchy", builders<Space>(), rounds, [&] { return bench.buildProblem(); },
+      table.rows);
+  timeAll(
+      bench, "sort", sorts<Space>(), rounds, [&] { return bench.sortProblem(); }, table.rows);
+  return table;
+}
+
+}  // namespace stage_rows
+
+#endif

@@ -1,0 +1,11 @@
+#define GPULBVH_STAGE_ROWS_BODY
+#include "broadphase/exec/cuda_space.cuh"
+#include "stage_rows.h"
+
+StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {
+  cudaDeviceSetLimit(cudaLimitStackSize, 1 << 14);  // for recursion
+  stage_rows::Workbench<lbvh::CudaSpace> bench;
+  StageTable table = stage_rows::measure(bench, boxes, rounds);
+  table.space = lbvh::cudaDeviceName();
+  return table;
+}

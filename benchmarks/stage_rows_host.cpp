@@ -1,0 +1,33 @@
+#define GPULBVH_STAGE_ROWS_BODY
+#include "broadphase/exec/host_space.h"
+#include "stage_rows.h"
+
+namespace {
+
+using namespace stage_rows;
+
+/// On one thread, for counters are not shared.
+void countWork(View<const Aabb> boxes, StageTable& table) {
+  Workbench<HostSpace> bench(1);
+  bench.prepare(boxes);
+  for (const auto& finder : finders<HostSpace>()) {
+    if (finder.count == nullptr) continue;
+    Work work;
+    finder.count(bench.findProblem(0), work);
+    for (StageRow& row : table.rows) {
+      if (row.stage != "traversal" || row.name != finder.name) continue;
+      row.nodes = static_cast<double>(work.nodes) / static_cast<double>(boxes.size);
+      row.tests = static_cast<double>(work.tests) / static_cast<double>(boxes.size);
+    }
+  }
+}
+
+}  // namespace
+
+StageTable stagesOnHost(View<const Aabb> boxes, int threads, int rounds) {
+  Workbench<HostSpace> bench(threads);
+  StageTable table = measure(bench, boxes, rounds);
+  table.space = "host, " + std::to_string(threads) + " thread(s)";
+  countWork(boxes, table);
+  return table;
+}

@@ -1,0 +1,120 @@
+// stages: every variant of sort, hierarchy and traversal that the founding documents describe, one
+// stage swapped at a time, timed beside production and beside what the documents measured.
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "broadphases.h"
+#include "command_line.h"
+#include "recorded_boxes.h"
+#include "scenes.h"
+#include "stage_rows.h"
+#include "uniform_boxes.h"
+
+namespace {
+
+struct Settings {
+  std::string scene = "debris";
+  std::uint32_t objects = 12486;
+  std::string backend = "host";
+  int threads = 1;
+  int rounds = 21;
+  std::string csv;
+};
+
+/// The founding documents' moment: the debris on its way down the corridor's walls.
+std::vector<lbvh::Aabb> debris(std::uint32_t objects) {
+  World world(makeBroadphase("dbvt", {}));
+  findScene("debris")->build(world, {static_cast<int>(objects), 1});
+  for (int step = 0; step < 62; ++step) world.step();
+  return world.boxes();
+}
+
+std::vector<lbvh::Aabb> boxesOf(const Settings& settings) {
+  if (settings.scene == "debris") return debris(settings.objects);
+  if (settings.scene == "uniform") {
+    Random random(1);
+    return uniformBoxes(settings.objects, random);
+  }
+  BoxReader reader(settings.scene);
+  std::vector<lbvh::Aabb> boxes;
+  for (std::uint32_t frame = 0; frame < reader.frames(); ++frame) reader.read(boxes);
+  return boxes;
+}
+
+StageTable measure(const Settings& settings, const std::vector<lbvh::Aabb>& boxes) {
+  const lbvh::View<const lbvh::Aabb> view{boxes.data(), boxes.size()};
+#if defined(GPULBVH_CUDA)
+  if (settings.backend == "cuda") return stagesOnCuda(view, settings.rounds);
+#endif
+  return stagesOnHost(view, settings.threads, settings.rounds);
+}
+
+double productionMs(const StageTable& table, const std::string& stage) {
+  for (const StageRow& row : table.rows)
+    if (row.stage == stage && row.name == "production") return row.ms;
+  return 0;
+}
+
+std::string orNothing(double value, const char* format) {
+  return value > 0 ? fmt::format(fmt::runtime(format), value) : "";
+}
+
+void print(const Settings& settings, const StageTable& table) {
+  fmt::print("scene {}, {} boxes, {} pairs; {}; medians of {} rounds\n", settings.scene,
+             table.boxes, table.pairs, table.space, settings.rounds);
+  if (settings.backend == "cuda")
+    fmt::print("(on an interpreter the times mean nothing: it shows function only)\n");
+  fmt::print("{:<10} {:<26} {:>10} {:>9} {:>9} {:>8} {:>8}  {}\n", "stage", "variant", "ms",
+             "of prod.", "GTX 690", "nodes", "tests", "source");
+  for (const StageRow& row : table.rows)
+    fmt::print("{:<10} {:<26} {:>10.4f} {:>9.2f} {:>9} {:>8} {:>8}  {}\n", row.stage, row.name,
+               row.ms, row.ms / productionMs(table, row.stage), orNothing(row.gtx690Ms, "{:.2f}"),
+               orNothing(row.nodes, "{:.1f}"), orNothing(row.tests, "{:.1f}"), row.source);
+}
+
+void writeCsv(const Settings& settings, const StageTable& table) {
+  std::ofstream file(settings.csv, std::ios::app);
+  if (file.tellp() == 0)
+    file << "scene,boxes,pairs,space,stage,variant,ms,ratio,gtx690_ms,nodes_a_query,"
+            "tests_a_query\n";
+  for (const StageRow& row : table.rows)
+    file << fmt::format("{},{},{},\"{}\",{},\"{}\",{:.5f},{:.3f},{},{},{}\n", settings.scene,
+                        table.boxes, table.pairs, table.space, row.stage, row.name, row.ms,
+                        row.ms / productionMs(table, row.stage), orNothing(row.gtx690Ms, "{:.2f}"),
+                        orNothing(row.nodes, "{:.2f}"), orNothing(row.tests, "{:.2f}"));
+  if (!file.flush()) throw FileError(settings.csv + ": cannot be written");
+}
+
+int run(const Settings& settings) {
+  lbvh::Options options;
+  options.backend = settings.backend == "cuda" ? lbvh::Backend::cuda : lbvh::Backend::host;
+  requireBackend(options);
+  const StageTable table = measure(settings, boxesOf(settings));
+  print(settings, table);
+  if (!settings.csv.empty()) writeCsv(settings, table);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Times the variants of each stage beside production.", "stages");
+  app.add_option("--scene", settings.scene, "debris, uniform, or an .aabb file (its last frame)")
+      ->capture_default_str();
+  app.add_option("--objects", settings.objects, "of the debris or uniform scene")
+      ->check(CLI::Range(1, 1 << 28))
+      ->capture_default_str();
+  app.add_option("--backend", settings.backend)
+      ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--threads", settings.threads, "on the host")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--rounds", settings.rounds, "the variants take turns so often")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--csv", settings.csv, "append the rows to this file");
+  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+}

@@ -1,0 +1,48 @@
+// Every inner node at once: each finds its own range, and splits it (Karras 2012; "Thinking
+// Parallel, Part III"); ropes from the ranges (Prokopenko and Lebrun-Grandie, Algorithm 2); then
+// bounds from the leaves by atomic flags. Teaches why three binary searches a node beat one, where
+// all run at once.
+#pragma once
+
+#include "broadphase/variants/bounds_by_flags.h"
+
+namespace lbvh::variants {
+
+/// Element i is leaf i and, except for the last, inner node i.
+struct KarrasNode {
+  View<const Aabb> boxes;
+  const std::uint32_t* ids;
+  CommonPrefix prefix;
+  std::int32_t* parents;
+  std::int32_t* flags;
+  Node* nodes;
+
+  LBVH_HD void operator()(std::uint32_t element) const {
+    const auto i = static_cast<std::int32_t>(element);
+    const Numbering tree{prefix.n};
+    nodes[tree.leaf(i)] = leafOver(boxes, ids[i], ropeBehind(prefix, i));
+    if (i == 0) parents[0] = kSentinel;
+    if (i >= prefix.n - 1) return;
+    const Range range = determineRange(prefix, i);
+    const std::int32_t split = findSplit(prefix, range);
+    const std::int32_t left = tree.leftChild(range.first, split);
+    nodes[i].left = left;
+    nodes[i].rope = ropeBehind(prefix, range.last);
+    flags[i] = kNobody;
+    parents[left] = parents[tree.rightChild(split, range.last)] = i;
+  }
+};
+
+template <class Space>
+void buildKarras(BuildProblem<Space>& problem) {
+  const auto n = static_cast<std::int32_t>(problem.n);
+  if (n == 0) return;
+  std::int32_t* parents = problem.scratch.numbers[0].ensure(2 * problem.n).data;
+  std::int32_t* flags = problem.scratch.numbers[1].ensure(problem.n).data;
+  problem.space.forEach(
+      problem.n,
+      KarrasNode{problem.boxes, problem.ids, {problem.codes, n}, parents, flags, problem.nodes});
+  problem.space.forEach(problem.n, BoundsByFlags{parents, flags, problem.nodes, n});
+}
+
+}  // namespace lbvh::variants

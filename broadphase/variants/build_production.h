@@ -1,0 +1,17 @@
+// The builder of every step (stages/hierarchy.h), as a row beside the others.
+#pragma once
+
+#include "broadphase/variants/bounds_by_flags.h"
+
+namespace lbvh::variants {
+
+template <class Space>
+void buildProduction(BuildProblem<Space>& problem) {
+  std::int32_t* arrivals = problem.scratch.numbers[0].ensure(problem.n).data;
+  problem.space.forEach(problem.n, Fill{arrivals, kNobody});  // a step does it with the codes
+  problem.space.forEach(problem.n,
+                        BuildHierarchy<std::uint32_t>{problem.boxes, problem.ids, problem.codes,
+                                                      problem.scene, arrivals, problem.nodes});
+}
+
+}  // namespace lbvh::variants

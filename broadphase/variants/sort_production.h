@@ -1,0 +1,15 @@
+// The sort of every step in this space (CUB on CUDA, exec/host_radix_sort.h on the host), as a row
+// beside the others.
+#pragma once
+
+#include "broadphase/variants/variant.h"
+
+namespace lbvh::variants {
+
+template <class Space>
+void sortProduction(SortProblem<Space>& problem) {
+  problem.space.sortByKey(problem.keys, problem.values, problem.spareKeys, problem.spareValues,
+                          problem.bits);
+}
+
+}  // namespace lbvh::variants

@@ -1,0 +1,36 @@
+// The founding documents' variants on the CUDA space. Skipped where there is no device.
+#include "broadphase/exec/cuda_space.cuh"
+#include "variants_checks.h"
+
+namespace lbvh {
+
+template <class T>
+std::vector<T> download(CudaSpace&, View<const T> there) {
+  std::vector<T> host(there.size);
+  if (!there.empty())
+    cudaCheck(cudaMemcpy(host.data(), there.data, there.size * sizeof(T), cudaMemcpyDeviceToHost));
+  return host;
+}
+
+}  // namespace lbvh
+
+namespace lbvh::variants {
+namespace {
+
+TEST(CudaVariants, AllGiveTheSame) {
+  const std::string why = whyNoCuda();
+  if (!why.empty()) GTEST_SKIP() << why;
+  cudaDeviceSetLimit(cudaLimitStackSize, 1 << 14);  // for recursion
+  test::Random random(111);
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 33u, 300u}) {
+    SCOPED_TRACE(n);
+    expectAllTheSame<CudaSpace>(test::boxSets()[0].make(n, random));
+  }
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    expectAllTheSame<CudaSpace>(set.make(60, random));
+  }
+}
+
+}  // namespace
+}  // namespace lbvh::variants
