@@ -54,8 +54,7 @@ class AnyPipeline {
   virtual View<const Pair> pairs() const = 0;  ///< of a space of its own memory: there
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
-  virtual Tree tree() const = 0;  ///< likewise
-  virtual bool treeIsOfLastStep() const { return true; }
+  virtual Tree tree() const = 0;  ///< likewise, of the last buildTree(), until the next step
   /// Null if it never changes.
   virtual const SpaceInfo* info() const { return nullptr; }
   virtual std::size_t memoryBytes() const = 0;
@@ -82,7 +81,7 @@ class Pipeline final : public AnyPipeline {
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in a buffer that is written now
-    leaves_ = side_ = 0;     // no tree, should a stage fail
+    leaves_ = side_ = 0;     // nor is there a tree any more
     const StepInput there{space_.upload(input.boxes, boxes_),
                           space_.upload(input.filters, filters_),
                           space_.upload(input.forgotten, forgotten_), input.maxPairs};
@@ -90,8 +89,8 @@ class Pipeline final : public AnyPipeline {
     View<Pair> sorted;
     Lists lists;
     do {
-      growTree(there.boxes, stats);
-      sorted = sortPairs(traverse(there, stats), there.boxes.size, stats);
+      sortBoxes(there.boxes, stats);
+      sorted = findPairs(there, stats);
       lists = compare(sorted, there, stats);
       header = space_.wait(header_.data());
       if (header.pairs > input.maxPairs)
@@ -109,11 +108,14 @@ class Pipeline final : public AnyPipeline {
     const View<const Aabb> there = space_.upload(boxes, boxes_);
     StepHeader header;
     do {
-      growTree(there, stats);
+      sortBoxes(there, stats);
+      link(there, stats);
       header = space_.wait(header_.data());
     } while (!Space::kKnowsCounts &&
              std::exchange(plan_.bits, header.grid.bits) != header.grid.bits);
-    keepTree(header, stats);
+    describe(header, stats);
+    leaves_ = header.scene.ordinary;
+    side_ = header.scene.side;
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
   }
 
@@ -141,13 +143,13 @@ class Pipeline final : public AnyPipeline {
     std::size_t bytes = header_.bytes() + keys_.bytes() + ids_.bytes() + nodes_.bytes() +
                         arrivals_.bytes() + deltaCounts_.bytes();
     for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
+    if constexpr (Space::kHasOwnSearch) bytes += space_.search().memoryBytes();
     return bytes;
   }
 
  private:
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
-  using TreePairs = typename Space::TreePairs;
 
   /// What is in the header, where the host knows it at once; else what was planned.
   template <class T>
@@ -158,8 +160,8 @@ class Pipeline final : public AnyPipeline {
       return planned;
   }
 
-  /// Stages 1 to 4.
-  void growTree(View<const Aabb> boxes, StepStats& stats) {
+  /// Stages 1 to 3.
+  void sortBoxes(View<const Aabb> boxes, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
@@ -168,15 +170,20 @@ class Pipeline final : public AnyPipeline {
       space_.forEach(SampleCentres::kElements, SampleCentres{boxes, header});
       space_.forEach(1, ChooseGrid{header});
     }
-    if (known(header->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10)
-      sortAndLink<std::uint32_t>(boxes, header, stats);
+    if (hasShortCodes())
+      sortByCode<std::uint32_t>(boxes, stats);
     else
-      sortAndLink<std::uint64_t>(boxes, header, stats);
+      sortByCode<std::uint64_t>(boxes, stats);
   }
 
-  /// Stages 2 to 4 with codes of 30 or 63 bits.
+  bool hasShortCodes() const {
+    return known(header_.data()->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10;
+  }
+
+  /// Stages 2 and 3 with codes of 30 or 63 bits.
   template <class Key>
-  void sortAndLink(View<const Aabb> boxes, const StepHeader* header, StepStats& stats) {
+  void sortByCode(View<const Aabb> boxes, StepStats& stats) {
+    const StepHeader* header = header_.data();
     const std::size_t n = boxes.size;
     // The nodes are not written before the sort is done, so they lend it its spare memory.
     auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(2 * n).data);
@@ -193,31 +200,85 @@ class Pipeline final : public AnyPipeline {
       const auto timer = space_.timed("sort", stats.sortMs);
       space_.sortByKey(keys, ids, spareKeys, spareIds, AssignCodes<Key>::kKeyBits);
     }
+  }
+
+  /// Stage 4.
+  void link(View<const Aabb> boxes, StepStats& stats) {
+    if (hasShortCodes())
+      linkByCode<std::uint32_t>(boxes, stats);
+    else
+      linkByCode<std::uint64_t>(boxes, stats);
+  }
+
+  template <class Key>
+  void linkByCode(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    space_.forEach(known(header->scene.ordinary, n),
-                   BuildHierarchy<Key>{boxes, ids.data, keys.data, &header->scene, arrivals.data,
-                                       nodes_.data()});
+    const SceneBounds* scene = &header_.data()->scene;
+    const auto* codes = reinterpret_cast<const Key*>(keys_.data());
+    space_.forEach(
+        known(scene->ordinary, boxes.size),
+        BuildHierarchy<Key>{boxes, ids_.data(), codes, scene, arrivals_.data(), nodes_.data()});
+  }
+
+  /// Stages 4 to 6.
+  View<Pair> findPairs(const StepInput& there, StepStats& stats) {
+    if constexpr (Space::kHasOwnSearch) {
+      return searchAndSort(there, stats);
+    } else {
+      link(there.boxes, stats);
+      return sortPairs(traverse(there, stats), there.boxes.size, stats);
+    }
+  }
+
+  /// Stages 4 to 6 of a space that has its own for them (host_search.h).
+  View<Pair> searchAndSort(const StepInput& there, StepStats& stats) {
+    auto& search = space_.search();
+    StepHeader* header = header_.data();
+    const std::size_t n = there.boxes.size;
+    {
+      const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+      const View<Node> memory = nodes_.ensure(std::max(2 * n, search.nodesFor(n)));
+      search.pack(there.boxes, there.filters, ids_.data(), header->scene, memory);
+    }
+    {
+      const auto timer = space_.timed("traversal", stats.traversalMs);
+      const View<Pair> room = pairRoom(n);
+      // A list holds second boxes only, so half of the room is used.
+      header->pairs =
+          search.find({reinterpret_cast<std::uint32_t*>(room.data), room.size}, there.maxPairs);
+      if (header->pairs > room.size) return {room.data, 0};  // too few: all runs again
+    }
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 2) % 3];
+    const View<Pair> sorted = buffer.ensure(static_cast<std::size_t>(header->pairs));
+    search.sort(sorted.data);
+    return sorted;
   }
 
   /// Stage 5.
   View<Pair> traverse(const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t n = there.boxes.size;
+    const View<Pair> room = pairRoom(n);
+    StepHeader* header = header_.data();
+    const PairOutput out{room, there.maxPairs, &header->pairs};
+    const std::size_t leaves = known(header->scene.ordinary, n);
+    const std::size_t all = leaves + known(header->scene.side, n - leaves);
+    space_.append(leaves, FindTreePairs{nodes_.data(), &header->scene, there.filters}, out);
+    if (known(header->scene.side, 1) > 0)
+      space_.append(all, FindSidePairs{there.boxes, ids_.data(), &header->scene, there.filters},
+                    out);
+    return {room.data, std::min(known(header->pairs, room.size), room.size)};
+  }
+
+  /// Where the pairs of n boxes go as they are found.
+  View<Pair> pairRoom(std::size_t n) {
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
     plan_.pairs = std::max(plan_.pairs, current_.size == 0 ? 8 * n : current_.size);
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 1) % 3];
     View<Pair> room = buffer.ensure(plan_.pairs);
     if constexpr (Space::kKnowsCounts) plan_.pairs = room.size = buffer.capacity();
-    StepHeader* header = header_.data();
-    const PairOutput out{room, there.maxPairs, &header->pairs};
-    const std::size_t leaves = known(header->scene.ordinary, n);
-    const std::size_t all = leaves + known(header->scene.side, n - leaves);
-    space_.append(TreePairs::elements(leaves),
-                  TreePairs{nodes_.data(), &header->scene, there.filters}, out);
-    if (known(header->scene.side, 1) > 0)
-      space_.append(all, FindSidePairs{there.boxes, ids_.data(), &header->scene, there.filters},
-                    out);
-    return {room.data, std::min(known(header->pairs, room.size), room.size)};
+    return room;
   }
 
   /// Stage 6.
@@ -267,16 +328,14 @@ class Pipeline final : public AnyPipeline {
     return true;
   }
 
-  void keepTree(const StepHeader& header, StepStats& stats) {
-    leaves_ = header.scene.ordinary;
-    side_ = header.scene.side;
-    stats.sideBoxes = side_;
+  static void describe(const StepHeader& header, StepStats& stats) {
+    stats.sideBoxes = header.scene.side;
     stats.nanBoxes = header.scene.nan;
     stats.mortonBits = 3 * header.grid.bits;
   }
 
   void keep(const StepHeader& header, const Lists& lists, StepStats& stats) {
-    keepTree(header, stats);
+    describe(header, stats);
     if constexpr (Space::kKnowsCounts)
       plan_.pairs = 0;
     else
@@ -296,7 +355,6 @@ class Pipeline final : public AnyPipeline {
 #endif
 
   void validate(const StepInput& input, const Lists& lists) {
-    check(whyTreeIsWrong(tree().nodes, input.boxes));
     const View<const Pair> found{pairBuffers_[lists.newBuffer].data(),
                                  static_cast<std::size_t>(header_.data()->pairs)};
     check(whyPairsAreWrong(found, input.boxes, input.filters));

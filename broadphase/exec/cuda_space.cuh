@@ -83,7 +83,7 @@ class CudaSpace {
   using UploadBuffer = lbvh::UploadBuffer<T>;
 
   static constexpr bool kKnowsCounts = false;
-  using TreePairs = FindTreePairs;
+  static constexpr bool kHasOwnSearch = false;
   static constexpr std::size_t kDeltaChunk = 16;
 
   CudaSpace() { cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
