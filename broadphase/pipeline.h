@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "broadphase/exec/space.h"
 #include "broadphase/pair_finder.h"
@@ -88,17 +89,16 @@ class Pipeline final : public AnyPipeline {
     StepHeader header;
     View<Pair> sorted;
     Lists lists;
+    const std::vector<Pair> before(current_.begin(), kValidate ? current_.end() : current_.begin());
     do {
       sortBoxes(there.boxes, stats);
       sorted = findPairs(there, stats);
       lists = compare(sorted, there, stats);
       header = space_.wait(header_.data());
-      if (header.pairs > input.maxPairs)
-        throw std::length_error("more than " + std::to_string(input.maxPairs) +
-                                " overlapping pairs (Options::maxPairs)");
+      requireAtMost(input.maxPairs, header);
     } while (fellShort(header));
     keep(header, lists, stats);
-    if constexpr (kValidate) validate(input, lists);
+    if constexpr (kValidate) validate(input, before, lists);
     current_ = {sorted.data, static_cast<std::size_t>(header.pairs)};
     currentBuffer_ = lists.newBuffer;
   }
@@ -242,11 +242,15 @@ class Pipeline final : public AnyPipeline {
     }
     {
       const auto timer = space_.timed("traversal", stats.traversalMs);
-      const View<Pair> room = pairRoom(n);
-      // A list holds second boxes only, so half of the room is used.
-      header->pairs =
-          search.find({reinterpret_cast<std::uint32_t*>(room.data), room.size}, there.maxPairs);
-      if (header->pairs > room.size) return {room.data, 0};  // too few: all runs again
+      for (;;) {
+        const View<Pair> room = pairRoom(n);
+        // A list holds second boxes only, so half of the room is used.
+        header->pairs =
+            search.find({reinterpret_cast<std::uint32_t*>(room.data), room.size}, there.maxPairs);
+        requireAtMost(there.maxPairs, *header);
+        if (header->pairs <= room.size) break;
+        plan_.pairs = static_cast<std::size_t>(header->pairs);
+      }
     }
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 2) % 3];
@@ -299,6 +303,14 @@ class Pipeline final : public AnyPipeline {
   Lists compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     StepHeader* header = header_.data();
+    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
+    if constexpr (Space::kHasOwnSearch) {
+      const auto [added, removed] =
+          space_.search().compare(current_, sorted, there.forgotten, pairBuffers_[next].data());
+      current_ = {};  // the removed pairs are there
+      header->delta = {added.size, removed.size};
+      return {added, removed, other};
+    }
     const PairDelta delta{current_, sorted, &header->pairs, there.forgotten, Space::kDeltaChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
@@ -307,7 +319,6 @@ class Pipeline final : public AnyPipeline {
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
     space_.forEach(1, StoreDelta{counts + chunks, header});
 
-    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
     const bool inNext = sorted.data == pairBuffers_[next].data();
     const std::size_t added = known(header->delta.added, plan_.added);
     const std::size_t removed = known(header->delta.removed, plan_.removed);
@@ -317,13 +328,15 @@ class Pipeline final : public AnyPipeline {
     return lists;
   }
 
+  static void requireAtMost(std::uint64_t maxPairs, const StepHeader& header) {
+    if (header.pairs <= maxPairs) return;
+    throw std::length_error("more than " + std::to_string(maxPairs) +
+                            " overlapping pairs (Options::maxPairs)");
+  }
+
   /// True if the step has to run again, with a plan that is large enough.
   bool fellShort(const StepHeader& header) {
-    if constexpr (Space::kKnowsCounts) {
-      if (header.pairs <= plan_.pairs) return false;
-    } else if (plan_.covers(header)) {
-      return false;
-    }
+    if (Space::kKnowsCounts || plan_.covers(header)) return false;
     plan_.adaptTo(header);
     return true;
   }
@@ -354,11 +367,12 @@ class Pipeline final : public AnyPipeline {
   static constexpr bool kValidate = Space::kKnowsCounts;  // only there the host can look
 #endif
 
-  void validate(const StepInput& input, const Lists& lists) {
+  void validate(const StepInput& input, const std::vector<Pair>& before, const Lists& lists) {
     const View<const Pair> found{pairBuffers_[lists.newBuffer].data(),
                                  static_cast<std::size_t>(header_.data()->pairs)};
     check(whyPairsAreWrong(found, input.boxes, input.filters));
-    check(whyDeltaIsWrong(current_, found, added_, removed_, input.forgotten));
+    check(
+        whyDeltaIsWrong({before.data(), before.size()}, found, added_, removed_, input.forgotten));
   }
 
   /// A broken invariant is a bug in this library: say which, and stop.

@@ -151,7 +151,7 @@ IndexSet HostSearch::indexSet(std::size_t worker) const {
 
 std::size_t HostSearch::memoryBytes() const {
   return starts_.bytes() + sizes_.bytes() + chunkStarts_.bytes() + scratch_.bytes() +
-         indexSets_.bytes();
+         indexSets_.bytes() + delta_.memoryBytes();
 }
 
 }  // namespace lbvh

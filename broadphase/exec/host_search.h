@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "broadphase/exec/host_buffer.h"
+#include "broadphase/exec/host_delta.h"
 #include "broadphase/exec/host_kernels.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/stages/step_header.h"
@@ -32,6 +33,12 @@ class HostSearch {
   /// All pairs, sorted; `out` has room for as many as were found.
   void sort(Pair* out);
 
+  /// What differs between the sorted lists; see host_delta.h.
+  HostDelta::Lists compare(View<Pair> oldPairs, View<const Pair> newPairs,
+                           View<const std::uint8_t> forgotten, Pair* added) {
+    return delta_.compare(tasks_, oldPairs, newPairs, forgotten, added);
+  }
+
   std::size_t memoryBytes() const;
 
  private:
@@ -53,6 +60,7 @@ class HostSearch {
   HostBuffer<std::uint32_t> scratch_;  ///< of all workers
   HostBuffer<std::uint64_t> indexSets_;
   std::size_t indexSetSize_ = 0;
+  HostDelta delta_;
 };
 
 }  // namespace lbvh

@@ -12,9 +12,29 @@ namespace lbvh {
 
 inline constexpr std::uint32_t kSamples = 31;
 
+LBVH_HD inline float longestSide(const float (&lo)[3], const float (&hi)[3]) {
+  float longest = 0;
+  for (int axis = 0; axis < 3; ++axis)
+    longest = hi[axis] - lo[axis] > longest ? hi[axis] - lo[axis] : longest;
+  return longest;
+}
+
+/// The rule for the length of the codes and for outliers: a cell should not be longer than the
+/// boxes are (their geometric mean, by exponents, so that the sum over boxes is exact).
+LBVH_HD inline bool isTooCoarse(const SceneBounds& scene, float cell) {
+  if (scene.measured == 0) return false;
+  return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);
+}
+
+/// Whether some centres lie so far out that even the finest grid over all would be too coarse. Four
+/// box lengths are not yet: those outside the grid share its outer cells.
+LBVH_HD inline bool isOutlying(const SceneBounds& scene) {
+  return isTooCoarse(scene, longestSide(scene.lo, scene.hi) / (1 << 23));
+}
+
 /// Element i is axis i / kSamples of sample i % kSamples: of the boxes at evenly spread indices. It
 /// finds its own rank among the ordinary samples, and if it is the second smallest or largest, or
-/// so, writes it down.
+/// so, writes it down. Nothing to do where no centre lies far out.
 struct SampleCentres {
   View<const Aabb> boxes;
   StepHeader* header;
@@ -22,6 +42,7 @@ struct SampleCentres {
   static constexpr std::uint32_t kElements = 3 * kSamples;
 
   LBVH_HD void operator()(std::uint32_t i) const {
+    if (!isOutlying(header->scene)) return;
     const int axis = static_cast<int>(i / kSamples);
     const std::uint32_t samples =
         boxes.size < kSamples ? static_cast<std::uint32_t>(boxes.size) : kSamples;
@@ -68,21 +89,13 @@ struct ChooseGrid {
       grid.lo[axis] = scene.lo[axis];
       hi[axis] = scene.hi[axis];
     }
-    // Four box lengths are not too coarse yet, and those outside the grid share its outer cells.
-    if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
+    if (isOutlying(scene)) dropOutliers(grid.lo, hi);
     const float longest = longestSide(grid.lo, hi);
     // Cubic cells: with as many cells on short axes as on long ones, the debris corridor (16 x 12 x
     // 260 m) would be cut into slices first: 7.9 ms a frame instead of 4.2.
     grid.perLength = longest > 0 ? 1 / longest : 0;
     grid.bits = scene.ordinary > (1u << 20) || isTooCoarse(scene, longest / (1 << 10)) ? 21 : 10;
     header->grid = grid;
-  }
-
-  LBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
-    float longest = 0;
-    for (int axis = 0; axis < 3; ++axis)
-      longest = hi[axis] - lo[axis] > longest ? hi[axis] - lo[axis] : longest;
-    return longest;
   }
 
   /// Narrows the grid to the sample without its extremes, widened on all sides by 8 times its
@@ -96,13 +109,6 @@ struct ChooseGrid {
       lo[axis] = middle[0][axis] - reach > lo[axis] ? middle[0][axis] - reach : lo[axis];
       hi[axis] = middle[1][axis] + reach < hi[axis] ? middle[1][axis] + reach : hi[axis];
     }
-  }
-
-  /// The rule for the length of the codes and for outliers: a cell should not be longer than the
-  /// boxes are (their geometric mean, by exponents, so that the sum over boxes is exact).
-  LBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
-    if (scene.measured == 0) return false;
-    return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);
   }
 };
 
