@@ -26,7 +26,6 @@ class FallbackPipeline final : public AnyPipeline {
   /// Trees for queries are the host's, built when asked for.
   void buildTree(View<const Aabb> boxes, StepStats& stats) override;
   Tree tree() const override { return host_->tree(); }
-  bool treeIsOfLastStep() const override { return last_ == host_.get(); }
 
   std::size_t memoryBytes() const override;
   const SpaceInfo* info() const override { return &info_; }

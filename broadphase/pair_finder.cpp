@@ -89,7 +89,6 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
   impl.forgotten.resize(boxes.size, 0);
   impl.anyForgotten = false;
   impl.hasDelta = true;
-  impl.hasTree = impl.pipeline->treeIsOfLastStep();
   if (const SpaceInfo* info = impl.pipeline->info()) {
     impl.stats.backend = info->backend;
     impl.stats.reason = info->reason;

@@ -103,8 +103,8 @@ class PairFinder {
   /// Builds only the tree over `boxes`; pairs and delta stay those of the last update.
   void buildTree(View<const Aabb> boxes);
 
-  /// The tree of the last update or buildTree, for queries (tree_query.h); valid until the next.
-  /// Empty while there is none: before the first update, after one that failed or ran on a GPU.
+  /// The tree of the last buildTree, for queries (tree_query.h); an update drops it, because its
+  /// own search needs none.
   Tree tree() const;
   bool hasTree() const;
 

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/space.h"
@@ -55,8 +56,7 @@ class AnyPipeline {
   virtual View<const Pair> pairs() const = 0;  ///< of a space of its own memory: there
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
-  virtual Tree tree() const = 0;  ///< likewise
-  virtual bool treeIsOfLastStep() const { return true; }
+  virtual Tree tree() const = 0;  ///< likewise, of the last buildTree(), until the next step
   /// Null if it never changes.
   virtual const SpaceInfo* info() const { return nullptr; }
   virtual std::size_t memoryBytes() const = 0;
@@ -95,24 +95,23 @@ class Pipeline final : public AnyPipeline {
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in a buffer that is written now
-    leaves_ = side_ = 0;     // no tree, should a stage fail
+    leaves_ = side_ = 0;     // nor is there a tree any more
     const StepInput there = upload(input);
+    const std::vector<Pair> before(current_.begin(), kValidate ? current_.end() : current_.begin());
     StepHeader header;
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        growTree(there.boxes, arguments_.data(), stats);
-        return compare(sortPairs(traverse(there, stats), there.boxes.size, stats), there, stats);
+        sortBoxes(there.boxes, arguments_.data(), stats);
+        return compare(findPairs(there, stats), there, stats);
       });
       space_.wait();
       header = *report_.data();
-      if (header.pairs > input.maxPairs)
-        throw std::length_error("more than " + std::to_string(input.maxPairs) +
-                                " overlapping pairs (Options::maxPairs)");
+      requireAtMost(input.maxPairs, header);
     } while (fellShort(header));
     keep(header, outcome, stats);
     stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
-    if constexpr (kValidate) validate(input, outcome);
+    if constexpr (kValidate) validate(input, before, outcome);
     current_ = {outcome.pairs, static_cast<std::size_t>(header.pairs)};
     currentBuffer_ = outcome.newBuffer;
   }
@@ -122,13 +121,16 @@ class Pipeline final : public AnyPipeline {
     const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
     StepHeader header;
     do {
-      growTree(there, arguments_.data(), stats);
+      sortBoxes(there, arguments_.data(), stats);
+      link(there, stats);
       space_.forEach(1, Report{header_.data(), report_.data()});
       space_.wait();
       header = *report_.data();
     } while (!Space::kKnowsCounts &&
              std::exchange(plan_.bits, header.grid.bits) != header.grid.bits);
-    keepTree(header, stats);
+    describe(header, stats);
+    leaves_ = header.scene.ordinary;
+    side_ = header.scene.side;
     if constexpr (kValidate) check(whyTreeIsWrong(tree().nodes, boxes));
   }
 
@@ -138,7 +140,8 @@ class Pipeline final : public AnyPipeline {
     StepStats unused;
     report_.ensure(1);
     plan_.pairs = std::max(plan_.pairs, leastCapacity);
-    growTree(boxes, nullptr, unused);
+    sortBoxes(boxes, nullptr, unused);
+    link(boxes, unused);
     const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
     const View<Pair> pairs = sortPairs(traverse(there, unused), boxes.size, unused);
     space_.forEach(1, Report{header_.data(), report_.data()});
@@ -172,13 +175,13 @@ class Pipeline final : public AnyPipeline {
                         arrivals_.bytes() + deltaCounts_.bytes() + boxes_.bytes() +
                         filters_.bytes() + forgotten_.bytes();
     for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
+    if constexpr (Space::kHasOwnSearch) bytes += space_.search().memoryBytes();
     return bytes;
   }
 
  private:
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
-  using TreePairs = typename Space::TreePairs;
 
   /// Where the launches of a step leave their results; how many there are is in the header.
   struct Outcome {
@@ -235,23 +238,28 @@ class Pipeline final : public AnyPipeline {
       return planned;
   }
 
-  /// Stages 1 to 4.
-  void growTree(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
+  /// Stages 1 to 3.
+  void sortBoxes(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
       space_.forEach(1, ChooseGrid{boxes, arguments, header});
     }
-    if (known(header->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10)
-      sortAndLink<std::uint32_t>(boxes, header, stats);
+    if (hasShortCodes())
+      sortByCode<std::uint32_t>(boxes, stats);
     else
-      sortAndLink<std::uint64_t>(boxes, header, stats);
+      sortByCode<std::uint64_t>(boxes, stats);
   }
 
-  /// Stages 2 to 4 with codes of 30 or 63 bits.
+  bool hasShortCodes() const {
+    return known(header_.data()->grid.bits, static_cast<std::size_t>(plan_.bits)) == 10;
+  }
+
+  /// Stages 2 and 3 with codes of 30 or 63 bits.
   template <class Key>
-  void sortAndLink(View<const Aabb> boxes, const StepHeader* header, StepStats& stats) {
+  void sortByCode(View<const Aabb> boxes, StepStats& stats) {
+    const StepHeader* header = header_.data();
     const std::size_t n = boxes.size;
     // The nodes are not written before the sort is done, so they lend it its spare memory.
     auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(2 * n).data);
@@ -268,33 +276,86 @@ class Pipeline final : public AnyPipeline {
       const auto timer = space_.timed("sort", stats.sortMs);
       space_.sortByKey(keys, ids, spareKeys, spareIds, AssignCodes<Key>::kKeyBits);
     }
+  }
+
+  /// Stage 4.
+  void link(View<const Aabb> boxes, StepStats& stats) {
+    if (hasShortCodes())
+      linkByCode<std::uint32_t>(boxes, stats);
+    else
+      linkByCode<std::uint64_t>(boxes, stats);
+  }
+
+  template <class Key>
+  void linkByCode(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    space_.forEach(known(header->scene.ordinary, n),
-                   BuildHierarchy<Key>{boxes, ids.data, keys.data, &header->scene, arrivals.data,
-                                       nodes_.data()});
+    const SceneBounds* scene = &header_.data()->scene;
+    const auto* codes = reinterpret_cast<const Key*>(keys_.data());
+    space_.forEach(
+        known(scene->ordinary, boxes.size),
+        BuildHierarchy<Key>{boxes, ids_.data(), codes, scene, arrivals_.data(), nodes_.data()});
+  }
+
+  /// Stages 4 to 6.
+  View<Pair> findPairs(const StepInput& there, StepStats& stats) {
+    if constexpr (Space::kHasOwnSearch) {
+      return searchAndSort(there, stats);
+    } else {
+      link(there.boxes, stats);
+      return sortPairs(traverse(there, stats), there.boxes.size, stats);
+    }
+  }
+
+  /// Stages 4 to 6 of a space that has its own for them (host_search.h).
+  View<Pair> searchAndSort(const StepInput& there, StepStats& stats) {
+    auto& search = space_.search();
+    StepHeader* header = header_.data();
+    const std::size_t n = there.boxes.size;
+    {
+      const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+      const View<Node> memory = nodes_.ensure(std::max(2 * n, search.nodesFor(n)));
+      search.pack(there.boxes, there.filters, ids_.data(), header->scene, memory);
+    }
+    {
+      const auto timer = space_.timed("traversal", stats.traversalMs);
+      for (;;) {
+        const View<Pair> room = pairRoom(n);
+        // A list holds second boxes only, so half of the room is used.
+        header->pairs =
+            search.find({reinterpret_cast<std::uint32_t*>(room.data), room.size}, there.maxPairs);
+        requireAtMost(there.maxPairs, *header);
+        if (header->pairs <= room.size) break;
+        plan_.pairs = static_cast<std::size_t>(header->pairs);
+      }
+    }
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 2) % 3];
+    const View<Pair> sorted = buffer.ensure(static_cast<std::size_t>(header->pairs));
+    search.sort(sorted.data);
+    return sorted;
   }
 
   /// Stage 5.
   View<Pair> traverse(const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t n = there.boxes.size;
+    const View<Pair> room = pairRoom(n);
+    StepHeader* header = header_.data();
+    const PairOutput out{room, there.maxPairs, &header->pairs};
+    const FindTreePairs treePairs{nodes_.data(), &header->scene, there.filters};
+    const FindSidePairs sidePairs{there.boxes, ids_.data(), &header->scene, there.filters};
+    space_.append(n, OneAfterTheOther<FindTreePairs, FindSidePairs>{treePairs, sidePairs}, out);
+    return {room.data, std::min(known(header->pairs, room.size), room.size)};
+  }
+
+  /// Where the pairs of n boxes go as they are found.
+  View<Pair> pairRoom(std::size_t n) {
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
     if (plan_.pairs == 0) plan_.pairs = current_.size == 0 ? 8 * n : current_.size;
     Buffer<Pair>& buffer = pairBuffers_[(currentBuffer_ + 1) % 3];
     View<Pair> room = buffer.ensure(plan_.pairs);
     if constexpr (Space::kKnowsCounts) plan_.pairs = room.size = buffer.capacity();
-    StepHeader* header = header_.data();
-    const PairOutput out{room, there.maxPairs, &header->pairs};
-    const std::size_t leaves = known(header->scene.ordinary, n);
-    const TreePairs treePairs{nodes_.data(), &header->scene, there.filters};
-    const FindSidePairs sidePairs{there.boxes, ids_.data(), &header->scene, there.filters};
-    if constexpr (Space::kKnowsCounts) {
-      space_.append(TreePairs::elements(leaves), treePairs, out);
-      if (header->scene.side > 0) space_.append(leaves + header->scene.side, sidePairs, out);
-    } else {
-      space_.append(n, OneAfterTheOther<TreePairs, FindSidePairs>{treePairs, sidePairs}, out);
-    }
-    return {room.data, std::min(known(header->pairs, room.size), room.size)};
+    return room;
   }
 
   /// Stage 6.
@@ -310,6 +371,15 @@ class Pipeline final : public AnyPipeline {
   Outcome compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     StepHeader* header = header_.data();
+    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
+    if constexpr (Space::kHasOwnSearch) {
+      const auto [added, removed] =
+          space_.search().compare(current_, sorted, there.forgotten, pairBuffers_[next].data());
+      current_ = {};  // the removed pairs are there
+      header->delta = {added.size, removed.size};
+      *report_.data() = *header;
+      return {sorted.data, added, removed, other};
+    }
     const PairDelta delta{current_.data, sorted, header, there.forgotten, Space::kDeltaChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
@@ -318,7 +388,6 @@ class Pipeline final : public AnyPipeline {
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
     const DeltaCount& sums = counts[chunks];
 
-    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
     const bool inNext = sorted.data == pairBuffers_[next].data();
     const std::size_t added = known(sums.added, plan_.added);
     const std::size_t removed = known(sums.removed, plan_.removed);
@@ -330,27 +399,27 @@ class Pipeline final : public AnyPipeline {
     return outcome;
   }
 
+  static void requireAtMost(std::uint64_t maxPairs, const StepHeader& header) {
+    if (header.pairs <= maxPairs) return;
+    throw std::length_error("more than " + std::to_string(maxPairs) +
+                            " overlapping pairs (Options::maxPairs)");
+  }
+
   /// True if the step has to run again, with a plan that is large enough.
   bool fellShort(const StepHeader& header) {
-    if constexpr (Space::kKnowsCounts) {
-      if (header.pairs <= plan_.pairs) return false;
-    } else if (plan_.covers(header)) {
-      return false;
-    }
+    if (Space::kKnowsCounts || plan_.covers(header)) return false;
     plan_.adaptTo(header);
     return true;
   }
 
-  void keepTree(const StepHeader& header, StepStats& stats) {
-    leaves_ = header.scene.ordinary;
-    side_ = header.scene.side;
-    stats.sideBoxes = side_;
+  static void describe(const StepHeader& header, StepStats& stats) {
+    stats.sideBoxes = header.scene.side;
     stats.nanBoxes = header.scene.nan;
     stats.mortonBits = 3 * header.grid.bits;
   }
 
   void keep(const StepHeader& header, const Outcome& outcome, StepStats& stats) {
-    keepTree(header, stats);
+    describe(header, stats);
     if constexpr (Space::kKnowsCounts)
       plan_.pairs = 0;
     else
@@ -369,11 +438,11 @@ class Pipeline final : public AnyPipeline {
   static constexpr bool kValidate = Space::kKnowsCounts;  // only there the host can look
 #endif
 
-  void validate(const StepInput& input, const Outcome& outcome) {
-    check(whyTreeIsWrong(tree().nodes, input.boxes));
+  void validate(const StepInput& input, const std::vector<Pair>& before, const Outcome& outcome) {
     const View<const Pair> found{outcome.pairs, static_cast<std::size_t>(header_.data()->pairs)};
     check(whyPairsAreWrong(found, input.boxes, input.filters));
-    check(whyDeltaIsWrong(current_, found, added_, removed_, input.forgotten));
+    check(
+        whyDeltaIsWrong({before.data(), before.size()}, found, added_, removed_, input.forgotten));
   }
 
   /// A broken invariant is a bug in this library: say which, and stop.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "broadphase/exec/host_delta.h"
 #include "broadphase/stages/validate.h"
 #include "support.h"
 
@@ -53,6 +54,24 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
     }
     ASSERT_EQ(
         whyDeltaIsWrong(view(before), view(after), view(added), view(removed), view(forgotten)),
+        "");
+  }
+}
+
+TEST(HostDelta, ChunksOfAnySizeAddUp) {
+  Random random(23);
+  HostTasks one(1), three(3);
+  for (int round = 0; round < 4000; ++round) {
+    const Pairs before = somePairs(random.below(60), random),
+                after = somePairs(random.below(60), random);
+    std::vector<std::uint8_t> forgotten(random.below(2) * 30);
+    for (auto& flag : forgotten) flag = random.below(8) == 0;
+    Pairs memory = before, added(after.size());
+    const auto lists = HostDelta(1 + random.below(9))
+                           .compare(round % 2 == 0 ? one : three, {memory.data(), memory.size()},
+                                    view(after), view(forgotten), added.data());
+    ASSERT_EQ(
+        whyDeltaIsWrong(view(before), view(after), lists.added, lists.removed, view(forgotten)),
         "");
   }
 }

@@ -100,7 +100,7 @@ class CudaSpace {
   using Recordings = GraphRecordings<Result>;
 
   static constexpr bool kKnowsCounts = false;
-  using TreePairs = FindTreePairs;
+  static constexpr bool kHasOwnSearch = false;
   static constexpr std::size_t kDeltaChunk = 16;
 
   /// @param timesStages off, `timed` only names the stages in tools: an event costs a microsecond

@@ -11,10 +11,10 @@
 
 #include "broadphase/exec/host_buffer.h"
 #include "broadphase/exec/host_radix_sort.h"
+#include "broadphase/exec/host_search.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/exec/stage_timer.h"
-#include "broadphase/stages/block_traversal.h"
 
 namespace lbvh {
 
@@ -33,14 +33,14 @@ class HostSpace {
   struct Recordings {};  // nothing is gained by them
 
   static constexpr bool kKnowsCounts = true;
-  using TreePairs = FindBlockPairs;
-
+  static constexpr bool kHasOwnSearch = true;
   static constexpr std::size_t kDeltaChunk = 8192;
 
   /// @param threads at least 1
-  explicit HostSpace(int threads) : tasks_(threads) {}
+  explicit HostSpace(int threads) : tasks_(threads), search_(tasks_) {}
 
-  int threads() const { return tasks_.threads(); }
+  HostSearch& search() { return search_; }
+  const HostSearch& search() const { return search_; }
 
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
@@ -154,6 +154,7 @@ class HostSpace {
   HostTasks tasks_;
   Buffer<std::byte> partials_;
   HostRadixSort sort_;
+  HostSearch search_;
 };
 
 }  // namespace lbvh

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -44,6 +45,20 @@ class HostTasks {
     forRanges(parts, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t part = begin; part < end; ++part)
         f(part, n * part / parts, n * (part + 1) / parts);
+    });
+  }
+
+  /// f(worker, begin, end) over ranges of at most `grain` elements that cover [0, n), handed out as
+  /// workers get done; a worker, at most one a thread, that returns false gets no more.
+  template <class F>
+  void forWorkers(std::size_t n, std::size_t grain, const F& f) {
+    std::atomic<std::size_t> next{0};
+    const std::size_t workers = parts(n, grain);
+    forParts(workers, workers, [&](std::size_t worker, std::size_t, std::size_t) {
+      for (;;) {
+        const std::size_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+        if (begin >= n || !f(worker, begin, std::min(n, begin + grain))) return;
+      }
     });
   }
 

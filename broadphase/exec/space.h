@@ -7,9 +7,8 @@
 //                                     (a body with a kGrain is worth a thread for so many elements)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
 //                                     and is false once more than out.limit pairs were pushed
-//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, associative and exact,
-//   so
-//                                     that it does not depend on the order
+//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which is associative and
+//                                     exact, so that the order does not matter
 //   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, bits)
 //                                     stable, by the low `bits` bits; result in keys, values
@@ -23,15 +22,15 @@
 //   space.hostRoom(spare, own, n)     room for n elements that the host can read after wait()
 //   space.abandonAndCopy(view, to)    after a failed step: forgets what was begun, copies, waits
 //   space.wait()                      all that was asked for is done; the host may read HostBuffers
-//   space.replay(recordings, key, f)  f(), which only asks the space for work and returns a
-//   trivially
-//                                     copyable result; or, where f ran for an equal key before, the
-//                                     same work from a recording, and the result of then
+//   space.replay(recordings, key, f)  f(), which only asks the space for work, and its result; or,
+//                                     where f ran for an equal key before, the same work from a
+//                                     recording, and the result of then (trivially copyable)
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
 //   Space::Recordings<Result>         what replay() remembers
-//   Space::TreePairs                  the traversal body that is fastest there
+//   Space::kHasOwnSearch              stages 4 to 6 are the space's own: space.search() packs the
+//                                     boxes, finds neighbours and sorts them (host_search.h)
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
 //   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
 //                                     and the next is launched for exactly that many; else it is

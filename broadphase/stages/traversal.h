@@ -17,8 +17,6 @@ struct FindTreePairs {
   const SceneBounds* scene;    ///< how many leaves there are
   View<const Filter> filters;  ///< by box, or empty: all pairs are wanted
 
-  LBVH_HD static std::size_t elements(std::size_t leaves) { return leaves; }
-
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t leaf, Sink& sink) const {
     const std::uint32_t n = scene->ordinary;

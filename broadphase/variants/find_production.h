@@ -1,5 +1,9 @@
-// The traversal of every step in this space, as a row beside the others.
+// The search of every step in this space, as a row beside the others: on the host with packing its
+// blocks and sorting its lists (exec/host_search.h), which the others leave to further stages.
 #pragma once
+
+#include <algorithm>
+#include <utility>
 
 #include "broadphase/variants/variant.h"
 
@@ -7,9 +11,23 @@ namespace lbvh::variants {
 
 template <class Space>
 void findProduction(FindProblem<Space>& problem) {
-  using TreePairs = typename Space::TreePairs;
-  problem.space.append(TreePairs::elements(problem.n), TreePairs{problem.nodes, problem.scene, {}},
-                       problem.out);
+  if constexpr (Space::kHasOwnSearch) {
+    auto& search = problem.space.search();
+    const std::size_t n = problem.boxes.size;
+    SceneBounds scene = *problem.scene;
+    scene.nan += std::exchange(scene.side, 0u);  // side boxes are not part of the problem
+    search.pack(problem.boxes, {}, problem.ids, scene,
+                problem.scratch.nodes.ensure(std::max(2 * n, search.nodesFor(n))));
+    View<std::uint32_t> room = problem.scratch.words[0].ensure(problem.scratch.words[0].capacity());
+    *problem.out.count = search.find(room, problem.out.limit);
+    if (*problem.out.count > room.size) {
+      room = problem.scratch.words[0].ensure(*problem.out.count);
+      search.find(room, problem.out.limit);
+    }
+    if (*problem.out.count <= problem.out.pairs.size) search.sort(problem.out.pairs.data);
+  } else {
+    problem.space.append(problem.n, FindTreePairs{problem.nodes, problem.scene, {}}, problem.out);
+  }
 }
 
 }  // namespace lbvh::variants

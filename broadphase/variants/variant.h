@@ -18,6 +18,7 @@ struct Scratch {
   using Buffer = typename Space::template Buffer<T>;
   Buffer<std::uint32_t> words[4];
   Buffer<std::int32_t> numbers[4];
+  Buffer<Node> nodes;
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 };
 
@@ -42,6 +43,7 @@ struct FindProblem {
   Space& space;
   Scratch<Space>& scratch;
   View<const Aabb> boxes;
+  const std::uint32_t* ids;  ///< of the leaves; behind them the boxes that are in no tree
   const Node* nodes;
   const SceneBounds* scene;
   std::uint32_t n;

@@ -86,13 +86,10 @@ class Workbench {
   /// Room for `capacity` pairs; the number found is found().
   FindProblem<Space> findProblem(std::size_t capacity) {
     space_.forEach(1, NoPairs{&header_.data()->pairs});
-    return {space_,
-            scratch_,
-            boxes_,
-            nodes_.data(),
-            &header_.data()->scene,
-            leaves_,
-            {pairs_.ensure(capacity), ~std::uint64_t{0}, &header_.data()->pairs}};
+    return {space_,        scratch_,
+            boxes_,        ids_.data(),
+            nodes_.data(), &header_.data()->scene,
+            leaves_,       {pairs_.ensure(capacity), ~std::uint64_t{0}, &header_.data()->pairs}};
   }
 
   /// Pairs of the last solved problem, also those that had no room; waits.

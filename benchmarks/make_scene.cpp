@@ -1,0 +1,175 @@
+// make_scene: writes recorded boxes of kinds that are hard on a broad phase, for replay. The
+// densities are those of 65,536 boxes (groups: 8,192; city: 262,144) and stay what they are at
+// other numbers.
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+#include "command_line.h"
+#include "random.h"
+#include "recorded_boxes.h"
+
+namespace {
+
+struct Settings {
+  std::string kind;
+  std::uint32_t objects = 0;
+  std::uint32_t frames = 0;
+  std::uint32_t seed = 1;
+  std::string file;
+};
+
+float between(Random& random, float low, float high) {
+  return static_cast<float>(random.between(btScalar(low), btScalar(high)));
+}
+
+struct Body {
+  float centre[3];
+  float half[3];
+  float speed[3] = {0, 0, 0};  ///< a frame
+  float floor = -1e9f;         ///< where its centre comes to rest
+
+  lbvh::Aabb box() const {
+    lbvh::Aabb box;
+    for (int axis = 0; axis < 3; ++axis) {
+      box.min[axis] = centre[axis] - half[axis];
+      box.max[axis] = centre[axis] + half[axis];
+    }
+    return box;
+  }
+};
+
+using Bodies = std::vector<Body>;
+using MakeBody = std::function<Body(std::uint32_t i)>;
+
+Body cube(float x, float y, float z, float half) { return {{x, y, z}, {half, half, half}}; }
+
+void moveAtRandom(Body& body, Random& random, float most) {
+  for (float& speed : body.speed) speed = between(random, -most, most);
+}
+
+/// Dense balls of boxes, with a large thin plane for every 512 boxes.
+MakeBody clusters(std::uint32_t n, Random& random) {
+  const float side = 8 * std::cbrt(static_cast<float>(n));
+  const std::uint32_t balls = n / 512 + 1;
+  std::vector<Body> centres;
+  for (std::uint32_t i = 0; i < balls; ++i) {
+    const float x = between(random, 0, side), y = between(random, 0, side);
+    centres.push_back(cube(x, y, between(random, 0, side), 0));
+  }
+  return [=, &random](std::uint32_t i) {
+    if (i % 512 == 0) {
+      Body plane = cube(between(random, 0, side), between(random, 0, side), 0, 10);
+      plane.centre[2] = between(random, 0, side);
+      plane.half[random.below(3)] = 0.1f;
+      return plane;
+    }
+    Body body = cube(0, 0, 0, between(random, 0.3f, 0.7f));
+    const Body& ball = centres[static_cast<std::size_t>(random.below(static_cast<int>(balls)))];
+    for (int axis = 0; axis < 3; ++axis) {
+      float sum = 0;  // of four: near enough to a bell
+      for (int k = 0; k < 4; ++k) sum += between(random, -2.3f, 2.3f);
+      body.centre[axis] = ball.centre[axis] + sum;
+    }
+    moveAtRandom(body, random, 0.05f);
+    return body;
+  };
+}
+
+/// Sizes log-uniform over four decades.
+MakeBody sizes(std::uint32_t n, Random& random) {
+  const float side = 1.33f * std::cbrt(static_cast<float>(n));
+  return [=, &random](std::uint32_t) {
+    const float x = between(random, 0, side), y = between(random, 0, side);
+    Body body = cube(x, y, between(random, 0, side), 0);
+    const float size = std::pow(10.0f, between(random, -3, 1));
+    for (float& half : body.half) half = size * between(random, 0.5f, 1) / 2;
+    moveAtRandom(body, random, 0.05f);
+    return body;
+  };
+}
+
+/// Sixty-four boxes around each of few centres, of consecutive or scattered numbers.
+MakeBody groups(std::uint32_t n, Random& random) {
+  const std::uint32_t count = n / 64 + 1;
+  const float side = 7.4f * std::cbrt(static_cast<float>(count));
+  std::vector<Body> centres;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float x = between(random, 0, side), y = between(random, 0, side);
+    centres.push_back(cube(x, y, between(random, 0, side), 0));
+    moveAtRandom(centres.back(), random, 0.05f);
+  }
+  return [=, &random](std::uint32_t i) {
+    Body body = centres[i % count];
+    for (float& half : body.half) half = between(random, 0.2f, 2);
+    return body;
+  };
+}
+
+/// Streets of buildings that never move, and one moving box in ten.
+MakeBody city(std::uint32_t n, Random& random) {
+  const float side = 1.6f * std::sqrt(static_cast<float>(n));
+  return [=, &random](std::uint32_t i) {
+    const float x = between(random, 0, side), y = between(random, 0, side);
+    const bool moves = i % 10 == 0;
+    Body body = cube(x, y, between(random, 0, moves ? 3.0f : 4.0f), between(random, 0.3f, 0.8f));
+    if (moves) moveAtRandom(body, random, 0.3f);
+    return body;
+  };
+}
+
+/// Boxes fall from a tall column onto a heap.
+MakeBody fall(std::uint32_t n, Random& random) {
+  const float side = std::sqrt(static_cast<float>(n) / 45);
+  return [=, &random](std::uint32_t i) {
+    const float x = between(random, 0, side), y = between(random, 0, side);
+    const float floor = 20 * static_cast<float>(i) / static_cast<float>(n);
+    Body body = cube(x, y, 4 * floor, between(random, 0.3f, 0.7f));
+    body.floor = floor;
+    body.speed[2] = -0.1f;
+    return body;
+  };
+}
+
+const std::map<std::string, MakeBody (*)(std::uint32_t, Random&)> kKinds{
+    {"clusters", clusters}, {"sizes", sizes}, {"groups", groups}, {"city", city}, {"fall", fall}};
+
+void move(Body& body) {
+  for (int axis = 0; axis < 3; ++axis) body.centre[axis] += body.speed[axis];
+  body.speed[2] -= body.floor > -1e8f ? 0.005f : 0.0f;
+  if (body.centre[2] < body.floor) {
+    body.centre[2] = body.floor;
+    body.speed[2] = 0;
+  }
+}
+
+int write(const Settings& settings) {
+  Random random(settings.seed);
+  const MakeBody make = kKinds.at(settings.kind)(settings.objects, random);
+  Bodies bodies;
+  for (std::uint32_t i = 0; i < settings.objects; ++i) bodies.push_back(make(i));
+  BoxWriter writer(settings.file, settings.frames);
+  std::vector<lbvh::Aabb> boxes(bodies.size());
+  for (std::uint32_t frame = 0; frame < settings.frames; ++frame) {
+    for (std::size_t i = 0; i < bodies.size(); ++i) boxes[i] = bodies[i].box();
+    writer.write(boxes);
+    for (Body& body : bodies) move(body);
+  }
+  std::printf("%s: %u boxes, %u frames\n", settings.file.c_str(), settings.objects,
+              settings.frames);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Writes recorded boxes of kinds that are hard on a broad phase.", "make_scene");
+  app.add_option("KIND", settings.kind)->required()->check(CLI::IsMember(kKinds));
+  app.add_option("OBJECTS", settings.objects)->required()->check(CLI::Range(1, 1 << 28));
+  app.add_option("FRAMES", settings.frames)->required()->check(CLI::Range(1, 1 << 20));
+  app.add_option("FILE", settings.file, ".aabb")->required();
+  app.add_option("--seed", settings.seed)->capture_default_str();
+  return runProgram(app, argc, argv, [&settings] { return write(settings); });
+}

@@ -1,0 +1,54 @@
+// The host's own hierarchy: sixteen boxes a block, a coordinate an array, so that one box is tested
+// against a block in a few instructions. Leaves in Morton order; above them blocks of the bounds of
+// sixteen blocks each, up to one root. Holds no memory of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+inline constexpr std::uint32_t kLanes = 16;
+
+/// Six arrays of coordinates (three minima, three maxima) and what they are the bounds of: boxes in
+/// a leaf block, blocks in the others. A lane without a box overlaps nothing.
+struct alignas(64) BoxBlock {
+  float corners[6][kLanes];
+  std::uint32_t child[kLanes];
+};
+
+/// The filters of a leaf block's boxes.
+struct alignas(64) FilterBlock {
+  std::int32_t group[kLanes];
+  std::int32_t mask[kLanes];
+};
+
+/// Leaf blocks come first, then each level above them; the root is the last block.
+struct BlockTree {
+  BoxBlock* blocks = nullptr;
+  FilterBlock* filters = nullptr;  ///< of the leaf blocks, or null: all pairs are wanted
+  std::uint32_t boxes = 0;
+  std::uint32_t leafBlocks = 0;
+  std::uint32_t root = 0;
+
+  static constexpr std::uint32_t blocksOver(std::uint32_t children) {
+    return (children + kLanes - 1) / kLanes;
+  }
+
+  /// Calls level(first child, children, first parent) from the leaf blocks' parents to the root; a
+  /// single leaf block has a parent, too. Returns how many blocks there are.
+  template <class Level>
+  static std::uint32_t forLevels(std::uint32_t leafBlocks, const Level& level) {
+    std::uint32_t first = 0, children = leafBlocks;
+    do {
+      level(first, children, first + children);
+      first += children;
+      children = blocksOver(children);
+    } while (children > 1);
+    return first + 1;
+  }
+};
+
+}  // namespace lbvh

@@ -1,0 +1,70 @@
+// The inner loops of the host's step that are compiled once for each set of SIMD instructions, and
+// the choice among them at run time. What they do is in host_kernels_body.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "broadphase/exec/host_blocks.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// For each box the list of the boxes of greater index that it overlaps, in no order. `found` may
+/// exceed the room; then some lists were not kept.
+struct NeighbourLists {
+  View<std::uint32_t> room;
+  std::uint64_t* starts;  ///< by box: where its list is in `room`
+  std::uint32_t* sizes;
+  std::atomic<std::uint64_t>* found;
+  std::uint64_t limit;  ///< stop early beyond this many
+};
+
+/// What a search reads.
+struct SearchInput {
+  BlockTree tree;
+  View<const Aabb> boxes;
+  View<const Filter> filters;      ///< by box, or empty
+  View<const std::uint32_t> side;  ///< boxes that are not in the tree
+};
+
+/// One thread's memory for a search.
+struct SearchScratch {
+  float* corners;         ///< six arrays: of the leaf blocks that meet the block of the query
+  std::uint32_t* blocks;  ///< their indices
+  std::uint32_t* nearby;  ///< those that meet the query itself
+  std::size_t stride;     ///< the length of each of these arrays
+
+  static constexpr std::size_t strideFor(std::size_t leafBlocks) { return leafBlocks + 2 * kLanes; }
+};
+
+/// One thread's memory for sorting lists: a bit for each box, and one for each 64 of those bits.
+/// All zero between two lists.
+struct IndexSet {
+  std::uint64_t* bits;
+  std::uint64_t* words;
+  std::size_t wordCount;
+};
+
+struct HostKernels {
+  const char* name;
+
+  /// Writes leaf blocks [begin, end).
+  void (*packLeaves)(const SearchInput& input, const std::uint32_t* ids, std::uint32_t begin,
+                     std::uint32_t end);
+  /// Writes block `parent` over `children` blocks from `child` on.
+  void (*packParent)(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
+                     std::uint32_t children);
+  /// Writes the lists of the boxes in leaf blocks [begin, end). False: beyond the limit.
+  bool (*search)(const SearchInput& input, std::uint32_t begin, std::uint32_t end,
+                 const SearchScratch& scratch, const NeighbourLists& lists);
+  /// Writes the pairs of boxes [begin, end), sorted, one behind the other.
+  void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+                    const IndexSet& set, Pair* out);
+};
+
+/// The best that this processor has, or the one that the environment variable GPULBVH_SIMD names
+/// (avx512, avx2 or baseline), if the processor has it.
+const HostKernels& hostKernels();
+
+}  // namespace lbvh

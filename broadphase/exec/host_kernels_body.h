@@ -1,0 +1,281 @@
+// The host's inner loops over sixteen boxes at a time, written once over a struct Simd and included
+// by host_kernels_*.cpp, in an unnamed namespace and for one set of instructions each. Simd offers
+//
+//   Query(block, lane)           one box of a block, for overlaps()
+//   overlaps(query, first, stride)   of sixteen boxes in six arrays `stride` apart: a bit each
+//   greater(indices, index)      which of sixteen indices are greater: a bit each
+//   wanted(filters, lane, others)    which of sixteen filters go with one: a bit each
+//   append(out, in, bits)        writes those of sixteen words whose bits are set; may write more
+//   kShort, ranks(in, size, rank)    the place in order of each of at most kShort different indices
+//
+// No pragma once: each inclusion is another set of functions.
+
+/// The bounds of a block's boxes.
+inline void bounds(const BoxBlock& block, float (&corners)[6]) {
+  for (int k = 0; k < 6; ++k) {
+    float x[kLanes];
+    std::copy_n(block.corners[k], kLanes, x);
+    for (std::uint32_t half = kLanes / 2; half > 0; half /= 2)  // so that it becomes SIMD
+      for (std::uint32_t i = 0; i < half; ++i) {
+        const float a = x[i], b = x[i + half];
+        x[i] = (k < 3 ? b < a : b > a) ? b : a;
+      }
+    corners[k] = x[0];
+  }
+}
+
+inline void setEmpty(BoxBlock& block, std::uint32_t lane) {
+  for (int k = 0; k < 6; ++k)
+    block.corners[k][lane] =
+        k < 3 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+  block.child[lane] = 0;
+}
+
+void packLeaves(const SearchInput& input, const std::uint32_t* ids, std::uint32_t begin,
+                std::uint32_t end) {
+  constexpr std::uint32_t kAhead = 32;  // boxes lie scattered: ask for them early
+  const BlockTree& tree = input.tree;
+  for (std::uint32_t index = begin; index < end; ++index) {
+    BoxBlock& block = tree.blocks[index];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t leaf = index * kLanes + lane;
+      if (leaf >= tree.boxes) {
+        setEmpty(block, lane);
+        continue;
+      }
+      if (leaf + kAhead < tree.boxes) prefetch(&input.boxes[ids[leaf + kAhead]]);
+      const std::uint32_t id = ids[leaf];
+      const Aabb& box = input.boxes[id];
+      for (int axis = 0; axis < 3; ++axis) {  // plus zero: no -0, whose sign would count
+        block.corners[axis][lane] = box.min[axis] + 0.0f;
+        block.corners[3 + axis][lane] = box.max[axis] + 0.0f;
+      }
+      block.child[lane] = id;
+      if (tree.filters == nullptr) continue;
+      tree.filters[index].group[lane] = input.filters[id].group;
+      tree.filters[index].mask[lane] = input.filters[id].mask;
+    }
+  }
+}
+
+void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
+                std::uint32_t children) {
+  BoxBlock& block = tree.blocks[parent];
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    if (lane >= children) {
+      setEmpty(block, lane);
+      continue;
+    }
+    float corners[6];
+    bounds(tree.blocks[child + lane], corners);
+    for (int k = 0; k < 6; ++k) block.corners[k][lane] = corners[k];
+    block.child[lane] = child + lane;
+  }
+}
+
+/// One range of leaf blocks: for each block, first the leaf blocks that meet its bounds, then for
+/// each of its boxes those of them that meet the box, then the boxes in these. Pairs are met from
+/// both sides and kept from the side of the lesser index: so each box's list is in one piece, which
+/// spares sorting the pairs by their first box (65,536 boxes: half the tests and a sort of all
+/// pairs took longer).
+class Search {
+ public:
+  Search(const SearchInput& input, const SearchScratch& scratch, const NeighbourLists& lists)
+      : input_(input), tree_(input.tree), scratch_(scratch), lists_(lists) {}
+
+  bool run(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t block = begin; block < end; ++block) {
+      findBlocks(block);
+      const std::uint32_t boxes = std::min(kLanes, tree_.boxes - block * kLanes);
+      for (std::uint32_t lane = 0; lane < boxes; ++lane)
+        if (!findList(block, lane)) return false;
+      if (!keepLists()) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kRoom = 4096;
+
+  /// The leaf blocks that meet the bounds of leaf block `block`, into the scratch arrays.
+  void findBlocks(std::uint32_t block) {
+    // The block's bounds are a lane of its parent, which lies behind the leaf blocks.
+    const Simd::Query around(tree_.blocks[tree_.leafBlocks + block / kLanes], block % kLanes);
+    std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
+    std::uint32_t depth = 0;
+    stack[depth++] = tree_.root;
+    blocks_ = 0;
+    while (depth > 0) {
+      const BoxBlock& at = tree_.blocks[stack[--depth]];
+      std::uint32_t hits = Simd::overlaps(around, at.corners[0], kLanes);
+      if (at.child[0] >= tree_.leafBlocks) {
+        for (; hits != 0; hits &= hits - 1) stack[depth++] = at.child[std::countr_zero(hits)];
+        continue;
+      }
+      for (int k = 0; k < 6; ++k)
+        Simd::append(scratch_.corners + k * scratch_.stride + blocks_, at.corners[k], hits);
+      Simd::append(scratch_.blocks + blocks_, at.child, hits);
+      blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
+    }
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)  // the last sixteen may be fewer
+      scratch_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
+  }
+
+  /// The list of one box, behind those that wait in `waiting_`. False: beyond the limit.
+  bool findList(std::uint32_t block, std::uint32_t lane) {
+    const Simd::Query query(tree_.blocks[block], lane);
+    std::uint32_t nearby = 0;
+    for (std::uint32_t i = 0; i < blocks_; i += kLanes) {
+      const std::uint32_t hits = Simd::overlaps(query, scratch_.corners + i, scratch_.stride);
+      Simd::append(scratch_.nearby + nearby, scratch_.blocks + i, hits);
+      nearby += static_cast<std::uint32_t>(std::popcount(hits));
+    }
+    const std::size_t most = std::size_t{nearby} * kLanes + input_.side.size;
+    if (waitingEnd_ + most > kRoom && !keepLists()) return false;
+    const Asker asker{query, block, lane, tree_.blocks[block].child[lane]};
+    if (most > kRoom) return findLongList(asker, nearby);
+    const std::uint32_t begin = waitingEnd_;
+    waitingEnd_ = meetBlocks(asker, 0, nearby, waitingEnd_);
+    waitingEnd_ = meetSide(asker.id, 0, input_.side.size, waitingEnd_);
+    waiting_[waitingCount_++] = {asker.id, begin};
+    return true;
+  }
+
+  struct Asker {
+    const Simd::Query& query;
+    std::uint32_t block, lane, id;
+  };
+
+  /// Appends to the list what the box meets in nearby blocks [begin, end).
+  std::uint32_t meetBlocks(const Asker& asker, std::uint32_t begin, std::uint32_t end,
+                           std::uint32_t at) {
+    return tree_.filters == nullptr ? meetBlocks<false>(asker, begin, end, at)
+                                    : meetBlocks<true>(asker, begin, end, at);
+  }
+
+  template <bool kFiltered>
+  std::uint32_t meetBlocks(const Asker& asker, std::uint32_t begin, std::uint32_t end,
+                           std::uint32_t at) {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const std::uint32_t index = scratch_.nearby[i];
+      const BoxBlock& block = tree_.blocks[index];
+      std::uint32_t hits = Simd::overlaps(asker.query, block.corners[0], kLanes);
+      hits &= Simd::greater(block.child, asker.id);
+      if constexpr (kFiltered)
+        hits &= Simd::wanted(tree_.filters[asker.block], asker.lane, tree_.filters[index]);
+      Simd::append(list_ + at, block.child, hits);
+      at += static_cast<std::uint32_t>(std::popcount(hits));
+    }
+    return at;
+  }
+
+  /// Likewise in the side list, whose boxes may be infinite.
+  std::uint32_t meetSide(std::uint32_t id, std::size_t begin, std::size_t end, std::uint32_t at) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t other = input_.side[i];
+      list_[at] = other;
+      at += id < other && overlap(input_.boxes[id], input_.boxes[other]) &&
+            wanted(input_.filters, id, other);
+    }
+    return at;
+  }
+
+  /// A list that may be longer than the room: counted first, then written piece by piece.
+  bool findLongList(const Asker& asker, std::uint32_t nearby) {
+    std::uint64_t size = 0, start = 0;
+    const auto count = [&](std::uint32_t found) { size += found; };
+    forPieces(asker, nearby, count);
+    if (!claim(size, start)) return false;
+    lists_.starts[asker.id] = start;
+    lists_.sizes[asker.id] = static_cast<std::uint32_t>(size);
+    if (start + size > lists_.room.size) return true;
+    std::uint32_t* out = lists_.room.data + start;
+    forPieces(asker, nearby, [&](std::uint32_t found) { out = std::copy_n(list_, found, out); });
+    return true;
+  }
+
+  template <class Piece>
+  void forPieces(const Asker& asker, std::uint32_t nearby, const Piece& piece) {
+    for (std::uint32_t i = 0; i < nearby; i += kRoom / kLanes)
+      piece(meetBlocks(asker, i, std::min(nearby, i + kRoom / kLanes), 0));
+    for (std::size_t i = 0; i < input_.side.size; i += kRoom)
+      piece(meetSide(asker.id, i, std::min<std::size_t>(input_.side.size, i + kRoom), 0));
+  }
+
+  /// Copies the waiting lists to their place.
+  bool keepLists() {
+    std::uint64_t start = 0;
+    if (!claim(waitingEnd_, start)) return false;
+    for (std::uint32_t i = 0; i < waitingCount_; ++i) {
+      const Waiting& list = waiting_[i];
+      const std::uint32_t end = i + 1 < waitingCount_ ? waiting_[i + 1].begin : waitingEnd_;
+      lists_.starts[list.id] = start + list.begin;
+      lists_.sizes[list.id] = end - list.begin;
+    }
+    if (start + waitingEnd_ <= lists_.room.size)
+      std::copy_n(list_, waitingEnd_, lists_.room.data + start);
+    waitingCount_ = waitingEnd_ = 0;
+    return true;
+  }
+
+  bool claim(std::uint64_t size, std::uint64_t& start) {
+    start = lists_.found->fetch_add(size, std::memory_order_relaxed);
+    return start + size <= lists_.limit;
+  }
+
+  struct Waiting {
+    std::uint32_t id, begin;
+  };
+
+  const SearchInput& input_;
+  const BlockTree tree_;
+  const SearchScratch scratch_;
+  const NeighbourLists& lists_;
+  std::uint32_t blocks_ = 0;  ///< in the scratch arrays
+  std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
+  Waiting waiting_[kLanes];
+  std::uint32_t list_[kRoom + kLanes];
+};
+
+bool search(const SearchInput& input, std::uint32_t begin, std::uint32_t end,
+            const SearchScratch& scratch, const NeighbourLists& lists) {
+  return Search(input, scratch, lists).run(begin, end);
+}
+
+/// Long lists: each index sets its bit, and the bits are read in order.
+inline Pair* sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
+                      const IndexSet& set, Pair* out) {
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t index = list[i], word = index / 64;
+    set.bits[word] |= std::uint64_t{1} << index % 64;
+    set.words[word / 64] |= std::uint64_t{1} << word % 64;
+  }
+  for (std::size_t i = first / (64 * 64); i < set.wordCount; ++i)
+    for (std::uint64_t words = std::exchange(set.words[i], 0); words != 0; words &= words - 1) {
+      const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(words));
+      for (std::uint64_t bits = std::exchange(set.bits[word], 0); bits != 0; bits &= bits - 1)
+        *out++ = {first, static_cast<std::uint32_t>(word * 64) +
+                             static_cast<std::uint32_t>(std::countr_zero(bits))};
+    }
+  return out;
+}
+
+void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+               const IndexSet& set, Pair* out) {
+  constexpr std::uint32_t kAhead = 8;  // lists lie scattered: ask for them early
+  for (std::uint32_t first = begin; first < end; ++first) {
+    if (first + kAhead < end) prefetch(lists.room.data + lists.starts[first + kAhead]);
+    const std::uint32_t* list = lists.room.data + lists.starts[first];
+    const std::uint32_t size = lists.sizes[first];
+    if (size > Simd::kShort) {
+      out = sortLong(first, list, size, set, out);
+      continue;
+    }
+    alignas(64) std::uint32_t rank[Simd::kShort];
+    Simd::ranks(list, size, rank);
+    for (std::uint32_t i = 0; i < size; ++i) out[rank[i]] = {first, list[i]};
+    out += size;
+  }
+}
+
+constexpr HostKernels kKernels{Simd::kName, packLeaves, packParent, search, sortLists};

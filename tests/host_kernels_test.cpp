@@ -1,0 +1,140 @@
+// The host's search with every set of SIMD instructions that this processor has: exact on every
+// kind of box set, with and without filters, with long lists, and in the same order on all threads.
+#include "broadphase/exec/host_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::boxAt;
+using test::Boxes;
+using test::bruteForce;
+using test::Random;
+using test::toVector;
+using test::view;
+
+class HostKernelsTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    setenv("GPULBVH_SIMD", GetParam(), 1);
+    if (std::string(hostKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
+  }
+  void TearDown() override { unsetenv("GPULBVH_SIMD"); }
+};
+
+PairFinder finderOn(int threads) {
+  Options options;
+  options.backend = Backend::host;
+  options.threads = threads;
+  return PairFinder(options);
+}
+
+TEST_P(HostKernelsTest, EqualBruteForceAtTheBordersOfBlocks) {
+  Random random(41);
+  PairFinder finder = finderOn(1), finder3 = finderOn(3);
+  for (const test::BoxSet& set : test::boxSets())
+    for (const std::size_t n : {0u, 1u, 2u, 15u, 16u, 17u, 255u, 256u, 257u, 700u}) {
+      const Boxes boxes = set.make(n, random);
+      const test::Pairs expected = bruteForce(boxes);
+      finder.update(view(boxes));
+      ASSERT_EQ(toVector(finder.pairs()), expected) << set.name << " " << n;
+      finder3.update(view(boxes));
+      ASSERT_EQ(toVector(finder3.pairs()), expected) << set.name << " " << n << ", 3 threads";
+    }
+}
+
+TEST_P(HostKernelsTest, AskFilters) {
+  Random random(42);
+  PairFinder finder = finderOn(1);
+  for (const test::BoxSet& set : test::boxSets()) {
+    const Boxes boxes = set.make(300, random);
+    std::vector<Filter> filters(boxes.size());
+    for (Filter& filter : filters)
+      filter = {1 << random.below(32), static_cast<std::int32_t>(random.bits())};
+    finder.update(view(boxes), view(filters));
+    ASSERT_EQ(toVector(finder.pairs()), bruteForce(boxes, filters)) << set.name;
+  }
+}
+
+// Where a difference of coordinates is tiny, or lies between numbers of very different size.
+TEST_P(HostKernelsTest, AreExactAtTheEdges) {
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  Boxes boxes;
+  for (const float x : {0.0f, -0.0f, tiny, 2 * tiny, -tiny, 1.0f, std::nextafter(1.0f, 2.0f),
+                        std::nextafter(1.0f, 0.0f), 1e17f, -1e17f, 1e-38f, -1e-38f})
+    for (const float y : {0.0f, tiny, 1.0f, 1e17f}) {
+      boxes.push_back({{x, 0, 0}, {x, 0, 0}});
+      if (x <= y) boxes.push_back({{x, -tiny, 0}, {y, 0, 0}});
+    }
+  PairFinder finder = finderOn(1);
+  finder.update(view(boxes));
+  EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+}
+
+// Lists of every length around the switch of the sorts, and longer than what waits to be copied.
+TEST_P(HostKernelsTest, SortLongLists) {
+  for (const std::size_t n : {16u, 17u, 32u, 33u, 34u, 65u, 130u}) {
+    const Boxes boxes(n, boxAt(0, 0, 0, 1));
+    PairFinder finder = finderOn(1);
+    finder.update(view(boxes));
+    ASSERT_EQ(toVector(finder.pairs()), bruteForce(boxes)) << n;
+  }
+  Random random(43);
+  Boxes boxes = test::boxSets()[0].make(9000, random);
+  boxes[1] = boxAt(10, 10, 10, 100);  // meets all
+  boxes[70] = boxAt(10, 10, 10, 8);
+  const test::Pairs expected = bruteForce(boxes);
+  for (const int threads : {1, 4}) {
+    PairFinder finder = finderOn(threads);
+    finder.update(view(boxes));
+    ASSERT_TRUE(toVector(finder.pairs()) == expected) << threads;
+  }
+}
+
+TEST_P(HostKernelsTest, MeetManySideBoxes) {
+  Random random(44);
+  Boxes boxes = test::boxSets()[0].make(6000, random);
+  for (std::size_t i = 0; i < 4500; ++i) boxes[i + 700] = boxAt(0, 2e18f, 0, 2e18f);
+  boxes[20] = boxAt(0, 0, 0, 1e18f);
+  PairFinder finder = finderOn(2);
+  finder.update(view(boxes));
+  EXPECT_EQ(finder.stats().sideBoxes, 4501u);
+  EXPECT_TRUE(toVector(finder.pairs()) == bruteForce(boxes));
+}
+
+TEST_P(HostKernelsTest, KeepTheOrderOnAllThreads) {
+  Random random(45);
+  const Boxes boxes = test::boxSets()[0].make(30000, random);
+  PairFinder one = finderOn(1);
+  one.update(view(boxes));
+  ASSERT_GT(one.pairs().size, 150000u);
+  for (const int threads : {2, 3, 4}) {
+    PairFinder many = finderOn(threads);
+    many.update(view(boxes));
+    EXPECT_TRUE(toVector(many.pairs()) == toVector(one.pairs())) << threads;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, testing::Values("avx512", "avx2", "baseline"),
+                         [](const auto& param) { return std::string(param.param); });
+
+TEST(HostKernels, AreTheBestWithoutAWord) {
+  const std::string best = hostKernels().name;
+  setenv("GPULBVH_SIMD", "nonsense", 1);
+  EXPECT_STREQ(hostKernels().name, "baseline");
+  for (const char* name : {"avx2", "avx512"}) {
+    setenv("GPULBVH_SIMD", name, 1);
+    if (hostKernels().name == std::string(name)) EXPECT_NE(best, "baseline");
+  }
+  unsetenv("GPULBVH_SIMD");
+}
+
+}  // namespace
+}  // namespace lbvh
