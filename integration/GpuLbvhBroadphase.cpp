@@ -1,6 +1,5 @@
 #include "GpuLbvhBroadphase.h"
 
-#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "pair_cache.h"
 #include "proxies.h"
 #include "queries.h"
 
@@ -20,18 +20,6 @@ lbvh::PairFinder makeFinder(lbvh::Options options) {
   options.threads = std::max(options.threads, 0);
   if (!lbvh::whyUnavailable(options.backend).empty()) options.backend = lbvh::Backend::automatic;
   return lbvh::PairFinder(options);
-}
-
-struct OwnCache {
-  void operator()(btOverlappingPairCache* cache) const {
-    cache->~btOverlappingPairCache();
-    btAlignedFree(cache);
-  }
-};
-
-btOverlappingPairCache* newCache() {
-  void* memory = btAlignedAlloc(sizeof(btHashedOverlappingPairCache), 16);
-  return new (memory) btHashedOverlappingPairCache;
 }
 
 /// A pair of the cache as the finder names it.
@@ -46,8 +34,7 @@ struct GpuLbvhBroadphase::Impl {
   Impl(const lbvh::Options& options, btOverlappingPairCache* handedIn)
       : finder(makeFinder(options)),
         queries(proxies, finder),
-        ownCache(handedIn != nullptr ? nullptr : newCache()),
-        cache(handedIn != nullptr ? handedIn : ownCache.get()) {}
+        cache(handedIn != nullptr ? handedIn : &ownCache) {}
 
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
@@ -61,7 +48,7 @@ struct GpuLbvhBroadphase::Impl {
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
-  std::unique_ptr<btOverlappingPairCache, OwnCache> ownCache;
+  GpuLbvhPairCache ownCache;  ///< empty if another was handed in
   btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
   bool wasByGroup = true;                               ///< of the last step that was finished
@@ -165,8 +152,17 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
 
 void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
   isInStep = false;  // should a callback of the cache throw
-  for (const lbvh::Pair pair : pairs)
-    cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+  if (cache == &ownCache) {
+    try {
+      ownCache.addAll(pairs, proxies);
+    } catch (const std::bad_alloc& e) {
+      std::snprintf(error, sizeof error, "%s", e.what());
+      return;
+    }
+  } else {
+    for (const lbvh::Pair pair : pairs)
+      cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+  }
   isInStep = true;
 }
 
@@ -194,6 +190,7 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
 }
 
 void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
+  if (cache == &ownCache) return ownCache.removeAll(finder.removed(), proxies, dispatcher);
   if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
   for (const lbvh::Pair pair : finder.removed())
     cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);

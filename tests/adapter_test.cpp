@@ -140,6 +140,28 @@ TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
   for (int i = 1; i < array.size(); ++i) EXPECT_LT(key(i - 1), key(i));
 }
 
+// Ghost callbacks and solvers see the order: whose cache it is makes no difference.
+TEST(Adapter, TheOwnCacheIsElementForElementTheHashedOne) {
+  Random random(58);
+  btHashedOverlappingPairCache hashed;
+  GpuLbvhBroadphase ours, withHashed({}, &hashed);
+  Twins twins({&ours, &withHashed});
+  for (int step = 0; step < 300; ++step) {
+    for (std::uint32_t i = random.below(5); i > 0; --i) twins.create(random);
+    for (std::uint32_t i = random.below(20); i > 0; --i) twins.move(random);
+    for (std::uint32_t i = random.below(4); i > 0; --i) twins.destroy(random);
+    twins.step();
+    const btBroadphasePairArray& pairs = ours.getOverlappingPairCache()->getOverlappingPairArray();
+    ASSERT_EQ(pairs.size(), hashed.getNumOverlappingPairs());
+    for (int i = 0; i < pairs.size(); ++i) {
+      const btBroadphasePair& other = hashed.getOverlappingPairArray()[i];
+      ASSERT_EQ(pairs[i].m_pProxy0->m_uniqueId, other.m_pProxy0->m_uniqueId) << step;
+      ASSERT_EQ(pairs[i].m_pProxy1->m_uniqueId, other.m_pProxy1->m_uniqueId) << step;
+    }
+  }
+  EXPECT_GT(hashed.getNumOverlappingPairs(), 10);
+}
+
 TEST(Adapter, WorksWithCachesHandedIn) {
   Random random(54);
   btHashedOverlappingPairCache hashed;
