@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "ghosts.h"
 #include "pair_cache.h"
 #include "proxies.h"
 #include "queries.h"
@@ -31,10 +32,18 @@ lbvh::Pair slots(const btBroadphasePair& pair) {
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
-  Impl(const lbvh::Options& options, btOverlappingPairCache* handedIn)
-      : finder(makeFinder(options)),
+  Impl(const GpuLbvhOptions& givenOptions, btOverlappingPairCache* handedIn)
+      : options(givenOptions),
+        finder(makeFinder(options)),
         queries(proxies, finder),
+        ghosts(proxies, queries),
         cache(handedIn != nullptr ? handedIn : &ownCache) {}
+
+  GpuLbvhGhosts& ghostsNow() {
+    ghosts.setCallbackIsThere(cache == &ownCache ? ownCache.hasGhostPairCallback()
+                                                 : options.cacheHasGhosts);
+    return ghosts;
+  }
 
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
@@ -45,9 +54,11 @@ struct GpuLbvhBroadphase::Impl {
   void offerMissing();
   std::vector<lbvh::Pair> missingPairs();
 
+  const GpuLbvhOptions options;
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
+  GpuLbvhGhosts ghosts;
   GpuLbvhPairCache ownCache;  ///< empty if another was handed in
   btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
@@ -56,7 +67,7 @@ struct GpuLbvhBroadphase::Impl {
   char error[200] = "";  ///< fixed: it is written when there may be no memory
 };
 
-GpuLbvhBroadphase::GpuLbvhBroadphase(const lbvh::Options& options,
+GpuLbvhBroadphase::GpuLbvhBroadphase(const GpuLbvhOptions& options,
                                      btOverlappingPairCache* pairCache)
     : m_impl(std::make_unique<Impl>(options, pairCache)) {}
 
@@ -71,6 +82,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
     m_impl->queries.changed(proxy);
+    m_impl->ghostsNow().created(proxy, *m_impl->cache);
     return proxy;
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
@@ -82,15 +94,19 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
   m_impl->cache->removeOverlappingPairsContainingProxy(own, dispatcher);
+  m_impl->ghosts.destroyed(own);
   m_impl->finder.forget(own->m_slot);
   m_impl->queries.changed(own);
   m_impl->proxies.destroy(own);
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
-                                const btVector3& aabbMax, btDispatcher* /*dispatcher*/) {
+                                const btVector3& aabbMax, btDispatcher* dispatcher) {
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
-  if (m_impl->proxies.setAabb(own, aabbMin, aabbMax)) m_impl->queries.changed(own);
+  const lbvh::Aabb before = m_impl->proxies.boxes()[own->m_slot];
+  if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
+  m_impl->queries.changed(own);
+  m_impl->ghostsNow().moved(own, before, *m_impl->cache, dispatcher);
 }
 
 void GpuLbvhBroadphase::getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin,
@@ -124,6 +140,7 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
     impl.offer(impl.finder.added());
   else
     impl.offerMissing();
+  impl.ghosts.settle(impl.finder.pairs(), *impl.cache, dispatcher);
   impl.lastFilter = filter;
 }
 

@@ -11,24 +11,35 @@
 
 class btOverlappingPairCache;
 
+/// Those of the finder, and what only Bullet needs.
+struct GpuLbvhOptions : lbvh::Options {
+  GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
+
+  /// For a pair cache that is handed in, and cannot be asked: it has or will have a ghost pair
+  /// callback. The own cache is asked.
+  bool cacheHasGhosts = false;
+};
+
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
 ///
 /// The pair cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
 /// difference to the call before, in sorted order: living pairs and their algorithms are not
 /// touched. (With double-precision Bullet boxes are rounded outward to float, so a pair that misses
-/// by less than a float's rounding is there too.) Ghost objects see their pairs from then on, not
-/// at setAabb. A filter callback is asked once for each pair that begins to overlap, and for all
-/// pairs when it was exchanged; after its answers changed, use btCollisionWorld's
-/// refreshBroadphaseProxy. destroyProxy purges the proxy's pairs at once. rayTest and aabbTest see
-/// every createProxy, setAabb and destroyProxy at once and may run on many threads together. Never
-/// throws: a step that cannot be finished (out of memory, more than Options::maxPairs) keeps the
-/// pairs it had, and error() says why.
+/// by less than a float's rounding is there too.) Pairs of
+/// btGhostObjects are right at once after each createProxy, setAabb and destroyProxy: with a ghost
+/// pair callback installed clients must be btCollisionObjects or null, and each setAabb tests as
+/// many boxes as there are ghosts. A filter callback is asked once for each pair that begins to
+/// overlap, and for all pairs when it was exchanged; after its answers changed, use
+/// btCollisionWorld's refreshBroadphaseProxy. destroyProxy purges the proxy's pairs at once.
+/// rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may run on many
+/// threads together. Never throws: a step that cannot be finished (out of memory, more than
+/// Options::maxPairs) keeps the pairs it had, and error() says why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
-  /// @param options see lbvh::Options; a backend that cannot be had becomes the best that
+  /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
   ///   can, and stats().reason says why
   /// @param pairCache used, not owned; null: an own cache, owned
-  explicit GpuLbvhBroadphase(const lbvh::Options& options = {},
+  explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;

@@ -39,6 +39,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void setInternalGhostPairCallback(btOverlappingPairCallback* callback) override {
     m_ghost = callback;
   }
+  bool hasGhostPairCallback() const { return m_ghost != nullptr; }
   bool hasDeferredRemoval() override { return false; }
 
   btBroadphasePair* getOverlappingPairArrayPtr() override { return first(); }

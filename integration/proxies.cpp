@@ -6,8 +6,6 @@
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr lbvh::Aabb kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
-
 // Outward, so that with double-precision Bullet no overlap is lost; exact with float.
 float roundDown(btScalar x) {
   const auto f = static_cast<float>(x);
@@ -23,6 +21,12 @@ bool sameValue(const btVector3& a, const btVector3& b) {
 }
 
 }  // namespace
+
+const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
+
+bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const {
+  return lbvh::overlap(m_boxes[a->m_slot], m_boxes[b->m_slot]);
+}
 
 lbvh::Aabb GpuLbvhProxies::toAabb(const btVector3& lo, const btVector3& hi) {
   return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},

@@ -18,6 +18,7 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
   bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
   bool m_isAlive = false;
+  bool m_isGhost = false;  ///< its pairs do not wait for the step (ghosts.h)
 
   // Bullet's own operator new[] answers an exhausted memory with null instead of an exception.
   static void* operator new[](std::size_t size) {
@@ -37,6 +38,12 @@ class GpuLbvhProxies {
 
   /// False if the box was that already.
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
+
+  /// NaN: overlaps nothing.
+  static const lbvh::Aabb kNoBox;
+
+  /// Whether the two are a pair, filters aside.
+  bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
   /// Rounded outward where Bullet is built with double precision.
   static lbvh::Aabb toAabb(const btVector3& aabbMin, const btVector3& aabbMax);
