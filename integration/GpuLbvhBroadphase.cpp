@@ -7,6 +7,7 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "ghosts.h"
@@ -49,6 +50,7 @@ struct GpuLbvhBroadphase::Impl {
   bool update(bool byGroup);
   void remove(btDispatcher* dispatcher);
   void removeDeferred(btDispatcher* dispatcher);
+  void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
   /// Offers all pairs that the cache does not have, not only those that are new.
   void offerMissing();
@@ -62,6 +64,7 @@ struct GpuLbvhBroadphase::Impl {
   GpuLbvhPairCache ownCache;  ///< empty if another was handed in
   btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
+  bool mustRefilter = false;                            ///< ask for every pair anew
   bool wasByGroup = true;                               ///< of the last step that was finished
   bool isInStep = true;  ///< the cache was offered every pair of the finder
   char error[200] = "";  ///< fixed: it is written when there may be no memory
@@ -136,13 +139,17 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
   if (!impl.update(filter == nullptr)) return;
   impl.remove(dispatcher);
-  if (filter == impl.lastFilter && impl.isInStep)
+  if (filter != std::exchange(impl.lastFilter, filter)) impl.mustRefilter = true;
+  if (impl.mustRefilter) impl.removeRefused(dispatcher);
+  if (!impl.mustRefilter && impl.isInStep)
     impl.offer(impl.finder.added());
   else
     impl.offerMissing();
+  impl.mustRefilter = false;
   impl.ghosts.settle(impl.finder.pairs(), *impl.cache, dispatcher);
-  impl.lastFilter = filter;
 }
+
+void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
 
 bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
   try {
@@ -226,6 +233,17 @@ void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
       pairs[kept++] = pairs[i];
   }
   pairs.resize(kept);
+}
+
+void GpuLbvhBroadphase::Impl::removeRefused(btDispatcher* dispatcher) {
+  struct Refused : btOverlapCallback {
+    explicit Refused(const btOverlappingPairCache& c) : cache(c) {}
+    bool processOverlap(btBroadphasePair& pair) override {
+      return !cache.needsBroadphaseCollision(pair.m_pProxy0, pair.m_pProxy1);
+    }
+    const btOverlappingPairCache& cache;
+  } refused(*cache);
+  cache->processAllOverlappingPairs(&refused, dispatcher);
 }
 
 btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() { return m_impl->cache; }

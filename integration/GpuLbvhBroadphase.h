@@ -28,12 +28,12 @@ struct GpuLbvhOptions : lbvh::Options {
 /// by less than a float's rounding is there too.) Pairs of
 /// btGhostObjects are right at once after each createProxy, setAabb and destroyProxy: with a ghost
 /// pair callback installed clients must be btCollisionObjects or null, and each setAabb tests as
-/// many boxes as there are ghosts. A filter callback is asked once for each pair that begins to
-/// overlap, and for all pairs when it was exchanged; after its answers changed, use
-/// btCollisionWorld's refreshBroadphaseProxy. destroyProxy purges the proxy's pairs at once.
-/// rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may run on many
-/// threads together. Never throws: a step that cannot be finished (out of memory, more than
-/// Options::maxPairs) keeps the pairs it had, and error() says why.
+/// many boxes as there are ghosts. Group
+/// and mask are read each step; a filter callback is asked once for each pair that begins to
+/// overlap, and for every pair after it was exchanged or refilter() was called. destroyProxy purges
+/// the proxy's pairs at once. rayTest and aabbTest see every createProxy, setAabb and destroyProxy
+/// at once and may run on many threads together. Never throws: a step that cannot be finished (out
+/// of memory, more than Options::maxPairs) keeps the pairs it had, and error() says why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
@@ -62,6 +62,11 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
+
+  /// The filter callback's answers have changed: the next calculateOverlappingPairs asks it for
+  /// every overlapping pair, removes what it refuses now, adds what it accepts now, and touches no
+  /// other pair. Not needed for a group or mask that was changed while there is no callback.
+  void refilter();
 
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;

@@ -53,6 +53,49 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
   EXPECT_EQ(pairsOf(ours), expected);
 }
 
+/// Two of three remainders may meet the sum of the numbers; which, can be changed.
+struct NotThisRemainder : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    return (*numberOf(a) + *numberOf(b)) % 3 != remainder;
+  }
+  int remainder = 0;
+};
+
+TEST(Adapter, RefilterAsksForEveryPairAnew) {
+  Random random(59);
+  btHashedOverlappingPairCache hashed;
+  btSortedOverlappingPairCache sorted;
+  GpuLbvhBroadphase ours, withHashed({}, &hashed), withSorted({}, &sorted);
+  NotThisRemainder filters[2];
+  Twins twins({&ours, &withHashed, &withSorted});
+  for (int i = 0; i < 200; ++i) twins.create(random);
+  for (int step = 0; step < 40; ++step) {
+    NotThisRemainder& filter = filters[step / 20];  // exchanged once
+    filter.remainder = static_cast<int>(random.below(3));
+    if (step % 3 == 0) twins.move(random);  // in other steps nothing moves
+    PairSet expected;
+    for (const btBroadphaseProxy* a : twins.proxies(0))
+      for (const btBroadphaseProxy* b : twins.proxies(0))
+        if (*numberOf(a) < *numberOf(b) && overlap(a, b) &&
+            (*numberOf(a) + *numberOf(b)) % 3 != filter.remainder)
+          expected.insert({*numberOf(a), *numberOf(b)});
+    for (GpuLbvhBroadphase* broadphase : {&ours, &withHashed, &withSorted}) {
+      broadphase->getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+      if (step != 20) broadphase->refilter();
+    }
+    const btBroadphasePairArray& array = ours.getOverlappingPairCache()->getOverlappingPairArray();
+    for (int i = 0; i < array.size(); ++i)
+      ours.getOverlappingPairCache()->getOverlappingPairArray()[i].m_internalInfo1 = &random;
+    const int before = array.size();
+    twins.step();
+    for (GpuLbvhBroadphase* broadphase : {&ours, &withHashed, &withSorted})
+      ASSERT_EQ(pairsOf(*broadphase), expected) << step;
+    int kept = 0;
+    for (int i = 0; i < array.size(); ++i) kept += array[i].m_internalInfo1 != nullptr;
+    if (step > 0 && step != 20) EXPECT_GE(3 * kept, before) << "living pairs are not touched";
+  }
+}
+
 TEST(Adapter, AFilterCallbackTakenAwayLetsItsPairsIn) {
   Random random(55);
   btHashedOverlappingPairCache hashed;
