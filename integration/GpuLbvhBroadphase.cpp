@@ -35,6 +35,7 @@ lbvh::Pair slots(const btBroadphasePair& pair) {
 struct GpuLbvhBroadphase::Impl {
   Impl(const GpuLbvhOptions& givenOptions, btOverlappingPairCache* handedIn)
       : options(givenOptions),
+        proxies(options.margin),
         finder(makeFinder(options)),
         queries(proxies, finder),
         ghosts(proxies, queries),
@@ -46,6 +47,7 @@ struct GpuLbvhBroadphase::Impl {
     return ghosts;
   }
 
+  void destroy(GpuLbvhProxy* proxy);
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
   void remove(btDispatcher* dispatcher);
@@ -97,10 +99,7 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
   m_impl->cache->removeOverlappingPairsContainingProxy(own, dispatcher);
-  m_impl->ghosts.destroyed(own);
-  m_impl->finder.forget(own->m_slot);
-  m_impl->queries.changed(own);
-  m_impl->proxies.destroy(own);
+  m_impl->destroy(own);
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
@@ -110,6 +109,43 @@ void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbM
   if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
   m_impl->queries.changed(own);
   m_impl->ghostsNow().moved(own, before, *m_impl->cache, dispatcher);
+}
+
+bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
+                                      btBroadphaseProxy** proxies, btDispatcher* dispatcher) {
+  try {
+    m_impl->proxies.reserve(static_cast<std::size_t>(count));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) {
+    const GpuLbvhNewProxy& o = objects[i];
+    proxies[i] =
+        createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
+  }
+  return true;
+}
+
+void GpuLbvhBroadphase::setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
+                                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher) {
+  for (int i = 0; i < count; ++i) setAabb(proxies[i], aabbMins[i], aabbMaxs[i], dispatcher);
+}
+
+void GpuLbvhBroadphase::destroyProxies(btBroadphaseProxy* const* proxies, int count,
+                                       btDispatcher* dispatcher) {
+  struct Doomed : btOverlapCallback {
+    bool processOverlap(btBroadphasePair& pair) override {
+      return static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
+             static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed;
+    }
+  } doomed;
+  if (m_impl->cache == &m_impl->ownCache) {  // goes through no other pairs
+    for (int i = 0; i < count; ++i) destroyProxy(proxies[i], dispatcher);
+    return;
+  }
+  for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_isDoomed = true;
+  m_impl->cache->processAllOverlappingPairs(&doomed, dispatcher);
+  for (int i = 0; i < count; ++i) m_impl->destroy(static_cast<GpuLbvhProxy*>(proxies[i]));
 }
 
 void GpuLbvhBroadphase::getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin,
@@ -127,7 +163,7 @@ void GpuLbvhBroadphase::rayTest(const btVector3& rayFrom, const btVector3& /*ray
 
 void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                                  btBroadphaseAabbCallback& callback) {
-  const lbvh::Aabb box = GpuLbvhProxies::toAabb(aabbMin, aabbMax);
+  const GpuLbvhBox box(aabbMin, aabbMax);
   m_impl->queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
                         [&](GpuLbvhProxy* proxy) { callback.process(proxy); });
 }
@@ -150,6 +186,14 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
 }
 
 void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
+
+/// Its pairs are gone already.
+void GpuLbvhBroadphase::Impl::destroy(GpuLbvhProxy* proxy) {
+  ghosts.destroyed(proxy);
+  finder.forget(proxy->m_slot);
+  queries.changed(proxy);
+  proxies.destroy(proxy);
+}
 
 bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
   try {

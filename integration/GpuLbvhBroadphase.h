@@ -15,9 +15,24 @@ class btOverlappingPairCache;
 struct GpuLbvhOptions : lbvh::Options {
   GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
 
+  /// Fattens boxes by so much on all sides, and keeps the fattened box until the object leaves it.
+  /// Then pairs are those of the fattened boxes, more than overlap, and living longer; steps in
+  /// which nothing leaves its box are free, and characters see what they are about to meet. Rays
+  /// and box queries stay exact. 0: none. btDbvtBroadphase: 0.05.
+  btScalar margin = 0;
+
   /// For a pair cache that is handed in, and cannot be asked: it has or will have a ghost pair
   /// callback. The own cache is asked.
   bool cacheHasGhosts = false;
+};
+
+/// What createProxy takes, for createProxies.
+struct GpuLbvhNewProxy {
+  btVector3 aabbMin, aabbMax;
+  int shapeType = 0;
+  void* client = nullptr;
+  int group = btBroadphaseProxy::DefaultFilter;
+  int mask = btBroadphaseProxy::AllFilter;
 };
 
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
@@ -52,6 +67,15 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
+
+  /// createProxy, setAabb and destroyProxy for many at once. Creating is all or nothing: false, and
+  /// nothing created, if there is no memory. Destroying goes through a handed-in cache's pairs
+  /// once, and not once for each proxy.
+  bool createProxies(const GpuLbvhNewProxy* objects, int count, btBroadphaseProxy** proxies,
+                     btDispatcher* dispatcher);
+  void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
+                const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
+  void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
   void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
                btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin = btVector3(0, 0, 0),

@@ -81,14 +81,16 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
          (b->m_collisionFilterGroup & a->m_collisionFilterMask) != 0;
 }
 
-void GpuLbvhPairCache::reserveOneMore() {
+void GpuLbvhPairCache::reserve(std::size_t more) {
   m_ends.reserveTwo();
-  const auto size = static_cast<std::size_t>(m_pairs.size());
-  if (size == m_links.capacity()) m_links.reserve(size + size / 4 + 64);
-  if (m_pairs.size() == m_pairs.capacity()) m_pairs.reserve(static_cast<int>(m_links.capacity()));
-  if (size < m_buckets.size()) return;
-  std::vector<std::uint32_t> larger(m_buckets.empty() ? 64 : 2 * m_buckets.size());
-  larger.swap(m_buckets);
+  const std::size_t size = m_links.size() + more;
+  if (size > m_links.capacity()) m_links.reserve(size + size / 4 + 64);
+  if (static_cast<int>(size) > m_pairs.capacity())
+    m_pairs.reserve(static_cast<int>(m_links.capacity()));
+  if (size <= m_buckets.size()) return;
+  std::size_t buckets = std::max<std::size_t>(m_buckets.size(), 64);
+  while (buckets < size) buckets *= 2;
+  std::vector<std::uint32_t>(buckets).swap(m_buckets);
   relinkBuckets();
 }
 
@@ -159,7 +161,7 @@ void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
 btBroadphasePair* GpuLbvhPairCache::add(btBroadphaseProxy* a, btBroadphaseProxy* b) {
   if (!needsBroadphaseCollision(a, b)) return nullptr;
   if (btBroadphasePair* there = findPair(a, b)) return there;
-  reserveOneMore();
+  reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) m_ghost->addOverlappingPair(a, b);
   m_pairs.push_back(btBroadphasePair(*a, *b));
@@ -221,8 +223,10 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, const GpuLb
 }
 
 void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies) {
+  if (pairs.empty()) return;
+  reserve(pairs.size);
   const auto fetchAhead = [&](const auto* a, const auto* b, int stage) {
-    if (!m_buckets.empty()) fetchForAddition(a, b, stage);
+    fetchForAddition(a, b, stage);
   };
   forEachAhead<2>(pairs, proxies, fetchAhead, [&](GpuLbvhProxy* a, GpuLbvhProxy* b) { add(a, b); });
 }

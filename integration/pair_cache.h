@@ -75,7 +75,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   std::uint32_t& bucketLink(std::uint32_t pair);
   void fetchForRemoval(const btBroadphaseProxy* a, const btBroadphaseProxy* b, int stage) const;
   void fetchForAddition(const btBroadphaseProxy* a, const btBroadphaseProxy* b, int stage) const;
-  void reserveOneMore();
+  void reserve(std::size_t more);
   void relinkBuckets();
   void linkInBucket(std::uint32_t pair);
   void link(std::uint32_t pair);

@@ -44,7 +44,7 @@ class GpuLbvhQueries {
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
-  /// visit(proxy) for each living proxy whose box `hits` accepts.
+  /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
     refreshTree();
@@ -56,7 +56,7 @@ class GpuLbvhQueries {
   void queryAsIs(const Hits& hits, const Visit& visit) {
     const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
     const auto visitLiving = [&](GpuLbvhProxy* proxy) {
-      if (proxy->m_isAlive && hits(boxes[proxy->m_slot])) visit(proxy);
+      if (proxy->m_isAlive && hits(GpuLbvhBox(proxy))) visit(proxy);
     };
     if (m_treeIsLost || m_treeIsStale.load(std::memory_order_relaxed)) {
       for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
