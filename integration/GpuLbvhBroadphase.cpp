@@ -1,6 +1,5 @@
 #include "GpuLbvhBroadphase.h"
 
-#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
@@ -8,8 +7,11 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <utility>
 #include <vector>
 
+#include "ghosts.h"
+#include "pair_cache.h"
 #include "proxies.h"
 #include "queries.h"
 
@@ -22,18 +24,6 @@ lbvh::PairFinder makeFinder(lbvh::Options options) {
   return lbvh::PairFinder(options);
 }
 
-struct OwnCache {
-  void operator()(btOverlappingPairCache* cache) const {
-    cache->~btOverlappingPairCache();
-    btAlignedFree(cache);
-  }
-};
-
-btOverlappingPairCache* newCache() {
-  void* memory = btAlignedAlloc(sizeof(btHashedOverlappingPairCache), 16);
-  return new (memory) btHashedOverlappingPairCache;
-}
-
 /// A pair of the cache as the finder names it.
 lbvh::Pair slots(const btBroadphasePair& pair) {
   return lbvh::makePair(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)->m_slot,
@@ -43,33 +33,46 @@ lbvh::Pair slots(const btBroadphasePair& pair) {
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
-  Impl(const lbvh::Options& options, btOverlappingPairCache* handedIn)
-      : finder(makeFinder(options)),
+  Impl(const GpuLbvhOptions& givenOptions, btOverlappingPairCache* handedIn)
+      : options(givenOptions),
+        proxies(options.margin),
+        finder(makeFinder(options)),
         queries(proxies, finder),
-        ownCache(handedIn != nullptr ? nullptr : newCache()),
-        cache(handedIn != nullptr ? handedIn : ownCache.get()) {}
+        ghosts(proxies, queries),
+        cache(handedIn != nullptr ? handedIn : &ownCache) {}
 
+  GpuLbvhGhosts& ghostsNow() {
+    ghosts.setCallbackIsThere(cache == &ownCache ? ownCache.hasGhostPairCallback()
+                                                 : options.cacheHasGhosts);
+    return ghosts;
+  }
+
+  void destroy(GpuLbvhProxy* proxy);
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
   void remove(btDispatcher* dispatcher);
   void removeDeferred(btDispatcher* dispatcher);
+  void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
   /// Offers all pairs that the cache does not have, not only those that are new.
   void offerMissing();
   std::vector<lbvh::Pair> missingPairs();
 
+  const GpuLbvhOptions options;
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
-  std::unique_ptr<btOverlappingPairCache, OwnCache> ownCache;
+  GpuLbvhGhosts ghosts;
+  GpuLbvhPairCache ownCache;  ///< empty if another was handed in
   btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
+  bool mustRefilter = false;                            ///< ask for every pair anew
   bool wasByGroup = true;                               ///< of the last step that was finished
   bool isInStep = true;  ///< the cache was offered every pair of the finder
   char error[200] = "";  ///< fixed: it is written when there may be no memory
 };
 
-GpuLbvhBroadphase::GpuLbvhBroadphase(const lbvh::Options& options,
+GpuLbvhBroadphase::GpuLbvhBroadphase(const GpuLbvhOptions& options,
                                      btOverlappingPairCache* pairCache)
     : m_impl(std::make_unique<Impl>(options, pairCache)) {}
 
@@ -84,6 +87,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
     m_impl->queries.changed(proxy);
+    m_impl->ghostsNow().created(proxy, *m_impl->cache);
     return proxy;
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
@@ -95,15 +99,53 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
   m_impl->cache->removeOverlappingPairsContainingProxy(own, dispatcher);
-  m_impl->finder.forget(own->m_slot);
-  m_impl->queries.changed(own);
-  m_impl->proxies.destroy(own);
+  m_impl->destroy(own);
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
-                                const btVector3& aabbMax, btDispatcher* /*dispatcher*/) {
+                                const btVector3& aabbMax, btDispatcher* dispatcher) {
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
-  if (m_impl->proxies.setAabb(own, aabbMin, aabbMax)) m_impl->queries.changed(own);
+  const lbvh::Aabb before = m_impl->proxies.boxes()[own->m_slot];
+  if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
+  m_impl->queries.changed(own);
+  m_impl->ghostsNow().moved(own, before, *m_impl->cache, dispatcher);
+}
+
+bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
+                                      btBroadphaseProxy** proxies, btDispatcher* dispatcher) {
+  try {
+    m_impl->proxies.reserve(static_cast<std::size_t>(count));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) {
+    const GpuLbvhNewProxy& o = objects[i];
+    proxies[i] =
+        createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
+  }
+  return true;
+}
+
+void GpuLbvhBroadphase::setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
+                                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher) {
+  for (int i = 0; i < count; ++i) setAabb(proxies[i], aabbMins[i], aabbMaxs[i], dispatcher);
+}
+
+void GpuLbvhBroadphase::destroyProxies(btBroadphaseProxy* const* proxies, int count,
+                                       btDispatcher* dispatcher) {
+  struct Doomed : btOverlapCallback {
+    bool processOverlap(btBroadphasePair& pair) override {
+      return static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
+             static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed;
+    }
+  } doomed;
+  if (m_impl->cache == &m_impl->ownCache) {  // goes through no other pairs
+    for (int i = 0; i < count; ++i) destroyProxy(proxies[i], dispatcher);
+    return;
+  }
+  for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_isDoomed = true;
+  m_impl->cache->processAllOverlappingPairs(&doomed, dispatcher);
+  for (int i = 0; i < count; ++i) m_impl->destroy(static_cast<GpuLbvhProxy*>(proxies[i]));
 }
 
 void GpuLbvhBroadphase::getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin,
@@ -121,7 +163,7 @@ void GpuLbvhBroadphase::rayTest(const btVector3& rayFrom, const btVector3& /*ray
 
 void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                                  btBroadphaseAabbCallback& callback) {
-  const lbvh::Aabb box = GpuLbvhProxies::toAabb(aabbMin, aabbMax);
+  const GpuLbvhBox box(aabbMin, aabbMax);
   m_impl->queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
                         [&](GpuLbvhProxy* proxy) { callback.process(proxy); });
 }
@@ -133,11 +175,24 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
   if (!impl.update(filter == nullptr)) return;
   impl.remove(dispatcher);
-  if (filter == impl.lastFilter && impl.isInStep)
+  if (filter != std::exchange(impl.lastFilter, filter)) impl.mustRefilter = true;
+  if (impl.mustRefilter) impl.removeRefused(dispatcher);
+  if (!impl.mustRefilter && impl.isInStep)
     impl.offer(impl.finder.added());
   else
     impl.offerMissing();
-  impl.lastFilter = filter;
+  impl.mustRefilter = false;
+  impl.ghosts.settle(impl.finder.pairs(), *impl.cache, dispatcher);
+}
+
+void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
+
+/// Its pairs are gone already.
+void GpuLbvhBroadphase::Impl::destroy(GpuLbvhProxy* proxy) {
+  ghosts.destroyed(proxy);
+  finder.forget(proxy->m_slot);
+  queries.changed(proxy);
+  proxies.destroy(proxy);
 }
 
 bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
@@ -165,8 +220,17 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
 
 void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
   isInStep = false;  // should a callback of the cache throw
-  for (const lbvh::Pair pair : pairs)
-    cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+  if (cache == &ownCache) {
+    try {
+      ownCache.addAll(pairs, proxies);
+    } catch (const std::bad_alloc& e) {
+      std::snprintf(error, sizeof error, "%s", e.what());
+      return;
+    }
+  } else {
+    for (const lbvh::Pair pair : pairs)
+      cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
+  }
   isInStep = true;
 }
 
@@ -194,6 +258,7 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
 }
 
 void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
+  if (cache == &ownCache) return ownCache.removeAll(finder.removed(), proxies, dispatcher);
   if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
   for (const lbvh::Pair pair : finder.removed())
     cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
@@ -212,6 +277,17 @@ void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
       pairs[kept++] = pairs[i];
   }
   pairs.resize(kept);
+}
+
+void GpuLbvhBroadphase::Impl::removeRefused(btDispatcher* dispatcher) {
+  struct Refused : btOverlapCallback {
+    explicit Refused(const btOverlappingPairCache& c) : cache(c) {}
+    bool processOverlap(btBroadphasePair& pair) override {
+      return !cache.needsBroadphaseCollision(pair.m_pProxy0, pair.m_pProxy1);
+    }
+    const btOverlappingPairCache& cache;
+  } refused(*cache);
+  cache->processAllOverlappingPairs(&refused, dispatcher);
 }
 
 btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() { return m_impl->cache; }

@@ -11,24 +11,50 @@
 
 class btOverlappingPairCache;
 
+/// Those of the finder, and what only Bullet needs.
+struct GpuLbvhOptions : lbvh::Options {
+  GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
+
+  /// Fattens boxes by so much on all sides, and keeps the fattened box until the object leaves it.
+  /// Then pairs are those of the fattened boxes, more than overlap, and living longer; steps in
+  /// which nothing leaves its box are free, and characters see what they are about to meet. Rays
+  /// and box queries stay exact. 0: none. btDbvtBroadphase: 0.05.
+  btScalar margin = 0;
+
+  /// For a pair cache that is handed in, and cannot be asked: it has or will have a ghost pair
+  /// callback. The own cache is asked.
+  bool cacheHasGhosts = false;
+};
+
+/// What createProxy takes, for createProxies.
+struct GpuLbvhNewProxy {
+  btVector3 aabbMin, aabbMax;
+  int shapeType = 0;
+  void* client = nullptr;
+  int group = btBroadphaseProxy::DefaultFilter;
+  int mask = btBroadphaseProxy::AllFilter;
+};
+
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
 ///
 /// The pair cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
 /// difference to the call before, in sorted order: living pairs and their algorithms are not
 /// touched. (With double-precision Bullet boxes are rounded outward to float, so a pair that misses
-/// by less than a float's rounding is there too.) Ghost objects see their pairs from then on, not
-/// at setAabb. A filter callback is asked once for each pair that begins to overlap, and for all
-/// pairs when it was exchanged; after its answers changed, use btCollisionWorld's
-/// refreshBroadphaseProxy. destroyProxy purges the proxy's pairs at once. rayTest and aabbTest see
-/// every createProxy, setAabb and destroyProxy at once and may run on many threads together. Never
-/// throws: a step that cannot be finished (out of memory, more than Options::maxPairs) keeps the
-/// pairs it had, and error() says why.
+/// by less than a float's rounding is there too.) Pairs of
+/// btGhostObjects are right at once after each createProxy, setAabb and destroyProxy: with a ghost
+/// pair callback installed clients must be btCollisionObjects or null, and each setAabb tests as
+/// many boxes as there are ghosts. Group
+/// and mask are read each step; a filter callback is asked once for each pair that begins to
+/// overlap, and for every pair after it was exchanged or refilter() was called. destroyProxy purges
+/// the proxy's pairs at once. rayTest and aabbTest see every createProxy, setAabb and destroyProxy
+/// at once and may run on many threads together. Never throws: a step that cannot be finished (out
+/// of memory, more than Options::maxPairs) keeps the pairs it had, and error() says why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
-  /// @param options see lbvh::Options; a backend that cannot be had becomes the best that
+  /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
   ///   can, and stats().reason says why
   /// @param pairCache used, not owned; null: an own cache, owned
-  explicit GpuLbvhBroadphase(const lbvh::Options& options = {},
+  explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
@@ -42,6 +68,15 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
                btDispatcher* dispatcher) override;
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
+  /// createProxy, setAabb and destroyProxy for many at once. Creating is all or nothing: false, and
+  /// nothing created, if there is no memory. Destroying goes through a handed-in cache's pairs
+  /// once, and not once for each proxy.
+  bool createProxies(const GpuLbvhNewProxy* objects, int count, btBroadphaseProxy** proxies,
+                     btDispatcher* dispatcher);
+  void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
+                const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
+  void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
+
   void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
                btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin = btVector3(0, 0, 0),
                const btVector3& aabbMax = btVector3(0, 0, 0)) override;
@@ -51,6 +86,11 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
+
+  /// The filter callback's answers have changed: the next calculateOverlappingPairs asks it for
+  /// every overlapping pair, removes what it refuses now, adds what it accepts now, and touches no
+  /// other pair. Not needed for a group or mask that was changed while there is no callback.
+  void refilter();
 
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;

@@ -6,8 +6,6 @@
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr lbvh::Aabb kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
-
 // Outward, so that with double-precision Bullet no overlap is lost; exact with float.
 float roundDown(btScalar x) {
   const auto f = static_cast<float>(x);
@@ -18,21 +16,36 @@ float roundUp(btScalar x) {
   return f < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
 }
 
+bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
+  bool isInside = true;
+  for (int axis = 0; axis < 3; ++axis)
+    isInside &= box.min[axis] <= lo[axis] && hi[axis] <= box.max[axis];
+  return isInside;
+}
+
 bool sameValue(const btVector3& a, const btVector3& b) {
   return a.x() == b.x() && a.y() == b.y() && a.z() == b.z();
 }
 
 }  // namespace
 
-lbvh::Aabb GpuLbvhProxies::toAabb(const btVector3& lo, const btVector3& hi) {
+const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
+
+bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const {
+  if (m_margin > 0) return lbvh::overlap(m_boxes[a->m_slot], m_boxes[b->m_slot]);
+  return lbvh::overlap(GpuLbvhBox(a), GpuLbvhBox(b));
+}
+
+lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin, const btVector3& aabbMax) const {
+  const btVector3 margin(m_margin, m_margin, m_margin);
+  const btVector3 lo = aabbMin - margin, hi = aabbMax + margin;
   return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},
           {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
 }
 
 void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
-  if (slot == m_blocks.size() * kBlock)
-    m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock));
+  if (slot == m_blocks.size() * kBlock) addBlock();
   // Growth by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
   if (slot == m_boxes.capacity()) m_boxes.reserve(slot + slot / 16 + kBlock);
   m_boxes.push_back(kNoBox);
@@ -55,9 +68,15 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_isAlive = true;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
-  m_boxes[slot] = toAabb(aabbMin, aabbMax);
+  m_boxes[slot] = fattened(aabbMin, aabbMax);
   touch();
   return proxy;
+}
+
+void GpuLbvhProxies::reserve(std::size_t more) {
+  const std::size_t all = m_count + more;
+  if (all > m_boxes.capacity()) m_boxes.reserve(all);
+  while (m_blocks.size() * kBlock < all) addBlock();
 }
 
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
@@ -66,7 +85,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   m_firstFree = proxy->m_slot;
   --m_count;
   touch();
-  proxy->m_isAlive = false;
+  proxy->m_isAlive = proxy->m_isDoomed = false;
   proxy->m_clientObject = nullptr;
 }
 
@@ -75,7 +94,9 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
   if (sameValue(proxy->m_aabbMin, aabbMin) && sameValue(proxy->m_aabbMax, aabbMax)) return false;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
-  m_boxes[proxy->m_slot] = toAabb(aabbMin, aabbMax);
+  lbvh::Aabb& box = m_boxes[proxy->m_slot];
+  if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
+  box = fattened(aabbMin, aabbMax);
   touch();
   return true;
 }

@@ -18,6 +18,8 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
   bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
   bool m_isAlive = false;
+  bool m_isDoomed = false;  ///< among the many that are just being destroyed
+  bool m_isGhost = false;   ///< its pairs do not wait for the step (ghosts.h)
 
   // Bullet's own operator new[] answers an exhausted memory with null instead of an exception.
   static void* operator new[](std::size_t size) {
@@ -28,18 +30,35 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   }
 };
 
+/// A box of Bullet's, as lbvh::overlap takes it.
+struct GpuLbvhBox {
+  GpuLbvhBox(const btVector3& lo, const btVector3& hi) : min(lo), max(hi) {}
+  explicit GpuLbvhBox(const btBroadphaseProxy* proxy)
+      : GpuLbvhBox(proxy->m_aabbMin, proxy->m_aabbMax) {}
+  const btScalar *min, *max;
+};
+
 class GpuLbvhProxies {
  public:
+  /// @param margin by which boxes are fattened; 0: not at all
+  explicit GpuLbvhProxies(btScalar margin = 0) : m_margin(margin > 0 ? margin : 0) {}
+
   /// @throws std::bad_alloc, with nothing changed
   GpuLbvhProxy* create(const btVector3& aabbMin, const btVector3& aabbMax, void* client, int group,
                        int mask);
   void destroy(GpuLbvhProxy* proxy);
 
-  /// False if the box was that already.
+  /// So that creating as many more does not fail. @throws std::bad_alloc
+  void reserve(std::size_t more);
+
+  /// False if nothing follows: the box was that already, or lies within the fattened one.
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
 
-  /// Rounded outward where Bullet is built with double precision.
-  static lbvh::Aabb toAabb(const btVector3& aabbMin, const btVector3& aabbMax);
+  /// NaN: overlaps nothing.
+  static const lbvh::Aabb kNoBox;
+
+  /// Whether the two are a pair, filters aside: exactly, or as fattened.
+  bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
   /// Restarts slots and unique ids; only while there are no proxies.
   void reset();
@@ -47,7 +66,8 @@ class GpuLbvhProxies {
   std::size_t count() const { return m_count; }
   GpuLbvhProxy* at(std::uint32_t slot) const { return &m_blocks[slot / kBlock][slot % kBlock]; }
 
-  /// By slot; a free slot's box is NaN, so that it overlaps nothing.
+  /// By slot: fattened by the margin, and rounded outward where Bullet is built with double
+  /// precision. A free slot's box is NaN, so that it overlaps nothing.
   lbvh::View<const lbvh::Aabb> boxes() const { return {m_boxes.data(), m_boxes.size()}; }
 
   /// Group and mask as they are now: users change them in place.
@@ -61,8 +81,11 @@ class GpuLbvhProxies {
   static constexpr std::uint32_t kBlock = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
+  lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
+  void addBlock() { m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock)); }
 
+  const btScalar m_margin;
   std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<lbvh::Filter> m_filters;

@@ -44,16 +44,23 @@ class GpuLbvhQueries {
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
-  /// visit(proxy) for each living proxy whose box `hits` accepts.
+  /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
     refreshTree();
+    queryAsIs(hits, visit);
+  }
+
+  /// The same, one by one where the tree is stale: for a few queries among many changes.
+  template <class Hits, class Visit>
+  void queryAsIs(const Hits& hits, const Visit& visit) {
     const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
     const auto visitLiving = [&](GpuLbvhProxy* proxy) {
-      if (proxy->m_isAlive && hits(boxes[proxy->m_slot])) visit(proxy);
+      if (proxy->m_isAlive && hits(GpuLbvhBox(proxy))) visit(proxy);
     };
-    if (m_treeIsLost) {  // no memory for one
-      for (std::uint32_t slot = 0; slot < boxes.size; ++slot) visitLiving(m_proxies.at(slot));
+    if (m_treeIsLost || m_treeIsStale.load(std::memory_order_relaxed)) {
+      for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
+        if (hits(boxes[slot])) visitLiving(m_proxies.at(slot));
       return;
     }
     lbvh::queryTree(m_finder.tree(), boxes, hits, [&](std::uint32_t slot) {
@@ -71,7 +78,7 @@ class GpuLbvhQueries {
   lbvh::PairFinder& m_finder;
   std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
   std::atomic<bool> m_treeIsStale{false};
-  bool m_treeIsLost = false;
+  bool m_treeIsLost = false;  // no memory for one
   std::mutex m_rebuild;
 };
 

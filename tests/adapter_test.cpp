@@ -53,6 +53,49 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
   EXPECT_EQ(pairsOf(ours), expected);
 }
 
+/// Two of three remainders may meet the sum of the numbers; which, can be changed.
+struct NotThisRemainder : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    return (*numberOf(a) + *numberOf(b)) % 3 != remainder;
+  }
+  int remainder = 0;
+};
+
+TEST(Adapter, RefilterAsksForEveryPairAnew) {
+  Random random(59);
+  btHashedOverlappingPairCache hashed;
+  btSortedOverlappingPairCache sorted;
+  GpuLbvhBroadphase ours, withHashed({}, &hashed), withSorted({}, &sorted);
+  NotThisRemainder filters[2];
+  Twins twins({&ours, &withHashed, &withSorted});
+  for (int i = 0; i < 200; ++i) twins.create(random);
+  for (int step = 0; step < 40; ++step) {
+    NotThisRemainder& filter = filters[step / 20];  // exchanged once
+    filter.remainder = static_cast<int>(random.below(3));
+    if (step % 3 == 0) twins.move(random);  // in other steps nothing moves
+    PairSet expected;
+    for (const btBroadphaseProxy* a : twins.proxies(0))
+      for (const btBroadphaseProxy* b : twins.proxies(0))
+        if (*numberOf(a) < *numberOf(b) && overlap(a, b) &&
+            (*numberOf(a) + *numberOf(b)) % 3 != filter.remainder)
+          expected.insert({*numberOf(a), *numberOf(b)});
+    for (GpuLbvhBroadphase* broadphase : {&ours, &withHashed, &withSorted}) {
+      broadphase->getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+      if (step != 20) broadphase->refilter();
+    }
+    const btBroadphasePairArray& array = ours.getOverlappingPairCache()->getOverlappingPairArray();
+    for (int i = 0; i < array.size(); ++i)
+      ours.getOverlappingPairCache()->getOverlappingPairArray()[i].m_internalInfo1 = &random;
+    const int before = array.size();
+    twins.step();
+    for (GpuLbvhBroadphase* broadphase : {&ours, &withHashed, &withSorted})
+      ASSERT_EQ(pairsOf(*broadphase), expected) << step;
+    int kept = 0;
+    for (int i = 0; i < array.size(); ++i) kept += array[i].m_internalInfo1 != nullptr;
+    if (step > 0 && step != 20) EXPECT_GE(3 * kept, before) << "living pairs are not touched";
+  }
+}
+
 TEST(Adapter, AFilterCallbackTakenAwayLetsItsPairsIn) {
   Random random(55);
   btHashedOverlappingPairCache hashed;
@@ -138,6 +181,28 @@ TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
     return std::pair(array[i].m_pProxy0->m_uniqueId, array[i].m_pProxy1->m_uniqueId);
   };
   for (int i = 1; i < array.size(); ++i) EXPECT_LT(key(i - 1), key(i));
+}
+
+// Ghost callbacks and solvers see the order: whose cache it is makes no difference.
+TEST(Adapter, TheOwnCacheIsElementForElementTheHashedOne) {
+  Random random(58);
+  btHashedOverlappingPairCache hashed;
+  GpuLbvhBroadphase ours, withHashed({}, &hashed);
+  Twins twins({&ours, &withHashed});
+  for (int step = 0; step < 300; ++step) {
+    for (std::uint32_t i = random.below(5); i > 0; --i) twins.create(random);
+    for (std::uint32_t i = random.below(20); i > 0; --i) twins.move(random);
+    for (std::uint32_t i = random.below(4); i > 0; --i) twins.destroy(random);
+    twins.step();
+    const btBroadphasePairArray& pairs = ours.getOverlappingPairCache()->getOverlappingPairArray();
+    ASSERT_EQ(pairs.size(), hashed.getNumOverlappingPairs());
+    for (int i = 0; i < pairs.size(); ++i) {
+      const btBroadphasePair& other = hashed.getOverlappingPairArray()[i];
+      ASSERT_EQ(pairs[i].m_pProxy0->m_uniqueId, other.m_pProxy0->m_uniqueId) << step;
+      ASSERT_EQ(pairs[i].m_pProxy1->m_uniqueId, other.m_pProxy1->m_uniqueId) << step;
+    }
+  }
+  EXPECT_GT(hashed.getNumOverlappingPairs(), 10);
 }
 
 TEST(Adapter, WorksWithCachesHandedIn) {

@@ -1,0 +1,105 @@
+// loading: gives many boxes to a broad phase and runs the first step, then takes them out again;
+// one by one, and in bulk where the broad phase can. Prints milliseconds. Unit boxes in a cube,
+// about six neighbours each.
+#include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
+#include <GpuLbvhBroadphase.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "random.h"
+#include "timing.h"
+
+namespace {
+
+using Proxies = std::vector<btBroadphaseProxy*>;
+
+std::vector<GpuLbvhNewProxy> makeBoxes(int n) {
+  Random random(1);
+  const double side = std::cbrt(n * 8.0 / 6);
+  std::vector<GpuLbvhNewProxy> boxes(static_cast<std::size_t>(n));
+  for (GpuLbvhNewProxy& box : boxes) {
+    box.aabbMin.setValue(btScalar(side * random.unit()), btScalar(side * random.unit()),
+                         btScalar(side * random.unit()));
+    box.aabbMax = box.aabbMin + btVector3(1, 1, 1);
+  }
+  return boxes;
+}
+
+struct Times {
+  std::vector<double> create, step, destroy;
+};
+
+template <class Broadphase>
+void oneByOne(Broadphase& broadphase, const std::vector<GpuLbvhNewProxy>& boxes, Times& times) {
+  Proxies proxies;
+  const Stopwatch create;
+  for (const GpuLbvhNewProxy& box : boxes)
+    proxies.push_back(broadphase.createProxy(box.aabbMin, box.aabbMax, box.shapeType, box.client,
+                                             box.group, box.mask, nullptr));
+  times.create.push_back(create.milliseconds());
+  const Stopwatch step;
+  broadphase.calculateOverlappingPairs(nullptr);
+  times.step.push_back(step.milliseconds());
+  const Stopwatch destroy;
+  for (std::size_t i = 0; i < proxies.size() && i < 1000; ++i)
+    broadphase.destroyProxy(proxies[i], nullptr);
+  times.destroy.push_back(destroy.milliseconds() * double(proxies.size()) /
+                          double(std::min<std::size_t>(proxies.size(), 1000)));
+}
+
+void inBulk(GpuLbvhBroadphase& broadphase, const std::vector<GpuLbvhNewProxy>& boxes,
+            Times& times) {
+  Proxies proxies(boxes.size());
+  const int count = static_cast<int>(boxes.size());
+  const Stopwatch create;
+  broadphase.createProxies(boxes.data(), count, proxies.data(), nullptr);
+  times.create.push_back(create.milliseconds());
+  const Stopwatch step;
+  broadphase.calculateOverlappingPairs(nullptr);
+  times.step.push_back(step.milliseconds());
+  const Stopwatch destroy;
+  broadphase.destroyProxies(proxies.data(), count, nullptr);
+  times.destroy.push_back(destroy.milliseconds());
+}
+
+void print(const char* name, const Times& times, double dbvt) {
+  const double create = median(times.create), step = median(times.step);
+  std::printf("  %-22s %10.2f %10.2f %10.2f %7.1f x %12.2f\n", name, create, step, create + step,
+              dbvt / (create + step), median(times.destroy));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int n = argc > 1 ? std::atoi(argv[1]) : 100000;
+  if (n < 1 || n > 10000000) {
+    std::fprintf(stderr, "usage: loading [boxes, 1 to 10000000; default: 100000]\n");
+    return 2;
+  }
+  const std::vector<GpuLbvhNewProxy> boxes = makeBoxes(n);
+  Times dbvt, single, bulk;
+  int pairs = 0;
+  for (int round = 0; round < 3; ++round) {
+    btDbvtBroadphase theirs;
+    oneByOne(theirs, boxes, dbvt);
+    GpuLbvhBroadphase ours;
+    oneByOne(ours, boxes, single);
+    GpuLbvhBroadphase again;
+    inBulk(again, boxes, bulk);
+    pairs = static_cast<int>(again.stats().pairs);
+  }
+  std::printf("%d boxes, %d pairs; milliseconds, medians of 3\n", n, pairs);
+  std::printf("  %-22s %10s %10s %10s %9s %12s\n", "", "create", "first step", "both", "",
+              "destroy all");
+  const double both = median(dbvt.create) + median(dbvt.step);
+  print("dbvt, one by one", dbvt, both);
+  print("gpu-lbvh, one by one", single, both);
+  print("gpu-lbvh, in bulk", bulk, both);
+  std::printf("(one by one, destroying is extrapolated from the first 1000)\n");
+  return 0;
+}

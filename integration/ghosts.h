@@ -1,0 +1,50 @@
+// Ghost objects, whose pairs must be right between two steps: who moves a btGhostObject may read
+// what it overlaps in the next line, as btKinematicCharacterController does. Knows which proxies
+// are ghosts, and gives and takes their pairs at once; all other pairs wait for the step. Not
+// installed.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "broadphase/types.h"
+#include "proxies.h"
+#include "queries.h"
+
+class btDispatcher;
+class btOverlappingPairCache;
+
+class GpuLbvhGhosts {
+ public:
+  GpuLbvhGhosts(GpuLbvhProxies& proxies, GpuLbvhQueries& queries)
+      : m_proxies(proxies), m_queries(queries) {}
+
+  /// Only with a ghost pair callback clients are known to be btCollisionObjects, and are read.
+  /// To be told before each of the calls below.
+  void setCallbackIsThere(bool isThere);
+
+  /// The proxy is new.
+  void created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache);
+  /// The proxy had the box `before`. A test for each ghost; for a ghost, a query.
+  void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
+             btDispatcher* dispatcher);
+  void destroyed(GpuLbvhProxy* proxy);
+
+  /// After a step: what was given or taken early now follows the finder's pairs, which know of
+  /// filters that were changed since.
+  void settle(lbvh::View<const lbvh::Pair> pairs, btOverlappingPairCache& cache,
+              btDispatcher* dispatcher);
+
+ private:
+  void setGhost(GpuLbvhProxy* proxy);
+  void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
+  void update(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
+              btDispatcher* dispatcher);
+
+  GpuLbvhProxies& m_proxies;
+  GpuLbvhQueries& m_queries;
+  std::vector<GpuLbvhProxy*> m_ghosts;
+  std::vector<GpuLbvhProxy*> m_partners;  // of the proxy at hand: they overlap it, or did
+  std::vector<lbvh::Pair> m_early;        // pairs given or taken since the last step
+  bool m_callbackIsThere = false;
+};
