@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "exact_pairs.h"
 #include "ghosts.h"
 #include "pair_cache.h"
 #include "proxies.h"
@@ -37,6 +38,7 @@ struct GpuLbvhBroadphase::Impl {
       : options(givenOptions),
         proxies(options.margin),
         finder(makeFinder(options)),
+        exact(proxies, finder),
         queries(proxies, finder),
         ghosts(proxies, queries),
         cache(handedIn != nullptr ? handedIn : &ownCache) {}
@@ -50,6 +52,7 @@ struct GpuLbvhBroadphase::Impl {
   void destroy(GpuLbvhProxy* proxy);
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
+  void updateExact();
   void remove(btDispatcher* dispatcher);
   void removeDeferred(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
@@ -61,6 +64,7 @@ struct GpuLbvhBroadphase::Impl {
   const GpuLbvhOptions options;
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
+  GpuLbvhExactPairs exact;
   GpuLbvhQueries queries;
   GpuLbvhGhosts ghosts;
   GpuLbvhPairCache ownCache;  ///< empty if another was handed in
@@ -178,11 +182,25 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   if (filter != std::exchange(impl.lastFilter, filter)) impl.mustRefilter = true;
   if (impl.mustRefilter) impl.removeRefused(dispatcher);
   if (!impl.mustRefilter && impl.isInStep)
-    impl.offer(impl.finder.added());
+    impl.offer(impl.exact.added());
   else
     impl.offerMissing();
   impl.mustRefilter = false;
-  impl.ghosts.settle(impl.finder.pairs(), *impl.cache, dispatcher);
+  impl.ghosts.settle(impl.exact, *impl.cache, dispatcher);
+}
+
+bool GpuLbvhBroadphase::setPlane(btBroadphaseProxy* proxy, const btVector3& normal,
+                                 btScalar constant) {
+  try {
+    m_impl->proxies.setPlane(static_cast<GpuLbvhProxy*>(proxy), normal, constant);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void GpuLbvhBroadphase::clearPlane(btBroadphaseProxy* proxy) {
+  m_impl->proxies.clearPlane(static_cast<GpuLbvhProxy*>(proxy));
 }
 
 void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
@@ -200,6 +218,7 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     const auto filters = byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
     if (!proxies.takeChanges() && byGroup == wasByGroup) {
       finder.updateUnchanged();
+      exact.updateUnchanged();
       return true;
     }
     finder.update(proxies.boxes(), filters);
@@ -209,12 +228,23 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     else
       queries.treeIsStale();
     error[0] = '\0';
+    updateExact();
     return true;
   } catch (const std::exception& e) {
     std::snprintf(error, sizeof error, "%s", e.what());
     proxies.touch();  // so that the next step tries again
     queries.treeIsStale();
     return false;
+  }
+}
+
+void GpuLbvhBroadphase::Impl::updateExact() {
+  try {
+    exact.update();
+  } catch (const std::bad_alloc& e) {
+    std::snprintf(error, sizeof error, "%s", e.what());
+    isInStep = false;
+    proxies.touch();
   }
 }
 
@@ -235,12 +265,14 @@ void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
 }
 
 std::vector<lbvh::Pair> GpuLbvhBroadphase::Impl::missingPairs() {
-  std::vector<lbvh::Pair> there, missing;
+  std::vector<lbvh::Pair> there, overlapping, missing;
   const btBroadphasePairArray& array = cache->getOverlappingPairArray();
   for (int i = 0; i < array.size(); ++i) there.push_back(slots(array[i]));
   std::sort(there.begin(), there.end());
-  const lbvh::View<const lbvh::Pair> all = finder.pairs();
-  std::set_difference(all.begin(), all.end(), there.begin(), there.end(),
+  const lbvh::View<const lbvh::Pair> all = finder.pairs(), refused = exact.refused();
+  std::set_difference(all.begin(), all.end(), refused.begin(), refused.end(),
+                      std::back_inserter(overlapping));
+  std::set_difference(overlapping.begin(), overlapping.end(), there.begin(), there.end(),
                       std::back_inserter(missing));
   return missing;
 }
@@ -258,15 +290,15 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
 }
 
 void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
-  if (cache == &ownCache) return ownCache.removeAll(finder.removed(), proxies, dispatcher);
+  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), proxies, dispatcher);
   if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
-  for (const lbvh::Pair pair : finder.removed())
+  for (const lbvh::Pair pair : exact.removed())
     cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
 }
 
 // btSortedOverlappingPairCache removes nothing when asked to: its owner edits the array.
 void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
-  const lbvh::View<const lbvh::Pair> removed = finder.removed();
+  const lbvh::View<const lbvh::Pair> removed = exact.removed();
   if (removed.empty()) return;
   btBroadphasePairArray& pairs = cache->getOverlappingPairArray();
   int kept = 0;
@@ -337,7 +369,9 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);
+  count("pairs refused", m_impl->exact.refused().size);
   count("side list", s.sideBoxes);
+  count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);
   count("bytes held", s.memoryBytes);
   time("bounds", s.boundsMs);

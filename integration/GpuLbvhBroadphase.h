@@ -37,18 +37,18 @@ struct GpuLbvhNewProxy {
 
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
 ///
-/// The pair cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
-/// difference to the call before, in sorted order: living pairs and their algorithms are not
-/// touched. (With double-precision Bullet boxes are rounded outward to float, so a pair that misses
-/// by less than a float's rounding is there too.) Pairs of
-/// btGhostObjects are right at once after each createProxy, setAabb and destroyProxy: with a ghost
-/// pair callback installed clients must be btCollisionObjects or null, and each setAabb tests as
-/// many boxes as there are ghosts. Group
-/// and mask are read each step; a filter callback is asked once for each pair that begins to
-/// overlap, and for every pair after it was exchanged or refilter() was called. destroyProxy purges
-/// the proxy's pairs at once. rayTest and aabbTest see every createProxy, setAabb and destroyProxy
-/// at once and may run on many threads together. Never throws: a step that cannot be finished (out
-/// of memory, more than Options::maxPairs) keeps the pairs it had, and error() says why.
+/// Pairs: the cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
+/// difference to the call before, in sorted order; living pairs and their algorithms are not
+/// touched. destroyProxy purges the proxy's pairs at once.
+/// Filters: group and mask are read each step; a filter callback is asked once for each pair that
+/// begins to overlap, and for every pair after it was exchanged or refilter() was called.
+/// Ghosts: pairs of btGhostObjects are right at once after each createProxy, setAabb and
+/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects or null,
+/// and each setAabb tests as many boxes as there are ghosts.
+/// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may
+/// run on many threads together.
+/// Errors: never throws. A step that cannot be finished (out of memory, more than
+/// Options::maxPairs) keeps the pairs it had, and error() says why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
@@ -86,6 +86,15 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
+
+  /// The proxy, usually of a btStaticPlaneShape, is a half space: the points with
+  /// normal * point <= constant, in world coordinates (of a shape: its normal turned by the
+  /// object's transform, its constant plus the turned normal times the object's origin). From the
+  /// next step on it is paired with the boxes that reach into it, and not with all that its endless
+  /// box overlaps; rays and box queries still go by the box. False if there is no memory.
+  bool setPlane(btBroadphaseProxy* proxy, const btVector3& normal, btScalar constant);
+  /// The proxy is its box again.
+  void clearPlane(btBroadphaseProxy* proxy);
 
   /// The filter callback's answers have changed: the next calculateOverlappingPairs asks it for
   /// every overlapping pair, removes what it refuses now, adds what it accepts now, and touches no

@@ -80,13 +80,12 @@ void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   }
 }
 
-void GpuLbvhGhosts::settle(lbvh::View<const lbvh::Pair> pairs, btOverlappingPairCache& cache,
+void GpuLbvhGhosts::settle(const GpuLbvhExactPairs& pairs, btOverlappingPairCache& cache,
                            btDispatcher* dispatcher) {
   for (const lbvh::Pair pair : m_early) {
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
     // Asked again: the callback may have been another, for a while, when the pair was given.
-    if (std::binary_search(pairs.begin(), pairs.end(), pair) &&
-        cache.needsBroadphaseCollision(a, b))
+    if (pairs.isPair(pair) && cache.needsBroadphaseCollision(a, b))
       cache.addOverlappingPair(a, b);
     else
       cache.removeOverlappingPair(a, b, dispatcher);

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "broadphase/types.h"
+#include "exact_pairs.h"
 #include "proxies.h"
 #include "queries.h"
 
@@ -30,9 +30,9 @@ class GpuLbvhGhosts {
              btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);
 
-  /// After a step: what was given or taken early now follows the finder's pairs, which know of
+  /// After a step: what was given or taken early now follows the step's pairs, which know of
   /// filters that were changed since.
-  void settle(lbvh::View<const lbvh::Pair> pairs, btOverlappingPairCache& cache,
+  void settle(const GpuLbvhExactPairs& pairs, btOverlappingPairCache& cache,
               btDispatcher* dispatcher);
 
  private:

@@ -1,5 +1,6 @@
 #include "proxies.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -23,6 +24,15 @@ bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
   return isInside;
 }
 
+/// Whether min <= max, which is so of the rounded values, may be wrong of those they were made
+/// from: an outward step of each lies between. Errs on the side of true, for infinite values as
+/// well.
+bool mayMiss(float min, float max) {
+  constexpr float kStep = std::numeric_limits<float>::epsilon();
+  const float far = std::fabs(min) + std::fabs(max) + std::numeric_limits<float>::min();
+  return !(max - min > kStep * far);
+}
+
 bool sameValue(const btVector3& a, const btVector3& b) {
   return a.x() == b.x() && a.y() == b.y() && a.z() == b.z();
 }
@@ -31,9 +41,52 @@ bool sameValue(const btVector3& a, const btVector3& b) {
 
 const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
 
+bool GpuLbvhProxies::isOpen(lbvh::Pair pair) const {
+  if (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane) return true;
+  if (!kRoundsBoxes || m_margin > 0) return false;
+  const lbvh::Aabb &a = m_boxes[pair.first], &b = m_boxes[pair.second];
+  bool isOpen = false;
+  for (int axis = 0; axis < 3; ++axis)
+    isOpen |= mayMiss(a.min[axis], b.max[axis]) | mayMiss(b.min[axis], a.max[axis]);
+  return isOpen;
+}
+
 bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const {
+  if (a->m_isPlane && isAbovePlane(b, a)) return false;
+  if (b->m_isPlane && isAbovePlane(a, b)) return false;
   if (m_margin > 0) return lbvh::overlap(m_boxes[a->m_slot], m_boxes[b->m_slot]);
   return lbvh::overlap(GpuLbvhBox(a), GpuLbvhBox(b));
+}
+
+// Written so that a NaN or an infinite box is not above.
+bool GpuLbvhProxies::isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const {
+  const auto it = std::find_if(m_planes.begin(), m_planes.end(),
+                               [&](const Plane& one) { return one.proxy == plane; });
+  const lbvh::Aabb& fat = m_boxes[proxy->m_slot];
+  double lowest = -double(it->constant);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double n = it->normal[axis];
+    const double lo = m_margin > 0 ? double(fat.min[axis]) : double(proxy->m_aabbMin[axis]);
+    const double hi = m_margin > 0 ? double(fat.max[axis]) : double(proxy->m_aabbMax[axis]);
+    if (n != 0) lowest += n * (n > 0 ? lo : hi);
+  }
+  return lowest > 0;
+}
+
+void GpuLbvhProxies::setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btScalar constant) {
+  m_planes.reserve(m_planes.size() + 1);
+  clearPlane(proxy);
+  m_planes.push_back({proxy, normal, constant});
+  proxy->m_isPlane = true;
+  touch();
+}
+
+void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
+  if (!proxy->m_isPlane) return;
+  proxy->m_isPlane = false;
+  m_planes.erase(std::find_if(m_planes.begin(), m_planes.end(),
+                              [&](const Plane& one) { return one.proxy == proxy; }));
+  touch();
 }
 
 lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin, const btVector3& aabbMax) const {
@@ -80,6 +133,7 @@ void GpuLbvhProxies::reserve(std::size_t more) {
 }
 
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
+  clearPlane(proxy);
   m_boxes[proxy->m_slot] = kNoBox;
   proxy->m_nextFree = m_firstFree;
   m_firstFree = proxy->m_slot;

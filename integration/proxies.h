@@ -18,6 +18,7 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_nextFree = 0;  ///< while not alive: the next free slot
   bool m_isChanged = false;      ///< since the tree for queries was built (queries.h)
   bool m_isAlive = false;
+  bool m_isPlane = false;   ///< a half space, beside its box
   bool m_isDoomed = false;  ///< among the many that are just being destroyed
   bool m_isGhost = false;   ///< its pairs do not wait for the step (ghosts.h)
 
@@ -57,7 +58,17 @@ class GpuLbvhProxies {
   /// NaN: overlaps nothing.
   static const lbvh::Aabb kNoBox;
 
-  /// Whether the two are a pair, filters aside: exactly, or as fattened.
+  /// The proxy is a half space: all points with normal * point <= constant. Its box is what it was.
+  /// @throws std::bad_alloc
+  void setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btScalar constant);
+  void clearPlane(GpuLbvhProxy* proxy);
+
+  /// Whether boxes() can overlap without the two being a pair.
+  bool isOpen(lbvh::Pair pair) const;
+  /// False if that is so for no pair.
+  bool leavesPairsOpen() const { return kRoundsBoxes || !m_planes.empty(); }
+
+  /// Whether the two are a pair, filters aside: exactly, or as fattened; planes as such.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
   /// Restarts slots and unique ids; only while there are no proxies.
@@ -81,6 +92,14 @@ class GpuLbvhProxies {
   static constexpr std::uint32_t kBlock = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
+  static constexpr bool kRoundsBoxes = sizeof(btScalar) > sizeof(float);
+
+  struct Plane {
+    const GpuLbvhProxy* proxy;
+    btVector3 normal;
+    btScalar constant;
+  };
+  bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
   void addBlock() { m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock)); }
@@ -88,6 +107,7 @@ class GpuLbvhProxies {
   const btScalar m_margin;
   std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
   std::vector<lbvh::Aabb> m_boxes;
+  std::vector<Plane> m_planes;  // a few
   std::vector<lbvh::Filter> m_filters;
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;

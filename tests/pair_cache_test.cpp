@@ -279,6 +279,9 @@ TEST(PairCache, ServesOtherBroadPhases) {
     }
   }
   EXPECT_GT(own.getNumOverlappingPairs(), 10);
+  for (btBroadphaseProxy* proxy : proxies[0]) ours.destroyProxy(proxy, nullptr);
+  for (btBroadphaseProxy* proxy : proxies[1]) theirs.destroyProxy(proxy, nullptr);
+  EXPECT_EQ(own.getNumOverlappingPairs(), 0);
 }
 
 TEST(PairCache, OfNothingIsSafe) {

@@ -1,0 +1,67 @@
+#include "exact_pairs.h"
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+
+namespace {
+
+bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
+  return std::binary_search(pairs.begin(), pairs.end(), pair);
+}
+
+}  // namespace
+
+void GpuLbvhExactPairs::update() {
+  m_passesThrough = !m_proxies.leavesPairsOpen() && m_refused.empty();
+  if (m_passesThrough) return;
+  try {
+    m_refused.swap(m_refusedBefore);
+    m_refused.clear();
+    for (const lbvh::Pair pair : m_finder.pairs())
+      if (m_proxies.isOpen(pair) &&
+          !m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second)))
+        m_refused.push_back(pair);
+    compare();
+  } catch (const std::bad_alloc&) {
+    m_refused.clear();
+    m_passesThrough = true;
+    throw;
+  }
+}
+
+void GpuLbvhExactPairs::updateUnchanged() {
+  m_added.clear();
+  m_removed.clear();
+}
+
+void GpuLbvhExactPairs::compare() {
+  const lbvh::View<const lbvh::Pair> gone = m_finder.removed(), come = m_finder.added();
+  m_changed.clear();
+  std::set_difference(m_refused.begin(), m_refused.end(), m_refusedBefore.begin(),
+                      m_refusedBefore.end(), std::back_inserter(m_changed));
+  m_removed.clear();
+  std::set_union(gone.begin(), gone.end(), m_changed.begin(), m_changed.end(),
+                 std::back_inserter(m_removed));
+
+  m_changed.clear();
+  for (const lbvh::Pair pair : m_refusedBefore)
+    if (isPair(pair)) m_changed.push_back(pair);
+  m_added.clear();
+  std::set_union(come.begin(), come.end(), m_changed.begin(), m_changed.end(),
+                 std::back_inserter(m_added));
+  const auto isRefused = [this](lbvh::Pair pair) { return contains(view(m_refused), pair); };
+  m_added.erase(std::remove_if(m_added.begin(), m_added.end(), isRefused), m_added.end());
+}
+
+lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::added() const {
+  return m_passesThrough ? m_finder.added() : view(m_added);
+}
+
+lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::removed() const {
+  return m_passesThrough ? m_finder.removed() : view(m_removed);
+}
+
+bool GpuLbvhExactPairs::isPair(lbvh::Pair pair) const {
+  return contains(m_finder.pairs(), pair) && !contains(view(m_refused), pair);
+}
