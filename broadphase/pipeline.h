@@ -91,7 +91,7 @@ class Pipeline final : public AnyPipeline {
     Lists lists;
     const std::vector<Pair> before(current_.begin(), kValidate ? current_.end() : current_.begin());
     do {
-      sortBoxes(there.boxes, stats);
+      sortBoxes<Space::kHasOwnSearch>(there.boxes, stats);
       sorted = findPairs(there, stats);
       lists = compare(sorted, there, stats);
       header = space_.wait(header_.data());
@@ -108,7 +108,7 @@ class Pipeline final : public AnyPipeline {
     const View<const Aabb> there = space_.upload(boxes, boxes_);
     StepHeader header;
     do {
-      sortBoxes(there, stats);
+      sortBoxes<false>(there, stats);
       link(there, stats);
       header = space_.wait(header_.data());
     } while (!Space::kKnowsCounts &&
@@ -161,19 +161,23 @@ class Pipeline final : public AnyPipeline {
   }
 
   /// Stages 1 to 3.
+  template <bool kForOwnSearch>
   void sortBoxes(View<const Aabb> boxes, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       space_.forEach(1, ResetHeader{header});
-      space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
+      if constexpr (kForOwnSearch)
+        space_.search().measure(boxes, &header->scene);
+      else
+        space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
       space_.forEach(SampleCentres::kElements, SampleCentres{boxes, header});
       space_.forEach(1, ChooseGrid{header});
     }
     if (hasShortCodes())
-      sortByCode<std::uint32_t>(boxes, stats);
+      sortByCode<std::uint32_t, kForOwnSearch>(boxes, stats);
     else
-      sortByCode<std::uint64_t>(boxes, stats);
+      sortByCode<std::uint64_t, kForOwnSearch>(boxes, stats);
   }
 
   bool hasShortCodes() const {
@@ -181,7 +185,7 @@ class Pipeline final : public AnyPipeline {
   }
 
   /// Stages 2 and 3 with codes of 30 or 63 bits.
-  template <class Key>
+  template <class Key, bool kForOwnSearch>
   void sortByCode(View<const Aabb> boxes, StepStats& stats) {
     const StepHeader* header = header_.data();
     const std::size_t n = boxes.size;
@@ -191,10 +195,13 @@ class Pipeline final : public AnyPipeline {
     const View<Key> spareKeys{reinterpret_cast<Key*>(spare), n};
     const View<std::uint32_t> ids = ids_.ensure(n);
     const View<std::uint32_t> spareIds{reinterpret_cast<std::uint32_t*>(spare + n), n};
-    const View<std::int32_t> arrivals = arrivals_.ensure(n);
     {
       const auto timer = space_.timed("codes", stats.codesMs);
-      space_.forEach(n, AssignCodes<Key>{boxes, &header->grid, keys.data, ids.data, arrivals.data});
+      if constexpr (kForOwnSearch)
+        space_.search().assignKeys(boxes, header->grid, keys.data, ids.data);
+      else
+        space_.forEach(n, AssignCodes<Key>{boxes, &header->grid, keys.data, ids.data,
+                                           arrivals_.ensure(n).data});
     }
     {
       const auto timer = space_.timed("sort", stats.sortMs);
