@@ -102,7 +102,7 @@ class Pipeline final : public AnyPipeline {
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        sortBoxes(there.boxes, arguments_.data(), stats);
+        sortBoxes<Space::kHasOwnSearch>(there.boxes, arguments_.data(), stats);
         return compare(findPairs(there, stats), there, stats);
       });
       space_.wait();
@@ -121,7 +121,7 @@ class Pipeline final : public AnyPipeline {
     const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
     StepHeader header;
     do {
-      sortBoxes(there, arguments_.data(), stats);
+      sortBoxes<false>(there, arguments_.data(), stats);
       link(there, stats);
       space_.forEach(1, Report{header_.data(), report_.data()});
       space_.wait();
@@ -140,7 +140,7 @@ class Pipeline final : public AnyPipeline {
     StepStats unused;
     report_.ensure(1);
     plan_.pairs = std::max(plan_.pairs, leastCapacity);
-    sortBoxes(boxes, nullptr, unused);
+    sortBoxes<false>(boxes, nullptr, unused);
     link(boxes, unused);
     const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
     const View<Pair> pairs = sortPairs(traverse(there, unused), boxes.size, unused);
@@ -239,17 +239,21 @@ class Pipeline final : public AnyPipeline {
   }
 
   /// Stages 1 to 3.
+  template <bool kForOwnSearch>
   void sortBoxes(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
-      space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
+      if constexpr (kForOwnSearch)
+        space_.search().measure(boxes, &header->scene);
+      else
+        space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
       space_.forEach(1, ChooseGrid{boxes, arguments, header});
     }
     if (hasShortCodes())
-      sortByCode<std::uint32_t>(boxes, stats);
+      sortByCode<std::uint32_t, kForOwnSearch>(boxes, stats);
     else
-      sortByCode<std::uint64_t>(boxes, stats);
+      sortByCode<std::uint64_t, kForOwnSearch>(boxes, stats);
   }
 
   bool hasShortCodes() const {
@@ -257,7 +261,7 @@ class Pipeline final : public AnyPipeline {
   }
 
   /// Stages 2 and 3 with codes of 30 or 63 bits.
-  template <class Key>
+  template <class Key, bool kForOwnSearch>
   void sortByCode(View<const Aabb> boxes, StepStats& stats) {
     const StepHeader* header = header_.data();
     const std::size_t n = boxes.size;
@@ -267,10 +271,13 @@ class Pipeline final : public AnyPipeline {
     const View<Key> spareKeys{reinterpret_cast<Key*>(spare), n};
     const View<std::uint32_t> ids = ids_.ensure(n);
     const View<std::uint32_t> spareIds{reinterpret_cast<std::uint32_t*>(spare + n), n};
-    const View<std::int32_t> arrivals = arrivals_.ensure(n);
     {
       const auto timer = space_.timed("codes", stats.codesMs);
-      space_.forEach(n, AssignCodes<Key>{boxes, &header->grid, keys.data, ids.data, arrivals.data});
+      if constexpr (kForOwnSearch)
+        space_.search().assignKeys(boxes, header->grid, keys.data, ids.data);
+      else
+        space_.forEach(n, AssignCodes<Key>{boxes, &header->grid, keys.data, ids.data,
+                                           arrivals_.ensure(n).data});
     }
     {
       const auto timer = space_.timed("sort", stats.sortMs);

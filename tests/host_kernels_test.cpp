@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 
+#include "broadphase/stages/morton.h"
 #include "support.h"
 
 namespace lbvh {
@@ -120,6 +124,62 @@ TEST_P(HostKernelsTest, KeepTheOrderOnAllThreads) {
     many.update(view(boxes));
     EXPECT_TRUE(toVector(many.pairs()) == toVector(one.pairs())) << threads;
   }
+}
+
+TEST_P(HostKernelsTest, MeasureWhatTheSharedStageDoes) {
+  Random random(46);
+  for (const test::BoxSet& set : test::boxSets())
+    for (const std::size_t n : {0u, 5u, 16u, 400u}) {
+      const Boxes boxes = set.make(n, random);
+      SceneBounds expected;
+      for (std::uint32_t i = 0; i < n; ++i) expected += MeasureScene{view(boxes)}(i);
+      const SceneBounds sum = hostKernels().measure(view(boxes), 0, n);
+      EXPECT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0) << set.name << " " << n;
+    }
+}
+
+// A Hilbert curve goes through every cell, from neighbour to neighbour.
+template <class Key>
+void expectCurve(void (*assign)(View<const Aabb>, const Grid&, Key*, std::uint32_t*, std::size_t,
+                                std::size_t)) {
+  constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
+  Grid grid;
+  grid.perLength = std::ldexp(1.0f, -kBits);  // cells of length 1
+  Boxes boxes;
+  for (int i = 0; i < 16 * 16 * 16; ++i)
+    boxes.push_back(boxAt(static_cast<float>(i / 256) + 0.5f,
+                          static_cast<float>(i / 16 % 16) + 0.5f, static_cast<float>(i % 16) + 0.5f,
+                          0.25f));
+  std::vector<Key> keys(boxes.size());
+  std::vector<std::uint32_t> ids(boxes.size());
+  assign(view(boxes), grid, keys.data(), ids.data(), 0, boxes.size());
+  std::sort(ids.begin(), ids.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    ASSERT_EQ(keys[ids[i]], keys[ids[i - 1]] + 1);
+    float distance = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      distance += std::abs(boxes[ids[i]].min[axis] - boxes[ids[i - 1]].min[axis]);
+    ASSERT_EQ(distance, 1.0f) << i;
+  }
+}
+
+TEST_P(HostKernelsTest, KeysFollowAHilbertCurve) {
+  expectCurve(hostKernels().assignShortKeys);
+  expectCurve(hostKernels().assignLongKeys);
+}
+
+TEST_P(HostKernelsTest, KeysPutOddBoxesLast) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Boxes boxes(21, boxAt(3, 4, 5, 1));
+  boxes[2].min[1] = NAN;
+  boxes[18].max[0] = inf;
+  std::vector<std::uint32_t> keys(boxes.size()), ids(boxes.size());
+  hostKernels().assignShortKeys(view(boxes), Grid{}, keys.data(), ids.data(), 0, boxes.size());
+  for (std::uint32_t i = 0; i < boxes.size(); ++i) {
+    EXPECT_EQ(keys[i], i == 2 ? (1u << 30) + 1 : i == 18 ? 1u << 30 : keys[0]) << i;
+    EXPECT_EQ(ids[i], i);
+  }
+  EXPECT_LT(keys[0], 1u << 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, testing::Values("avx512", "avx2", "baseline"),

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "broadphase/exec/host_blocks.h"
+#include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -49,6 +50,14 @@ struct IndexSet {
 struct HostKernels {
   const char* name;
 
+  /// What the shared stage MeasureScene sums up over boxes [begin, end).
+  SceneBounds (*measure)(View<const Aabb> boxes, std::size_t begin, std::size_t end);
+  /// The sort keys of boxes [begin, end): codes along a Hilbert curve, whose runs are more compact
+  /// than those of the Morton codes of the shared stages (a block meets half as many others).
+  void (*assignShortKeys)(View<const Aabb> boxes, const Grid& grid, std::uint32_t* keys,
+                          std::uint32_t* ids, std::size_t begin, std::size_t end);
+  void (*assignLongKeys)(View<const Aabb> boxes, const Grid& grid, std::uint64_t* keys,
+                         std::uint32_t* ids, std::size_t begin, std::size_t end);
   /// Writes leaf blocks [begin, end).
   void (*packLeaves)(const SearchInput& input, const std::uint32_t* ids, std::uint32_t begin,
                      std::uint32_t end);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "broadphase/exec/host_kernels.h"
+#include "broadphase/stages/morton.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
@@ -31,6 +32,15 @@
 #endif
 
 namespace lbvh {
+
+/// Sixteen words; the compiler makes registers of them, of whatever size the target has.
+#if defined(__GNUC__)
+using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
+using Floats = float __attribute__((vector_size(4 * kLanes)));
+#else
+#error "TODO"
+#endif
 
 /// Asks for the cache line of `at`; a hint.
 inline void prefetch(const void* at) {

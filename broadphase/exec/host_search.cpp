@@ -10,12 +10,23 @@ constexpr std::size_t kBlockGrain = 16;   // leaf blocks: dear and uneven, so sm
 constexpr std::size_t kListGrain = 1024;  // lists of neighbours to sort
 constexpr std::size_t kPackGrain = 256;   // leaf blocks
 constexpr std::size_t kParentGrain = 64;
+constexpr std::size_t kMeasureGrain = 4096;
 
 constexpr std::size_t kScratchArrays = 8;  // of SearchScratch
 
 constexpr std::size_t roundUp(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 }  // namespace
+
+void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
+  const std::size_t parts = tasks_.parts(boxes.size, kMeasureGrain);
+  const View<SceneBounds> partial = partial_.ensure(parts);
+  tasks_.forParts(boxes.size, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+    partial[part] = kernels_.measure(boxes, begin, end);
+  });
+  *sum = SceneBounds{};
+  for (const SceneBounds& one : partial) *sum += one;
+}
 
 std::size_t HostSearch::nodesFor(std::size_t n) {
   const auto leafBlocks = BlockTree::blocksOver(static_cast<std::uint32_t>(n));

@@ -19,6 +19,19 @@ class HostSearch {
  public:
   explicit HostSearch(HostTasks& tasks) : tasks_(tasks), kernels_(hostKernels()) {}
 
+  void measure(View<const Aabb> boxes, SceneBounds* sum);
+
+  /// Each box's key, by which it is to be sorted.
+  template <class Key>
+  void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids) {
+    tasks_.forRanges(boxes.size, 4096, [&](std::size_t begin, std::size_t end) {
+      if constexpr (sizeof(Key) == 4)
+        kernels_.assignShortKeys(boxes, grid, keys, ids, begin, end);
+      else
+        kernels_.assignLongKeys(boxes, grid, keys, ids, begin, end);
+    });
+  }
+
   /// Nodes of memory that pack() needs for the blocks over n boxes.
   static std::size_t nodesFor(std::size_t n);
 
@@ -61,6 +74,7 @@ class HostSearch {
   HostBuffer<std::uint64_t> indexSets_;
   std::size_t indexSetSize_ = 0;
   HostDelta delta_;
+  HostBuffer<SceneBounds> partial_;
 };
 
 }  // namespace lbvh
