@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "broadphase/any_pipeline.h"
 #include "broadphase/pair_mirror.h"
-#include "broadphase/pipeline.h"
 
 namespace lbvh {
 

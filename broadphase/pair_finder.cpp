@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "broadphase/any_pipeline.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/stage_timer.h"
 #include "broadphase/fallback_pipeline.h"
-#include "broadphase/pipeline.h"
 
 namespace lbvh {
 

@@ -1,5 +1,6 @@
 // The public face of the core: boxes in; sorted overlapping pairs, and what changed, out.
-// Knows neither Bullet nor CUDA types; what a step does is in pipeline.h. C++17.
+// Knows neither Bullet nor CUDA types; what a step does is in host_pipeline.cpp and
+// cuda_pipeline.cuh. C++17.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "broadphase/exec/cuda_space.cuh"
+#include "broadphase/cuda_pipeline.cuh"
 #include "broadphase/exec/host_space.h"
-#include "broadphase/pipeline.h"
 #include "support.h"
 
 namespace lbvh {
@@ -39,14 +38,14 @@ class CudaStages : public testing::Test {
   }
 
   static void expectSameTree(const Boxes& boxes) {
-    Pipeline<CudaSpace> gpu;
-    Pipeline<HostSpace> host(1);
+    CudaPipeline gpu(false);
+    const auto host = makeHostPipeline(1);
     StepStats gpuStats, hostStats;
     gpu.buildTree(view(boxes), gpuStats);
-    host.buildTree(view(boxes), hostStats);
+    host->buildTree(view(boxes), hostStats);
     EXPECT_EQ(gpuStats.mortonBits, hostStats.mortonBits);
-    EXPECT_TRUE(sameBytes(download(gpu.tree().nodes), host.tree().nodes));
-    EXPECT_TRUE(sameBytes(download(gpu.tree().sideBoxes), host.tree().sideBoxes));
+    EXPECT_TRUE(sameBytes(download(gpu.tree().nodes), host->tree().nodes));
+    EXPECT_TRUE(sameBytes(download(gpu.tree().sideBoxes), host->tree().sideBoxes));
   }
 };
 
@@ -122,7 +121,7 @@ TEST_F(CudaStages, CodesAndOrderAreTheSame) {
 
 TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndRepeatedFromTheThird) {
   CudaSpace space;
-  CudaSpace::Recordings<int> recordings;
+  GraphRecordings<int> recordings;
   PinnedBuffer<StepHeader> pinned;
   StepHeader* report = pinned.ensure(2).data;
   int calls = 0;
@@ -153,7 +152,7 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndRepeatedFromTheThird) {
 
 TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
   CudaSpace space;
-  CudaSpace::Recordings<int> recordings;
+  GraphRecordings<int> recordings;
   PinnedBuffer<StepHeader> pinned;
   StepHeader* report = pinned.ensure(2).data;
   bool fails = false;

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "broadphase/pipeline.h"
+#include "broadphase/any_pipeline.h"
 
 namespace lbvh {
 

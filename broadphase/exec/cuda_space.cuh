@@ -96,12 +96,7 @@ class CudaSpace {
   using HostBuffer = PinnedBuffer<T>;
   template <class T>
   using UploadBuffer = lbvh::UploadBuffer<T>;
-  template <class Result>
-  using Recordings = GraphRecordings<Result>;
-
   static constexpr bool kKnowsCounts = false;
-  static constexpr bool kHasOwnSearch = false;
-  static constexpr std::size_t kDeltaChunk = 16;
 
   /// @param timesStages off, `timed` only names the stages in tools: an event costs a microsecond
   explicit CudaSpace(bool timesStages = false) : timesStages_(timesStages) {
@@ -163,6 +158,7 @@ class CudaSpace {
     copyBack(values, valueBuffers.Current());
   }
 
+  /// By (first, second); only the first *found are there. The result is in one of the two arrays.
   View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t* found) {
     if (pairs.empty() || idBits == 0) return pairs;
     forEach(pairs.size, PackPairs{pairs, found, idBits});
@@ -190,12 +186,6 @@ class CudaSpace {
     cudaCheck(
         cudaMemcpyAsync(device, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice, stream_));
     cudaCheck(cudaStreamSynchronize(stream_));
-  }
-
-  /// Kernels write the host's memory through its mapping, so only what there is travels.
-  template <class T>
-  View<T> hostRoom(Buffer<T>&, HostBuffer<T>& own, std::size_t n) {
-    return own.ensure(n);
   }
 
   void wait() {

@@ -11,7 +11,6 @@
 
 #include "broadphase/exec/host_buffer.h"
 #include "broadphase/exec/host_radix_sort.h"
-#include "broadphase/exec/host_search.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/exec/stage_timer.h"
@@ -29,18 +28,13 @@ class HostSpace {
     void forget() {}
     static std::size_t bytes() { return 0; }
   };
-  template <class Result>
-  struct Recordings {};  // nothing is gained by them
 
   static constexpr bool kKnowsCounts = true;
-  static constexpr bool kHasOwnSearch = true;
-  static constexpr std::size_t kDeltaChunk = 8192;
 
   /// @param threads at least 1
-  explicit HostSpace(int threads) : tasks_(threads), search_(tasks_) {}
+  explicit HostSpace(int threads) : tasks_(threads) {}
 
-  HostSearch& search() { return search_; }
-  const HostSearch& search() const { return search_; }
+  HostTasks& tasks() { return tasks_; }
 
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
@@ -78,10 +72,6 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
   }
 
-  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t*) {
-    return sort_.pairs(tasks_, pairs, spare, idBits);
-  }
-
   template <class T>
   void sumBefore(View<T> counts) {
     T sum;
@@ -98,22 +88,7 @@ class HostSpace {
     return view;
   }
 
-  template <class T>
-  View<T> hostRoom(Buffer<T>& spare, HostBuffer<T>&, std::size_t n) {
-    return spare.ensure(n);
-  }
-
   void wait() {}
-
-  template <class Result, class F>
-  Result replay(Recordings<Result>&, const LaunchKey&, const F& f) {
-    return f();
-  }
-
-  template <class T>
-  void abandonAndCopy(View<const T> from, T* to) {
-    std::copy(from.begin(), from.end(), to);
-  }
 
  private:
   static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost
@@ -154,7 +129,6 @@ class HostSpace {
   HostTasks tasks_;
   Buffer<std::byte> partials_;
   HostRadixSort sort_;
-  HostSearch search_;
 };
 
 }  // namespace lbvh

@@ -1,5 +1,5 @@
-// THE SEAM: what an execution space offers to the stages. A contract to read, checked by use;
-// no code. Spaces: HostSpace (host_space.h), CudaSpace (cuda_space.cuh).
+// THE SEAM: what an execution space offers to stages that run on any. A contract to read, checked
+// by use; no code. Spaces: HostSpace (host_space.h), CudaSpace (cuda_space.cuh).
 //
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
 //
@@ -12,26 +12,14 @@
 //   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, bits)
 //                                     stable, by the low `bits` bits; result in keys, values
-//   space.sortPairs(pairs, spare, idBits, found)
-//                                     by (first, second); only the first *found are there; the
-//                                     result is in the returned view, which is one of the two
 //   space.timed(name, ms)             an object whose life time is added to `ms` and named in tools
 //   space.upload(view, buffer)        the view where the space can read it; perhaps longer by
 //                                     padding (boxes: NaN, others: zeros), so that it seldom
 //                                     changes
-//   space.hostRoom(spare, own, n)     room for n elements that the host can read after wait()
-//   space.abandonAndCopy(view, to)    after a failed step: forgets what was begun, copies, waits
 //   space.wait()                      all that was asked for is done; the host may read HostBuffers
-//   space.replay(recordings, key, f)  f(), which only asks the space for work, and its result; or,
-//                                     where f ran for an equal key before, the same work from a
-//                                     recording, and the result of then (trivially copyable)
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::Recordings<Result>         what replay() remembers
-//   Space::kHasOwnSearch              stages 4 to 6 are the space's own: space.search() packs the
-//                                     boxes, finds neighbours and sorts them (host_search.h)
-//   Space::kDeltaChunk                pairs that one thread compares at a stretch
 //   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
 //                                     and the next is launched for exactly that many; else it is
 //                                     launched for an upper bound, and the bodies read the header

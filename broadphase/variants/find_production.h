@@ -11,8 +11,10 @@ namespace lbvh::variants {
 
 template <class Space>
 void findProduction(FindProblem<Space>& problem) {
-  if constexpr (Space::kHasOwnSearch) {
-    auto& search = problem.space.search();
+  if constexpr (Space::kKnowsCounts) {
+    auto& kept = problem.scratch.search;
+    if (kept == nullptr) kept = std::make_unique<HostSearch>(problem.space.tasks());
+    HostSearch& search = *kept;
     const std::size_t n = problem.boxes.size;
     SceneBounds scene = *problem.scene;
     scene.nan += std::exchange(scene.side, 0u);  // side boxes are not part of the problem

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "broadphase/exec/host_search.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/traversal.h"
@@ -19,6 +21,7 @@ struct Scratch {
   Buffer<std::uint32_t> words[4];
   Buffer<std::int32_t> numbers[4];
   Buffer<Node> nodes;
+  std::unique_ptr<HostSearch> search;                         ///< host only
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 };
 

@@ -1,6 +1,5 @@
 // The pipeline on an NVIDIA GPU.
-#include "broadphase/exec/cuda_space.cuh"
-#include "broadphase/pipeline.h"
+#include "broadphase/cuda_pipeline.cuh"
 
 namespace lbvh {
 
@@ -28,7 +27,7 @@ std::string cudaDeviceName() {
 }
 
 std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages) {
-  return std::make_unique<Pipeline<CudaSpace>>(timesStages);
+  return std::make_unique<CudaPipeline>(timesStages);
 }
 
 namespace {
@@ -48,8 +47,7 @@ class StreamPipeline final : public DevicePipeline {
                    CUstream_st* stream) override {
     if (wasAsked_ && isOver()) pipeline_.adaptToReport();
     wasAsked_ = false;  // should a call fail
-    pipeline_.space().useStream(stream);
-    const DevicePairs pairs = pipeline_.find(boxes, filters, leastCapacity_);
+    const DevicePairs pairs = pipeline_.find(boxes, filters, leastCapacity_, stream);
     cudaCheck(cudaEventRecord(isOver_, stream));
     wasAsked_ = true;
     return pairs;
@@ -63,7 +61,7 @@ class StreamPipeline final : public DevicePipeline {
   }
 
   const std::size_t leastCapacity_;
-  Pipeline<CudaSpace> pipeline_;
+  CudaPipeline pipeline_;
   cudaEvent_t isOver_ = nullptr;
   bool wasAsked_ = false;
 };
