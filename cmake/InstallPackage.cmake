@@ -10,7 +10,8 @@ install(FILES broadphase/pair_finder.h broadphase/tree_query.h broadphase/types.
         DESTINATION ${_headers}/broadphase)
 if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)
-  install(FILES integration/GpuLbvhBroadphase.h DESTINATION ${_headers})
+  install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h
+          DESTINATION ${_headers})
   install(FILES cmake/FindBulletPhysics.cmake DESTINATION ${_package})
 endif()
 

@@ -1,5 +1,7 @@
 // A user of the adapter.
 #include <GpuLbvhBroadphase.h>
+#include <btBulletCollisionCommon.h>
+#include <migrateBroadphase.h>
 
 int main() {
   GpuLbvhBroadphase broadphase;
@@ -9,5 +11,11 @@ int main() {
   broadphase.createProxy(hi, hi + hi, 0, &client, 1, -1, nullptr);
   broadphase.calculateOverlappingPairs(nullptr);
   broadphase.printStats();
-  return broadphase.stats().pairs == 1 ? 0 : 1;
+  if (broadphase.stats().pairs != 1) return 1;
+
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher(&configuration);
+  btDbvtBroadphase before;
+  btCollisionWorld world(&dispatcher, &before, &configuration);
+  return migrateBroadphase(&world, &broadphase) == &before ? 0 : 1;
 }
