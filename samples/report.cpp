@@ -71,10 +71,10 @@ void printSummary(const std::string& scene, const Run& run) {
   fmt::print(
       "summary scene={} broadphase={} backend={} threads={} objects={} steps={} pairs={} "
       "step_ms={:.3f} update_aabbs_ms={:.3f} calculate_pairs_ms={:.3f} narrow_phase_ms={:.3f} "
-      "solver_ms={:.3f}\n",
+      "solver_ms={:.3f} hash={:016x}\n",
       scene, run.broadphase, run.space.word, run.space.threads, run.objects, run.steps.size(),
       run.pairs, times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase,
-      times.solver);
+      times.solver, run.hash);
 }
 
 CsvFile::CsvFile(const std::string& path) : path_(path), file_(path, std::ios::trunc) {

@@ -2,6 +2,7 @@
 // Does not step anything.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -16,7 +17,8 @@ struct Run {
   Space space;
   int objects = 0;  ///< moving bodies
   std::vector<StepTimes> steps;
-  int pairs = 0;  ///< in the pair cache after the last step
+  int pairs = 0;           ///< in the pair cache after the last step
+  std::uint64_t hash = 0;  ///< of all transforms after the last step
 };
 
 /// Medians of each part by itself.

@@ -126,6 +126,7 @@ int run(const Settings& settings) {
   std::vector<Run> runs;
   for (LiveRun& live : lives) {
     live.run.space = spaceOf(live.world->broadphase());  // it may have changed to the host
+    live.run.hash = live.world->hash();
     runs.push_back(live.run);
   }
   printTable(runs);

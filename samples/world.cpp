@@ -2,6 +2,8 @@
 // that it needs no change in Bullet and no profiler.
 #include "world.h"
 
+#include <cstring>
+
 #include "broadphases.h"
 #include "timing.h"
 
@@ -80,6 +82,24 @@ const StepTimes& World::times() const { return world_->times; }
 
 int World::pairs() const {
   return broadphase_->getOverlappingPairCache()->getNumOverlappingPairs();
+}
+
+std::uint64_t World::hash() const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](const btVector3& v) {
+    for (int axis = 0; axis < 3; ++axis) {
+      unsigned char bytes[sizeof(btScalar)];
+      std::memcpy(bytes, &v[axis], sizeof bytes);
+      for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+    }
+  };
+  const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i) {
+    const btTransform& place = objects[i]->getWorldTransform();
+    add(place.getOrigin());
+    for (int row = 0; row < 3; ++row) add(place.getBasis()[row]);
+  }
+  return hash;
 }
 
 int World::objects() const { return world_->getNumCollisionObjects(); }

@@ -4,6 +4,7 @@
 
 #include <btBulletDynamicsCommon.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -44,6 +45,9 @@ class World {
   const StepTimes& times() const;
   int pairs() const;    ///< in the pair cache after the last step
   int objects() const;  ///< moving and static
+
+  /// Of all transforms, bit by bit: two runs with one hash went the same way.
+  std::uint64_t hash() const;
   btDiscreteDynamicsWorld& bullet();
   btBroadphaseInterface& broadphase() { return *broadphase_; }
 

@@ -23,7 +23,7 @@ expect() {
 }
 
 cd "$scratch"
-expect 0 any 'summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=' \
+expect 0 any 'summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16}' \
   "$bin/rigid_bodies" --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
 expect 0 any 'summary .*broadphase=dbvt' \
   "$bin/rigid_bodies" --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Runs rain and debris with 1, 2 and 4 threads, and the last once more: all transforms must end
+# bit-identical. Usage: same_on_every_thread_count.sh RIGID_BODIES STEPS [OBJECTS [OPTION...]]
+set -u
+program=$1 steps=$2 objects=${3:-}
+shift $(($# < 3 ? $# : 3))
+failures=0
+for scene in rain debris; do
+  expected=
+  for threads in 1 2 4 4; do
+    hash=$("$program" --scene $scene --steps "$steps" ${objects:+--objects "$objects"} \
+      --threads $threads "$@" | sed -nE 's/^summary .* hash=([0-9a-f]{16}).*/\1/p')
+    echo "$scene threads=$threads hash=$hash"
+    expected=${expected:-$hash}
+    if [ -z "$hash" ] || [ "$hash" != "$expected" ]; then failures=$((failures + 1)); fi
+  done
+done
+if [ $failures -ne 0 ]; then echo "FAILED: $failures runs went another way"; exit 1; fi
