@@ -1,0 +1,480 @@
+// Calls everything that a broad phase and its cache can be asked, at random, and compares each
+// answer with brute force. Runs until its time is up, prints its seed, and stops at the first lie.
+// Usage: adapter_soak [--seconds S] [--seed N] [--episodes N]
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "GpuLbvhBroadphase.h"
+#include "soak_boxes.h"
+#include "twins.h"
+
+namespace {
+
+using twins::overlap;
+using twins::wanted;
+using Key = std::pair<int, int>;  // of clients' numbers, the smaller first
+
+std::uint32_t seed = 1;
+int operation = 0;
+
+/// Not assert: it must not depend on the build.
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("FAILED: %s; operation %d of --seed %u --episodes 1\n", what, operation, seed);
+  std::exit(1);
+}
+
+/// What lies in a pair's m_algorithm, counted.
+struct Algorithm : btCollisionAlgorithm {
+  Algorithm() { ++alive; }
+  ~Algorithm() override { --alive; }
+  void processCollision(const btCollisionObjectWrapper*, const btCollisionObjectWrapper*,
+                        const btDispatcherInfo&, btManifoldResult*) override {}
+  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
+                                 btManifoldResult*) override {
+    return 1;
+  }
+  void getAllContactManifolds(btManifoldArray&) override {}
+  static int alive;
+};
+int Algorithm::alive = 0;
+
+/// An object of the user's, freed as soon as its proxy is destroyed.
+struct Client {
+  std::unique_ptr<btCollisionObject> object;
+  btBroadphaseProxy* proxy = nullptr;
+};
+
+int numberOf(const btBroadphaseProxy* proxy) {
+  return static_cast<const btCollisionObject*>(proxy->m_clientObject)->getUserIndex();
+}
+
+Key keyOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+  return {std::min(numberOf(a), numberOf(b)), std::max(numberOf(a), numberOf(b))};
+}
+
+struct NotThirds : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    return (numberOf(a) + numberOf(b)) % 3 != 0;
+  }
+};
+
+/// One broad phase with one set of options, from birth to death.
+class Episode {
+ public:
+  explicit Episode(Random& random);
+  ~Episode();
+  void run(int operations);
+
+ private:
+  enum class Cache { own, hashed, sorted, none };
+  using Pairs = std::map<Key, btCollisionAlgorithm*>;
+
+  static btOverlappingPairCache* makeCache(Cache kind);
+  void act();
+  void create();
+  void destroy();
+  void move();
+  void changeFilter();
+  void exchangeCallback();
+  void step();
+  void query();
+  void useCache();
+  void resetPool();
+
+  void checkStep();
+  void checkGhosts();
+  Pairs readCache();
+  bool isWanted(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const;
+  Client& any();
+
+  Random& random_;
+  Cache kind_;
+  bool hasGhosts_;
+  std::uint64_t maxPairs_;
+  btDefaultCollisionConfiguration configuration_;
+  btCollisionDispatcher dispatcher_{&configuration_};
+  btGhostPairCallback ghostCallback_;
+  NotThirds filter_;
+  std::unique_ptr<btOverlappingPairCache> handedIn_;
+  std::unique_ptr<GpuLbvhBroadphase> ours_;
+  btOverlappingPairCache* cache_;
+  std::map<int, Client> clients_;
+  Pairs known_;  ///< the cache's content, as the user knows it
+  bool mayHaveMore_ = false;
+  bool isStepped_ = true;  ///< nothing has changed since the last step
+  int lastNumber_ = 0, lastId_ = 0;
+};
+
+btOverlappingPairCache* Episode::makeCache(Cache kind) {
+  switch (kind) {
+    case Cache::hashed:
+      return new btHashedOverlappingPairCache;
+    case Cache::sorted:
+      return new btSortedOverlappingPairCache;
+    case Cache::none:
+      return new btNullPairCache;
+    default:
+      return nullptr;
+  }
+}
+
+Episode::Episode(Random& random)
+    : random_(random),
+      kind_(random.below(2) == 0 ? Cache::own : Cache(random.below(4))),
+      // Bullet's sorted cache does not tell of removals.
+      hasGhosts_(kind_ != Cache::sorted && random.below(2) == 0),
+      maxPairs_(random.below(8) == 0 ? 150 : 1u << 28),
+      handedIn_(makeCache(kind_)) {
+  lbvh::Options options;
+  options.threads = static_cast<int>(1 + random.below(4));
+  options.maxPairs = maxPairs_;
+  ours_ = std::make_unique<GpuLbvhBroadphase>(options, handedIn_.get());
+  cache_ = ours_->getOverlappingPairCache();
+  require(handedIn_ == nullptr || cache_ == handedIn_.get(), "another cache");
+  if (hasGhosts_) cache_->setInternalGhostPairCallback(&ghostCallback_);
+  if (random.below(4) == 0) cache_->setOverlapFilterCallback(&filter_);
+}
+
+Episode::~Episode() {
+  while (!clients_.empty()) destroy();
+  require(cache_->getNumOverlappingPairs() == 0, "pairs of nobody");
+  require(Algorithm::alive == 0, "an algorithm leaked");
+}
+
+void Episode::run(int operations) {
+  for (; operations > 0; --operations, ++operation) act();
+}
+
+void Episode::act() {
+  const std::uint32_t dice = random_.below(100);
+  if (dice < (clients_.size() < 80 ? 25u : 8u)) return create();
+  if (clients_.empty()) return resetPool();
+  if (dice < 34) return destroy();
+  if (dice < 60) return move();
+  if (dice < 66) return changeFilter();
+  if (dice < 68) return exchangeCallback();
+  if (dice < 80) return step();
+  if (dice < 90) return query();
+  if (dice < 99) return useCache();
+  while (random_.below(20) == 0 && !clients_.empty()) destroy();
+  resetPool();
+}
+
+Client& Episode::any() {
+  auto client = clients_.begin();
+  std::advance(client, random_.below(static_cast<std::uint32_t>(clients_.size())));
+  return client->second;
+}
+
+void Episode::create() {
+  Client client;
+  const std::uint32_t dice = random_.below(8);
+  if (dice == 0)
+    client.object = std::make_unique<btGhostObject>();
+  else if (dice == 1)
+    client.object = std::make_unique<btPairCachingGhostObject>();
+  else
+    client.object = std::make_unique<btCollisionObject>();
+  client.object->setUserIndex(++lastNumber_);
+  const Box box = soakBox(random_);
+  client.proxy =
+      ours_->createProxy(box.min, box.max, BOX_SHAPE_PROXYTYPE, client.object.get(),
+                         1 << random_.below(4), static_cast<int>(random_.bits() | 1), &dispatcher_);
+  client.object->setBroadphaseHandle(client.proxy);
+  require(client.proxy->m_uniqueId == lastId_ + 1, "ids count up");
+  require(reinterpret_cast<std::uintptr_t>(client.proxy) % 16 == 0, "an address is not aligned");
+  lastId_ = client.proxy->m_uniqueId;
+  clients_.emplace(lastNumber_, std::move(client));
+  isStepped_ = false;
+  checkGhosts();
+}
+
+void Episode::destroy() {
+  Client& client = any();
+  const int number = client.object->getUserIndex();
+  if (random_.below(2) == 0) cache_->cleanProxyFromPairs(client.proxy, &dispatcher_);
+  ours_->destroyProxy(client.proxy, &dispatcher_);
+  client.object->setBroadphaseHandle(nullptr);
+  clients_.erase(number);
+  for (auto pair = known_.begin(); pair != known_.end();)
+    pair = pair->first.first == number || pair->first.second == number ? known_.erase(pair)
+                                                                       : std::next(pair);
+  isStepped_ = false;
+  checkGhosts();
+}
+
+void Episode::move() {
+  for (std::uint32_t n = random_.below(8) == 0 ? 100 : 1 + random_.below(5); n > 0; --n) {
+    Client& client = any();
+    Box box{client.proxy->m_aabbMin, client.proxy->m_aabbMax};
+    if (random_.below(3) == 0) {
+      box = soakBox(random_);
+    } else if (random_.below(4) != 0) {  // else the box that it has already
+      const btVector3 way(random_.uniform(-1, 1), random_.uniform(-1, 1), random_.uniform(-1, 1));
+      box = {box.min + way, box.max + way};
+    }
+    ours_->setAabb(client.proxy, box.min, box.max, &dispatcher_);
+    Box now;
+    ours_->getAabb(client.proxy, now.min, now.max);
+    require(std::memcmp(&now.min, &box.min, 3 * sizeof(btScalar)) == 0, "getAabb is not setAabb");
+    isStepped_ = false;
+  }
+  checkGhosts();
+}
+
+void Episode::changeFilter() {
+  btBroadphaseProxy* proxy = any().proxy;
+  if (random_.below(2) == 0)
+    proxy->m_collisionFilterGroup = 1 << random_.below(4);
+  else
+    proxy->m_collisionFilterMask = static_cast<int>(random_.bits());
+  isStepped_ = false;
+}
+
+void Episode::exchangeCallback() {
+  const bool sets = cache_->getOverlapFilterCallback() == nullptr;
+  cache_->setOverlapFilterCallback(sets ? &filter_ : nullptr);
+  mayHaveMore_ = sets;  // pairs that were there before a callback may stay
+  isStepped_ = false;
+}
+
+bool Episode::isWanted(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
+  return cache_->getOverlapFilterCallback() != nullptr ? (numberOf(a) + numberOf(b)) % 3 != 0
+                                                       : wanted(a, b);
+}
+
+Episode::Pairs Episode::readCache() {
+  Pairs pairs;
+  const btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  require(array.size() == cache_->getNumOverlappingPairs(), "two counts of pairs");
+  int algorithms = 0;
+  for (int i = 0; i < array.size(); ++i) {
+    const btBroadphasePair& pair = array[i];
+    require(&pair == cache_->getOverlappingPairArrayPtr() + i, "the array is not contiguous");
+    require(pair.m_pProxy0->m_uniqueId < pair.m_pProxy1->m_uniqueId, "ids out of order");
+    for (const btBroadphaseProxy* proxy : {pair.m_pProxy0, pair.m_pProxy1})
+      require(clients_.at(numberOf(proxy)).proxy == proxy, "a pair of a dead proxy");
+    require(pairs.emplace(keyOf(pair.m_pProxy0, pair.m_pProxy1), pair.m_algorithm).second,
+            "a pair twice");
+    algorithms += pair.m_algorithm != nullptr;
+  }
+  require(algorithms == Algorithm::alive, "an algorithm without its pair");
+  return pairs;
+}
+
+void Episode::step() {
+  ours_->calculateOverlappingPairs(&dispatcher_);
+  require(readCache().size() == 0 || kind_ != Cache::none, "pairs in a null cache");
+  checkStep();
+  isStepped_ = *ours_->error() == '\0';
+  if (isStepped_) checkGhosts();
+  // Some pairs get what the narrow phase would give them.
+  btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  for (int i = 0; i < array.size(); ++i) {
+    if (array[i].m_algorithm != nullptr || random_.below(2) == 0) continue;
+    array[i].m_algorithm =
+        new (dispatcher_.allocateCollisionAlgorithm(sizeof(Algorithm))) Algorithm;
+  }
+  known_ = readCache();
+}
+
+void Episode::checkStep() {
+  const Pairs now = readCache();
+  std::uint64_t found = 0;
+  for (auto a = clients_.begin(); a != clients_.end(); ++a)
+    for (auto b = std::next(a); b != clients_.end(); ++b) {
+      const btBroadphaseProxy *p = a->second.proxy, *q = b->second.proxy;
+      const bool overlaps = overlap(p, q);
+      found += overlaps && (cache_->getOverlapFilterCallback() != nullptr || wanted(p, q));
+    }
+  require((found > maxPairs_) == (*ours_->error() != '\0'), "error() is wrong");
+  if (found > maxPairs_) return require(now == known_, "a step that failed changed the pairs");
+  require(ours_->stats().pairs == found, "stats().pairs is wrong");
+  if (kind_ == Cache::none) return;
+  for (auto a = clients_.begin(); a != clients_.end(); ++a)
+    for (auto b = std::next(a); b != clients_.end(); ++b) {
+      btBroadphaseProxy *p = a->second.proxy, *q = b->second.proxy;
+      const auto pair = now.find({a->first, b->first});
+      const bool isThere = pair != now.end(), isExpected = overlap(p, q) && isWanted(p, q);
+      require(isThere || !isExpected, "a pair is missing");
+      require(!isThere || isExpected || (mayHaveMore_ && overlap(p, q)), "a pair too many");
+      if (kind_ != Cache::sorted || isWanted(p, q))
+        require((cache_->findPair(p, q) != nullptr) == isThere, "findPair is wrong");
+      if (!isThere) continue;
+      const auto before = known_.find(pair->first);
+      require(pair->second == (before != known_.end() ? before->second : nullptr),
+              "a living pair lost its algorithm");
+    }
+}
+
+void Episode::checkGhosts() {
+  if (!hasGhosts_ || kind_ == Cache::none || !isStepped_) return;
+  const Pairs pairs = readCache();
+  for (auto& [number, client] : clients_) {
+    btGhostObject* ghost = btGhostObject::upcast(client.object.get());
+    if (ghost == nullptr) continue;
+    std::set<int> seen, expected;
+    for (int i = 0; i < ghost->getNumOverlappingObjects(); ++i)
+      require(seen.insert(ghost->getOverlappingObject(i)->getUserIndex()).second,
+              "a ghost sees an object twice");
+    for (const auto& [key, algorithm] : pairs) {
+      if (key.first == number) expected.insert(key.second);
+      if (key.second == number) expected.insert(key.first);
+    }
+    require(seen == expected, "a ghost does not see its pairs");
+  }
+}
+
+/// Visits are compared by the caller; each at most once.
+struct Visited : btBroadphaseAabbCallback {
+  bool process(const btBroadphaseProxy* proxy) override {
+    require(proxies.insert(proxy).second, "visited twice");
+    return random == nullptr || random->below(2) == 0;  // the answer counts for nothing
+  }
+  std::set<const btBroadphaseProxy*> proxies;
+  Random* random = nullptr;
+};
+
+void checkBoxQuery(GpuLbvhBroadphase& ours, const std::map<int, Client>& clients, Random& random) {
+  const Box box = soakBox(random);
+  Visited visited;
+  visited.random = &random;
+  ours.aabbTest(box.min, box.max, visited);
+  btBroadphaseProxy query;
+  query.m_aabbMin = box.min;
+  query.m_aabbMax = box.max;
+  for (const auto& [number, client] : clients)
+    require((visited.proxies.count(client.proxy) == 1) == overlap(&query, client.proxy),
+            "aabbTest is wrong");
+}
+
+void checkRay(GpuLbvhBroadphase& ours, const std::map<int, Client>& clients, Random& random) {
+  SoakRay ray(random);
+  ours.rayTest(ray.from, ray.to, ray, ray.sweptMin, ray.sweptMax);
+  for (const auto& [number, client] : clients) {
+    const bool visited = ray.proxies.count(client.proxy) == 1;
+    require(visited || !ray.mustHit(*client.proxy), "rayTest missed a proxy");
+    require(!visited || ray.mayHit(*client.proxy), "rayTest visited a proxy far away");
+    if (visited) ray.proxies.erase(client.proxy);
+  }
+  require(ray.proxies.empty() && !ray.twice, "rayTest visited a dead proxy, or one twice");
+}
+
+// One to four threads ask together; each answer is compared by the thread that got it.
+void Episode::query() {
+  const auto ask = [this](std::uint32_t threadSeed) {
+    Random random(threadSeed);
+    for (int i = 0; i < 4; ++i) {
+      checkBoxQuery(*ours_, clients_, random);
+      checkRay(*ours_, clients_, random);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t n = random_.below(4); n > 0; --n) threads.emplace_back(ask, random_.bits());
+  ask(random_.bits());
+  for (std::thread& thread : threads) thread.join();
+}
+
+struct Count : btOverlapCallback {
+  bool processOverlap(btBroadphasePair&) override {
+    ++pairs;
+    return false;
+  }
+  int pairs = 0;
+};
+
+void Episode::useCache() {
+  const btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  btDispatcherInfo info;
+  Count count;
+  switch (random_.below(6)) {
+    case 0:
+      info.m_deterministicOverlappingPairs = random_.below(2) == 0;
+      cache_->processAllOverlappingPairs(&count, &dispatcher_, info);
+      require(count.pairs == (kind_ == Cache::none ? 0 : array.size()), "not all were processed");
+      break;
+    case 1:
+      cache_->cleanProxyFromPairs(any().proxy, &dispatcher_);
+      break;
+    case 2:
+      if (array.size() > 0)
+        cache_->cleanOverlappingPair(cache_->getOverlappingPairArray()[static_cast<int>(
+                                         random_.below(static_cast<std::uint32_t>(array.size())))],
+                                     &dispatcher_);
+      break;
+    case 3:
+      if (isStepped_ && !mayHaveMore_) cache_->sortOverlappingPairs(&dispatcher_);
+      break;
+    case 4:  // what the user takes away and gives back is there
+      if (array.size() > 0 && isStepped_ && !mayHaveMore_ && !cache_->hasDeferredRemoval()) {
+        const btBroadphasePair pair =
+            array[static_cast<int>(random_.below(static_cast<std::uint32_t>(array.size())))];
+        cache_->removeOverlappingPair(pair.m_pProxy1, pair.m_pProxy0, &dispatcher_);
+        require(cache_->findPair(pair.m_pProxy0, pair.m_pProxy1) == nullptr, "not removed");
+        cache_->addOverlappingPair(pair.m_pProxy1, pair.m_pProxy0);
+        require(cache_->addOverlappingPair(pair.m_pProxy0, pair.m_pProxy1) ==
+                    cache_->findPair(pair.m_pProxy0, pair.m_pProxy1),
+                "added twice");
+      }
+      break;
+    default:
+      btBroadphaseProxy *a = any().proxy, *b = any().proxy;
+      require(kind_ == Cache::none || cache_->needsBroadphaseCollision(a, b) == isWanted(a, b),
+              "needsBroadphaseCollision is wrong");
+  }
+  const Pairs now = readCache();
+  require(now.size() == known_.size(), "the cache lost or made pairs");
+  for (const auto& pair : now) require(known_.count(pair.first) == 1, "the cache made a pair");
+  known_ = now;
+  checkGhosts();
+}
+
+void Episode::resetPool() {
+  ours_->resetPool(&dispatcher_);
+  if (clients_.empty()) lastId_ = 0;
+  Box all;
+  ours_->getBroadphaseAabb(all.min, all.max);
+  for (const auto& [number, client] : clients_)
+    if (isOrdinary(*client.proxy))
+      for (int axis = 0; axis < 3; ++axis)
+        require(!(all.min[axis] > client.proxy->m_aabbMin[axis] ||
+                  all.max[axis] < client.proxy->m_aabbMax[axis]),
+                "getBroadphaseAabb is too small");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  double seconds = 5;
+  long episodes = std::numeric_limits<long>::max();
+  seed = std::random_device{}();
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
+    if (std::strcmp(argv[i], "--seed") == 0)
+      seed = static_cast<std::uint32_t>(std::strtoul(argv[i + 1], nullptr, 10));
+    if (std::strcmp(argv[i], "--episodes") == 0) episodes = std::atol(argv[i + 1]);
+  }
+  std::printf("first seed %u\n", seed);
+  std::fflush(stdout);
+  const auto start = std::chrono::steady_clock::now();
+  long done = 0;
+  long long operations = 0;
+  for (; done < episodes; ++done, ++seed) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds)
+      break;
+    Random random(seed);
+    operation = 0;
+    Episode(random).run(static_cast<int>(50 + random.below(1000)));
+    operations += operation;
+  }
+  std::printf("%ld episodes, %lld operations, all answers right\n", done, operations);
+}
