@@ -16,6 +16,7 @@ void GpuLbvhGhosts::setCallbackIsThere(bool isThere) {
 }
 
 void GpuLbvhGhosts::setGhost(GpuLbvhProxy* proxy) {
+  if (proxy->m_isGhost) return;  // the callback was noticed at its own creation
   const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
   if (object == nullptr || object->getInternalType() != btCollisionObject::CO_GHOST_OBJECT) return;
   try {
@@ -83,7 +84,8 @@ void GpuLbvhGhosts::settle(const GpuLbvhExactPairs& pairs, btOverlappingPairCach
                            btDispatcher* dispatcher) {
   for (const lbvh::Pair pair : m_early) {
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
-    if (pairs.isPair(pair))
+    // Asked again: the callback may have been another, for a while, when the pair was given.
+    if (pairs.isPair(pair) && cache.needsBroadphaseCollision(a, b))
       cache.addOverlappingPair(a, b);
     else
       cache.removeOverlappingPair(a, b, dispatcher);

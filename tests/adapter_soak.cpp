@@ -53,6 +53,8 @@ struct Client {
   btBroadphaseProxy* proxy = nullptr;
 };
 
+bool isGhost(const Client& client) { return btGhostObject::upcast(client.object.get()) != nullptr; }
+
 int numberOf(const btBroadphaseProxy* proxy) {
   return static_cast<const btCollisionObject*>(proxy->m_clientObject)->getUserIndex();
 }
@@ -61,10 +63,12 @@ Key keyOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return {std::min(numberOf(a), numberOf(b)), std::max(numberOf(a), numberOf(b))};
 }
 
-struct NotThirds : btOverlapFilterCallback {
+/// A filter of the user's own, which may change its mind.
+struct NotMultiples : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
-    return (numberOf(a) + numberOf(b)) % 3 != 0;
+    return (numberOf(a) + numberOf(b)) % of != 0;
   }
+  int of = 3;
 };
 
 /// One broad phase with one set of options, from birth to death.
@@ -84,13 +88,14 @@ class Episode {
   void destroy();
   void move();
   void changeFilter();
-  void exchangeCallback();
+  void changeCallback();
   void step();
   void query();
   void useCache();
   void resetPool();
 
   void checkStep();
+  void afterChange();
   void checkGhosts();
   Pairs readCache();
   bool isWanted(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const;
@@ -103,14 +108,14 @@ class Episode {
   btDefaultCollisionConfiguration configuration_;
   btCollisionDispatcher dispatcher_{&configuration_};
   btGhostPairCallback ghostCallback_;
-  NotThirds filter_;
+  NotMultiples filter_;
   std::unique_ptr<btOverlappingPairCache> handedIn_;
   std::unique_ptr<GpuLbvhBroadphase> ours_;
   btOverlappingPairCache* cache_;
   std::map<int, Client> clients_;
-  Pairs known_;  ///< the cache's content, as the user knows it
-  bool mayHaveMore_ = false;
-  bool isStepped_ = true;  ///< nothing has changed since the last step
+  Pairs known_;                 ///< the cache's content, as the user knows it
+  bool isStepped_ = true;       ///< nothing has changed since the last step
+  bool areFiltersRead_ = true;  ///< no filter has changed since
   int lastNumber_ = 0, lastId_ = 0;
 };
 
@@ -134,7 +139,8 @@ Episode::Episode(Random& random)
       hasGhosts_(kind_ != Cache::sorted && random.below(2) == 0),
       maxPairs_(random.below(8) == 0 ? 150 : 1u << 28),
       handedIn_(makeCache(kind_)) {
-  lbvh::Options options;
+  GpuLbvhOptions options;
+  options.cacheHasGhosts = hasGhosts_;
   options.threads = static_cast<int>(1 + random.below(4));
   options.maxPairs = maxPairs_;
   ours_ = std::make_unique<GpuLbvhBroadphase>(options, handedIn_.get());
@@ -161,7 +167,7 @@ void Episode::act() {
   if (dice < 34) return destroy();
   if (dice < 60) return move();
   if (dice < 66) return changeFilter();
-  if (dice < 68) return exchangeCallback();
+  if (dice < 68) return changeCallback();
   if (dice < 80) return step();
   if (dice < 90) return query();
   if (dice < 99) return useCache();
@@ -194,8 +200,7 @@ void Episode::create() {
   require(reinterpret_cast<std::uintptr_t>(client.proxy) % 16 == 0, "an address is not aligned");
   lastId_ = client.proxy->m_uniqueId;
   clients_.emplace(lastNumber_, std::move(client));
-  isStepped_ = false;
-  checkGhosts();
+  afterChange();
 }
 
 void Episode::destroy() {
@@ -208,8 +213,7 @@ void Episode::destroy() {
   for (auto pair = known_.begin(); pair != known_.end();)
     pair = pair->first.first == number || pair->first.second == number ? known_.erase(pair)
                                                                        : std::next(pair);
-  isStepped_ = false;
-  checkGhosts();
+  afterChange();
 }
 
 void Episode::move() {
@@ -226,9 +230,8 @@ void Episode::move() {
     Box now;
     ours_->getAabb(client.proxy, now.min, now.max);
     require(std::memcmp(&now.min, &box.min, 3 * sizeof(btScalar)) == 0, "getAabb is not setAabb");
-    isStepped_ = false;
   }
-  checkGhosts();
+  afterChange();
 }
 
 void Episode::changeFilter() {
@@ -237,19 +240,24 @@ void Episode::changeFilter() {
     proxy->m_collisionFilterGroup = 1 << random_.below(4);
   else
     proxy->m_collisionFilterMask = static_cast<int>(random_.bits());
-  isStepped_ = false;
+  isStepped_ = areFiltersRead_ = false;
 }
 
-void Episode::exchangeCallback() {
-  const bool sets = cache_->getOverlapFilterCallback() == nullptr;
-  cache_->setOverlapFilterCallback(sets ? &filter_ : nullptr);
-  mayHaveMore_ = sets;  // pairs that were there before a callback may stay
-  isStepped_ = false;
+void Episode::changeCallback() {
+  if (random_.below(2) == 0) {
+    const bool isSet = cache_->getOverlapFilterCallback() != nullptr;
+    cache_->setOverlapFilterCallback(isSet ? nullptr : &filter_);
+  } else {
+    filter_.of = static_cast<int>(2 + random_.below(3));
+    ours_->refilter();
+  }
+  isStepped_ = areFiltersRead_ = false;
 }
 
 bool Episode::isWanted(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
-  return cache_->getOverlapFilterCallback() != nullptr ? (numberOf(a) + numberOf(b)) % 3 != 0
-                                                       : wanted(a, b);
+  return cache_->getOverlapFilterCallback() != nullptr
+             ? (numberOf(a) + numberOf(b)) % filter_.of != 0
+             : wanted(a, b);
 }
 
 Episode::Pairs Episode::readCache() {
@@ -275,8 +283,8 @@ void Episode::step() {
   ours_->calculateOverlappingPairs(&dispatcher_);
   require(readCache().size() == 0 || kind_ != Cache::none, "pairs in a null cache");
   checkStep();
-  isStepped_ = *ours_->error() == '\0';
-  if (isStepped_) checkGhosts();
+  isStepped_ = areFiltersRead_ = *ours_->error() == '\0';
+  checkGhosts();
   // Some pairs get what the narrow phase would give them.
   btBroadphasePairArray& array = cache_->getOverlappingPairArray();
   for (int i = 0; i < array.size(); ++i) {
@@ -306,7 +314,7 @@ void Episode::checkStep() {
       const auto pair = now.find({a->first, b->first});
       const bool isThere = pair != now.end(), isExpected = overlap(p, q) && isWanted(p, q);
       require(isThere || !isExpected, "a pair is missing");
-      require(!isThere || isExpected || (mayHaveMore_ && overlap(p, q)), "a pair too many");
+      require(!isThere || isExpected, "a pair too many");
       if (kind_ != Cache::sorted || isWanted(p, q))
         require((cache_->findPair(p, q) != nullptr) == isThere, "findPair is wrong");
       if (!isThere) continue;
@@ -316,21 +324,40 @@ void Episode::checkStep() {
     }
 }
 
+/// Between two steps only pairs of ghosts come and go.
+void Episode::afterChange() {
+  isStepped_ = false;
+  const Pairs now = readCache();
+  const auto isGhosts = [this](const Key& key) {
+    return hasGhosts_ && (isGhost(clients_.at(key.first)) || isGhost(clients_.at(key.second)));
+  };
+  for (const auto& [key, algorithm] : now) {
+    const auto before = known_.find(key);
+    require(before != known_.end() || isGhosts(key), "a pair came before its step");
+    require(before == known_.end() || isGhosts(key) || algorithm == before->second,
+            "an algorithm was lost");
+  }
+  for (const auto& pair : known_)
+    require(now.count(pair.first) == 1 || isGhosts(pair.first), "a pair went before its step");
+  known_ = now;
+  checkGhosts();
+}
+
+/// A ghost sees what it overlaps at once, but for filters, which are read in a step.
 void Episode::checkGhosts() {
-  if (!hasGhosts_ || kind_ == Cache::none || !isStepped_) return;
-  const Pairs pairs = readCache();
-  for (auto& [number, client] : clients_) {
-    btGhostObject* ghost = btGhostObject::upcast(client.object.get());
-    if (ghost == nullptr) continue;
+  if (!hasGhosts_ || kind_ == Cache::none || !areFiltersRead_) return;
+  for (const auto& [number, client] : clients_) {
+    if (!isGhost(client)) continue;
+    auto& ghost = static_cast<btGhostObject&>(*client.object);
     std::set<int> seen, expected;
-    for (int i = 0; i < ghost->getNumOverlappingObjects(); ++i)
-      require(seen.insert(ghost->getOverlappingObject(i)->getUserIndex()).second,
+    for (int i = 0; i < ghost.getNumOverlappingObjects(); ++i)
+      require(seen.insert(ghost.getOverlappingObject(i)->getUserIndex()).second,
               "a ghost sees an object twice");
-    for (const auto& [key, algorithm] : pairs) {
-      if (key.first == number) expected.insert(key.second);
-      if (key.second == number) expected.insert(key.first);
-    }
-    require(seen == expected, "a ghost does not see its pairs");
+    for (const auto& [other, otherClient] : clients_)
+      if (other != number && overlap(client.proxy, otherClient.proxy) &&
+          isWanted(client.proxy, otherClient.proxy))
+        expected.insert(other);
+    require(seen == expected, "a ghost does not see what it overlaps");
   }
 }
 
@@ -412,10 +439,10 @@ void Episode::useCache() {
                                      &dispatcher_);
       break;
     case 3:
-      if (isStepped_ && !mayHaveMore_) cache_->sortOverlappingPairs(&dispatcher_);
+      if (isStepped_) cache_->sortOverlappingPairs(&dispatcher_);
       break;
     case 4:  // what the user takes away and gives back is there
-      if (array.size() > 0 && isStepped_ && !mayHaveMore_ && !cache_->hasDeferredRemoval()) {
+      if (array.size() > 0 && isStepped_ && !cache_->hasDeferredRemoval()) {
         const btBroadphasePair pair =
             array[static_cast<int>(random_.below(static_cast<std::uint32_t>(array.size())))];
         cache_->removeOverlappingPair(pair.m_pProxy1, pair.m_pProxy0, &dispatcher_);
