@@ -85,7 +85,7 @@ bool RayTest::operator()(const Box& box) const {
     const float near = (isForward ? lo : hi) * inverse_[axis];
     const float far = (isForward ? hi : lo) * inverse_[axis];
     // Written so that a NaN is a miss.
-    if (!(near <= far && near <= leave && far >= enter)) return false;
+    if (!(near <= leave && far >= enter)) return false;
     if (near > enter) enter = near;
     if (far < leave) leave = far;
   }

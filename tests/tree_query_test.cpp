@@ -149,6 +149,12 @@ TEST(TreeQuery, RaysAtTheEdge) {
   EXPECT_FALSE(hits({{0.5f, 0.5f, 0.5f}, {1, 0, 0}, nan}));
   EXPECT_FALSE(RayTest({{0.5f, 0.5f, 0.5f}, {1, 1, 1}, 1})(Aabb{{1, 0, 0}, {0, 1, 1}}))
       << "inverted";
+  for (int corner = 0; corner < 6; ++corner) {
+    Aabb broken{{0, 0, 0}, {1, 1, 1}};
+    (corner < 3 ? broken.min : broken.max)[corner % 3] = nan;
+    EXPECT_FALSE(RayTest({{-1, -1, -1}, {1, 1, 1}, 9})(broken)) << corner;
+    EXPECT_FALSE(RayTest({{2, 2, 2}, {-1, -1, -1}, 9})(broken)) << corner;
+  }
   EXPECT_TRUE(RayTest({{5, 5, 5}, {1, 2, 3}, 1})(Aabb{{-inf, -inf, -inf}, {inf, inf, inf}}));
 }
 
