@@ -18,9 +18,9 @@ class btOverlappingPairCallback;
 /// Not kept: the order of the pairs, which is the new broad phase's own (so a simulation goes on as
 /// well, not bit for bit); the algorithms of pairs that only the old one had, and of those whose
 /// objects the new one orders the other way, as a broad phase that had proxies before may;
-/// algorithms in ghost objects' own caches; pointers to proxies that the user keeps; and proxies
-/// that belong to no object of the world. A ghost callback is told of every pair twice: it goes,
-/// and, if the new broad phase has it, comes again.
+/// equations given to setPlane; algorithms in ghost objects' own caches; pointers to proxies that
+/// the user keeps; and proxies that belong to no object of the world. A ghost callback is told of
+/// every pair twice: it goes, and, if the new broad phase has it, comes again.
 ///
 /// To be called between two steps, or in a tick callback; not while Bullet visits pairs or proxies
 /// (in contact, ray and filter callbacks).

@@ -181,56 +181,87 @@ Client& Episode::any() {
   return client->second;
 }
 
+/// One, or many with one call.
 void Episode::create() {
-  Client client;
-  const std::uint32_t dice = random_.below(8);
-  if (dice == 0)
-    client.object = std::make_unique<btGhostObject>();
-  else if (dice == 1)
-    client.object = std::make_unique<btPairCachingGhostObject>();
+  const int count = random_.below(8) == 0 ? 20 : 1;
+  std::vector<Client> clients(static_cast<std::size_t>(count));
+  std::vector<GpuLbvhNewProxy> wanted;
+  for (Client& client : clients) {
+    const std::uint32_t dice = random_.below(8);
+    if (dice == 0)
+      client.object = std::make_unique<btGhostObject>();
+    else if (dice == 1)
+      client.object = std::make_unique<btPairCachingGhostObject>();
+    else
+      client.object = std::make_unique<btCollisionObject>();
+    client.object->setUserIndex(++lastNumber_);
+    const Box box = soakBox(random_);
+    wanted.push_back({box.min, box.max, BOX_SHAPE_PROXYTYPE, client.object.get(),
+                      1 << random_.below(4), static_cast<int>(random_.bits() | 1)});
+  }
+  std::vector<btBroadphaseProxy*> proxies(clients.size());
+  if (count > 1)
+    require(ours_->createProxies(wanted.data(), count, proxies.data(), &dispatcher_), "no memory");
   else
-    client.object = std::make_unique<btCollisionObject>();
-  client.object->setUserIndex(++lastNumber_);
-  const Box box = soakBox(random_);
-  client.proxy =
-      ours_->createProxy(box.min, box.max, BOX_SHAPE_PROXYTYPE, client.object.get(),
-                         1 << random_.below(4), static_cast<int>(random_.bits() | 1), &dispatcher_);
-  client.object->setBroadphaseHandle(client.proxy);
-  require(client.proxy->m_uniqueId == lastId_ + 1, "ids count up");
-  require(reinterpret_cast<std::uintptr_t>(client.proxy) % 16 == 0, "an address is not aligned");
-  lastId_ = client.proxy->m_uniqueId;
-  clients_.emplace(lastNumber_, std::move(client));
+    proxies[0] =
+        ours_->createProxy(wanted[0].aabbMin, wanted[0].aabbMax, wanted[0].shapeType,
+                           wanted[0].client, wanted[0].group, wanted[0].mask, &dispatcher_);
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    Client& client = clients[i];
+    client.proxy = proxies[i];
+    client.object->setBroadphaseHandle(client.proxy);
+    require(client.proxy->m_uniqueId == ++lastId_, "ids count up");
+    require(reinterpret_cast<std::uintptr_t>(client.proxy) % 16 == 0, "an address is not aligned");
+    clients_.emplace(client.object->getUserIndex(), std::move(client));
+  }
   afterChange();
 }
 
 void Episode::destroy() {
-  Client& client = any();
-  const int number = client.object->getUserIndex();
-  if (random_.below(2) == 0) cache_->cleanProxyFromPairs(client.proxy, &dispatcher_);
-  ours_->destroyProxy(client.proxy, &dispatcher_);
-  client.object->setBroadphaseHandle(nullptr);
-  clients_.erase(number);
-  for (auto pair = known_.begin(); pair != known_.end();)
-    pair = pair->first.first == number || pair->first.second == number ? known_.erase(pair)
-                                                                       : std::next(pair);
+  const bool isBulk = random_.below(8) == 0;
+  std::set<int> numbers;
+  for (int n = isBulk ? 10 : 1; n > 0; --n) numbers.insert(any().object->getUserIndex());
+  std::vector<btBroadphaseProxy*> proxies;
+  for (const int number : numbers) proxies.push_back(clients_.at(number).proxy);
+  if (random_.below(2) == 0) cache_->cleanProxyFromPairs(proxies[0], &dispatcher_);
+  if (isBulk)
+    ours_->destroyProxies(proxies.data(), static_cast<int>(proxies.size()), &dispatcher_);
+  else
+    ours_->destroyProxy(proxies[0], &dispatcher_);
+  for (const int number : numbers) clients_.erase(number);
+  for (auto pair = known_.begin(); pair != known_.end();) {
+    const bool isGone =
+        numbers.count(pair->first.first) == 1 || numbers.count(pair->first.second) == 1;
+    pair = isGone ? known_.erase(pair) : std::next(pair);
+  }
   afterChange();
 }
 
 void Episode::move() {
-  for (std::uint32_t n = random_.below(8) == 0 ? 100 : 1 + random_.below(5); n > 0; --n) {
-    Client& client = any();
-    Box box{client.proxy->m_aabbMin, client.proxy->m_aabbMax};
+  const std::uint32_t dice = random_.below(8);
+  std::vector<btBroadphaseProxy*> proxies;
+  std::vector<btVector3> mins, maxs;
+  for (std::uint32_t n = dice == 0 ? 100 : 1 + random_.below(5); n > 0; --n) {
+    proxies.push_back(any().proxy);
+    Box box{proxies.back()->m_aabbMin, proxies.back()->m_aabbMax};
     if (random_.below(3) == 0) {
       box = soakBox(random_);
     } else if (random_.below(4) != 0) {  // else the box that it has already
       const btVector3 way(random_.uniform(-1, 1), random_.uniform(-1, 1), random_.uniform(-1, 1));
       box = {box.min + way, box.max + way};
     }
-    ours_->setAabb(client.proxy, box.min, box.max, &dispatcher_);
-    Box now;
-    ours_->getAabb(client.proxy, now.min, now.max);
-    require(std::memcmp(&now.min, &box.min, 3 * sizeof(btScalar)) == 0, "getAabb is not setAabb");
+    mins.push_back(box.min);
+    maxs.push_back(box.max);
   }
+  if (dice <= 1)
+    ours_->setAabbs(proxies.data(), mins.data(), maxs.data(), static_cast<int>(proxies.size()),
+                    &dispatcher_);
+  else
+    for (std::size_t i = 0; i < proxies.size(); ++i)
+      ours_->setAabb(proxies[i], mins[i], maxs[i], &dispatcher_);
+  Box now;
+  ours_->getAabb(proxies.back(), now.min, now.max);
+  require(std::memcmp(&now.min, &mins.back(), 3 * sizeof(btScalar)) == 0, "not the box set last");
   afterChange();
 }
 

@@ -14,5 +14,9 @@ int main() {
   lbvh::PairFinder finder;
   finder.update({boxes, 3});
   for (const lbvh::Pair pair : finder.pairs()) std::printf("%u %u\n", pair.first, pair.second);
-  return finder.pairs().size == 1 ? 0 : 1;
+
+  const lbvh::Ray ray{{-1, 0.5f, 0.5f}, {1, 0, 0}, 9};
+  lbvh::BatchHits hits;
+  lbvh::rayTestBatch(finder.tree(), {boxes, 3}, {&ray, 1}, hits);
+  return finder.pairs().size == 1 && hits.of(0).size == 1 ? 0 : 1;
 }
