@@ -42,7 +42,7 @@ bool sameValue(const btVector3& a, const btVector3& b) {
 const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
 
 bool GpuLbvhProxies::isOpen(lbvh::Pair pair) const {
-  if (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane) return true;
+  if (!m_planes.empty() && (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane)) return true;
   if (!kRoundsBoxes || m_margin > 0) return false;
   const lbvh::Aabb &a = m_boxes[pair.first], &b = m_boxes[pair.second];
   bool isOpen = false;
