@@ -175,6 +175,7 @@ void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabb
 void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
   Impl& impl = *m_impl;
+  impl.error[0] = '\0';
   // With a filter callback group and mask do not decide; the cache asks the callback.
   const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
   if (!impl.update(filter == nullptr)) return;
@@ -227,7 +228,6 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
       queries.treeIsFresh();
     else
       queries.treeIsStale();
-    error[0] = '\0';
     updateExact();
     return true;
   } catch (const std::exception& e) {

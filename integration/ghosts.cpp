@@ -58,7 +58,8 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& be
   }
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
-  m_early.reserve(m_early.size() + m_partners.size());
+  const std::size_t needed = m_early.size() + m_partners.size();
+  if (needed > m_early.capacity()) m_early.reserve(2 * needed);
 }
 
 void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,

@@ -42,7 +42,7 @@ bool sameValue(const btVector3& a, const btVector3& b) {
 const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
 
 bool GpuLbvhProxies::isOpen(lbvh::Pair pair) const {
-  if (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane) return true;
+  if (!m_planes.empty() && (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane)) return true;
   if (!kRoundsBoxes || m_margin > 0) return false;
   const lbvh::Aabb &a = m_boxes[pair.first], &b = m_boxes[pair.second];
   bool isOpen = false;
@@ -99,8 +99,7 @@ lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin, const btVector3& a
 void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
   if (slot == m_blocks.size() * kBlock) addBlock();
-  // Growth by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
-  if (slot == m_boxes.capacity()) m_boxes.reserve(slot + slot / 16 + kBlock);
+  reserveBoxes(slot + 1);
   m_boxes.push_back(kNoBox);
   at(slot)->m_slot = slot;
   at(slot)->m_nextFree = kNoSlot;
@@ -126,9 +125,14 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   return proxy;
 }
 
+// Growth by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
+void GpuLbvhProxies::reserveBoxes(std::size_t all) {
+  if (all > m_boxes.capacity()) m_boxes.reserve(all + m_boxes.size() / 16 + kBlock);
+}
+
 void GpuLbvhProxies::reserve(std::size_t more) {
   const std::size_t all = m_count + more;
-  if (all > m_boxes.capacity()) m_boxes.reserve(all);
+  reserveBoxes(all);
   while (m_blocks.size() * kBlock < all) addBlock();
 }
 

@@ -102,6 +102,7 @@ class GpuLbvhProxies {
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
+  void reserveBoxes(std::size_t all);
   void addBlock() { m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock)); }
 
   const btScalar m_margin;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
@@ -31,8 +32,6 @@ TEST(AdapterContract, AStepInterruptedByTheUsersCallbackIsMadeUpFor) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 6);
 }
 
-// Steps in which nothing changed are free, and stay right when something does.
-// Array order drives dispatch and solver (bullet-contract): that of the creation, not of the tree.
 // Every manifold that the narrow phase made goes back when its pair goes.
 TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
   for (const bool deferred : {false, true}) {
@@ -59,6 +58,96 @@ TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
     EXPECT_EQ(dispatcher.getNumManifolds(), 0) << "deferred " << deferred;
     for (btCollisionObject* one : {&balls[0], &balls[2]}) world.removeCollisionObject(one);
   }
+}
+
+// btCollisionWorld sets every box in every step.
+TEST(AdapterContract, ABoxSetToWhatItWasIsNoChange) {
+  GpuLbvhBroadphase ours;
+  const btVector3 lo(0, 0, 0), hi(1, 1, 1);
+  btBroadphaseProxy* a = ours.createProxy(lo, hi, 0, nullptr, 1, -1, nullptr);
+  ours.createProxy(lo, hi, 0, nullptr, 1, -1, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_GT(ours.stats().totalMs, 0);
+  ours.setAabb(a, lo, hi, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.stats().totalMs, 0) << "no stage ran";
+  ours.setAabb(a, lo, hi + hi, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_GT(ours.stats().totalMs, 0);
+}
+
+/// Writes down on which threads algorithms are freed.
+struct WatchfulDispatcher : btCollisionDispatcher {
+  using btCollisionDispatcher::btCollisionDispatcher;
+  void freeCollisionAlgorithm(void* algorithm) override {
+    threads.push_back(std::this_thread::get_id());
+    btCollisionDispatcher::freeCollisionAlgorithm(algorithm);
+  }
+  std::vector<std::thread::id> threads;
+};
+
+// An algorithm's destructor edits the dispatcher's arrays without a lock.
+TEST(AdapterContract, AlgorithmsAreFreedOnTheCallersThread) {
+  lbvh::Options options;
+  options.threads = 4;
+  GpuLbvhBroadphase ours(options);
+  btDefaultCollisionConfiguration configuration;
+  WatchfulDispatcher dispatcher(&configuration);
+  btCollisionWorld world(&dispatcher, &ours, &configuration);
+  btSphereShape ball(1);
+  std::vector<btCollisionObject> balls(2000);
+  for (std::size_t i = 0; i < balls.size(); ++i) {
+    balls[i].setCollisionShape(&ball);
+    balls[i].getWorldTransform().setOrigin(btVector3(btScalar(i), 0, 0));
+    world.addCollisionObject(&balls[i]);
+  }
+  world.performDiscreteCollisionDetection();
+  for (std::size_t i = 0; i < balls.size(); ++i)
+    balls[i].getWorldTransform().setOrigin(btVector3(btScalar(10 * i), 0, 0));
+  world.performDiscreteCollisionDetection();
+  EXPECT_GT(dispatcher.threads.size(), 1000u);
+  for (const std::thread::id thread : dispatcher.threads)
+    ASSERT_EQ(thread, std::this_thread::get_id());
+  for (btCollisionObject& one : balls) world.removeCollisionObject(&one);
+}
+
+/// Asks the cache for the very pair that it is told of.
+struct AskingGhostCallback : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
+    EXPECT_LT(a->m_uniqueId, b->m_uniqueId);
+    EXPECT_EQ(cache->findPair(a, b), nullptr) << "not yet";
+    ++added;
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher*) override {
+    EXPECT_NE(cache->findPair(a, b), nullptr) << "still";
+    ++removed;
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  btOverlappingPairCache* cache = nullptr;
+  int added = 0, removed = 0;
+};
+
+// With Bullet's caches findPair meets a pair that is not constructed yet, or linked no more.
+TEST(AdapterContract, AGhostCallbackMayAskTheCache) {
+  GpuLbvhBroadphase ours;
+  AskingGhostCallback callback;
+  callback.cache = ours.getOverlappingPairCache();
+  callback.cache->setInternalGhostPairCallback(&callback);
+  std::vector<btBroadphaseProxy*> proxies;
+  for (int i = 0; i < 30; ++i)
+    proxies.push_back(
+        ours.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, nullptr, 1, -1, nullptr));
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(callback.added, 30 * 29 / 2);
+  for (int i = 0; i < 10; ++i)
+    ours.setAabb(proxies[static_cast<std::size_t>(3 * i)], btVector3(5, 5, 5), btVector3(6, 6, 6),
+                 nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(callback.removed, 10 * 20);
+  for (btBroadphaseProxy* proxy : proxies) ours.destroyProxy(proxy, nullptr);
+  EXPECT_EQ(callback.removed, callback.added);
 }
 
 TEST(AdapterContract, ASlotReusedAcrossAFailedStepHasNoPast) {

@@ -157,6 +157,20 @@ TEST_F(WithPlanes, ADestroyedPlaneLeavesNoneBehind) {
     EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 1);
 }
 
+TEST(AdapterExact, AMarginReachesIntoAPlaneAsWell) {
+  GpuLbvhOptions options;
+  options.margin = btScalar(0.5);
+  GpuLbvhBroadphase broadphase(options);
+  const btVector3 far(100, 100, 100), one(1, 1, 1), up(0, 1, 0);
+  btBroadphaseProxy* plane = broadphase.createProxy(-far, far, 0, nullptr, 1, -1, nullptr);
+  btBroadphaseProxy* box = broadphase.createProxy(one, one + one, 0, nullptr, 1, -1, nullptr);
+  for (const btScalar height : {btScalar(0.4), btScalar(0.5), btScalar(0.7)}) {
+    ASSERT_TRUE(broadphase.setPlane(plane, up, height));
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(broadphase.getOverlappingPairCache()->findPair(plane, box) != nullptr, height >= 0.5);
+  }
+}
+
 TEST(AdapterExact, GhostsAboveAPlaneDoNotMeetIt) {
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;

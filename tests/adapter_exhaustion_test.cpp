@@ -1,0 +1,195 @@
+// An exhausted memory in the adapter: every allocation of a call fails in turn. No call throws, and
+// the next step makes up for what was missed. Replaces this process's operator new.
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace {
+
+/// Counts down with each allocation of this thread; the one that finds 0, and all after it, fail.
+thread_local long allocationsLeft = -1;  // negative: no limit
+thread_local bool hasFailed = false;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (allocationsLeft == 0) {
+    hasFailed = true;
+    throw std::bad_alloc();
+  }
+  if (allocationsLeft > 0) --allocationsLeft;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return allocate(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace {
+
+using namespace twins;
+
+/// Calls f() with its n-th allocation failing, for n = 0, 1, ... until none fails.
+template <class Make, class F, class Check>
+int failEach(const Make& make, const F& f, const Check& check) {
+  for (long n = 0; n < 1000; ++n) {
+    SCOPED_TRACE(n);
+    auto scene = make();
+    allocationsLeft = n;
+    hasFailed = false;
+    EXPECT_NO_THROW(f(*scene));
+    allocationsLeft = -1;
+    check(*scene);
+    if (!hasFailed) return static_cast<int>(n);
+    if (testing::Test::HasFailure()) break;
+  }
+  ADD_FAILURE() << "still failing";
+  return -1;
+}
+
+/// Ghosts, objects and a plane, after a step in which there were few pairs and all were below it.
+struct Scene {
+  explicit Scene(btOverlappingPairCache* cache) : broadphase(optionsOf(cache), cache) {
+    broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (i % 10 == 0) objects.push_back(std::make_unique<btPairCachingGhostObject>());
+      if (i % 10 != 0) objects.push_back(std::make_unique<btCollisionObject>());
+      create(btVector3(btScalar(3 * i), 0, 0));
+    }
+    const btVector3 far(100, 100, 100);
+    broadphase.setAabb(proxies[0], -far, far, nullptr);
+    broadphase.setPlane(proxies[0], btVector3(0, 1, 0), 2);
+    broadphase.calculateOverlappingPairs(nullptr);
+  }
+  ~Scene() {
+    for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
+  }
+
+  static GpuLbvhOptions optionsOf(btOverlappingPairCache* cache) {
+    GpuLbvhOptions options;
+    options.threads = 1;  // oneTBB does not expect its own allocations to fail
+    options.backend = lbvh::Backend::host;
+    options.cacheHasGhosts = cache != nullptr;
+    return options;
+  }
+
+  void create(const btVector3& at) {
+    btBroadphaseProxy* proxy = broadphase.createProxy(
+        at, at + btVector3(1, 1, 1), 0, objects[proxies.size() % kCount].get(), 1, -1, nullptr);
+    if (proxy != nullptr) proxies.push_back(proxy);
+  }
+  void move() {
+    for (std::size_t i = 1; i < kCount; i += 2) {
+      const Box box = randomBox(random, 6, 2);
+      broadphase.setAabb(proxies[i], box.min, box.max, nullptr);
+    }
+  }
+
+  void checkAfterAStep() {
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_STREQ(broadphase.error(), "");
+    std::set<std::pair<int, int>> expected, found;
+    for (std::size_t i = 0; i < proxies.size(); ++i)
+      for (std::size_t j = i + 1; j < proxies.size(); ++j)
+        if (overlap(proxies[i], proxies[j]) && (i != 0 || proxies[j]->m_aabbMin.y() <= 2))
+          expected.insert({proxies[i]->m_uniqueId, proxies[j]->m_uniqueId});
+    const btBroadphasePairArray& array =
+        broadphase.getOverlappingPairCache()->getOverlappingPairArray();
+    for (int i = 0; i < array.size(); ++i)
+      found.insert({array[i].m_pProxy0->m_uniqueId, array[i].m_pProxy1->m_uniqueId});
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(array.size(), static_cast<int>(found.size())) << "a pair twice";
+  }
+
+  static constexpr std::size_t kCount = 300;
+  Random random{95};
+  btGhostPairCallback callback;
+  std::vector<std::unique_ptr<btCollisionObject>> objects;
+  GpuLbvhBroadphase broadphase;
+  std::vector<btBroadphaseProxy*> proxies;
+};
+
+TEST(AdapterExhaustion, AStepIsMadeUpFor) {
+  for (const bool handedIn : {false, true}) {
+    btHashedOverlappingPairCache cache;
+    const auto make = [&] { return std::make_unique<Scene>(handedIn ? &cache : nullptr); };
+    const int allocations = failEach(
+        make,
+        [](Scene& scene) {
+          scene.move();
+          scene.broadphase.calculateOverlappingPairs(nullptr);
+        },
+        [](Scene& scene) { scene.checkAfterAStep(); });
+    EXPECT_GT(allocations, 5) << "something was tested";
+  }
+}
+
+TEST(AdapterExhaustion, RefilteringIsMadeUpFor) {
+  const int allocations = failEach([] { return std::make_unique<Scene>(nullptr); },
+                                   [](Scene& scene) {
+                                     scene.broadphase.refilter();
+                                     scene.broadphase.calculateOverlappingPairs(nullptr);
+                                   },
+                                   [](Scene& scene) { scene.checkAfterAStep(); });
+  EXPECT_GT(allocations, 2);
+}
+
+TEST(AdapterExhaustion, CreatingManyIsAllOrNothing) {
+  std::vector<GpuLbvhNewProxy> objects(3000);
+  btCollisionObject client;
+  for (GpuLbvhNewProxy& object : objects) {
+    object.aabbMin = object.aabbMax = btVector3(3, 5, 3);
+    object.client = &client;
+  }
+  std::vector<btBroadphaseProxy*> created(objects.size());
+  bool isCreated = false;
+  const int allocations = failEach(
+      [] { return std::make_unique<Scene>(nullptr); },
+      [&](Scene& scene) {
+        isCreated = scene.broadphase.createProxies(objects.data(), 3000, created.data(), nullptr);
+      },
+      [&](Scene& scene) {
+        if (isCreated) scene.broadphase.destroyProxies(created.data(), 3000, nullptr);
+        scene.checkAfterAStep();
+      });
+  EXPECT_GT(allocations, 5);
+}
+
+TEST(AdapterExhaustion, QueriesAndRemovalsDoNotNeedMemory) {
+  struct Hits : btBroadphaseAabbCallback {
+    bool process(const btBroadphaseProxy*) override { return ++count > 0; }
+    int count = 0;
+  };
+  const auto make = [] {
+    auto scene = std::make_unique<Scene>(nullptr);
+    for (int i = 0; i < 2000; ++i) scene->create(btVector3(btScalar(2 * i), 5, 0));
+    return scene;
+  };
+  failEach(
+      make,
+      [](Scene& scene) {
+        Hits hits;
+        const btVector3 far(9999, 9999, 9999);
+        scene.broadphase.aabbTest(-far, far, hits);
+        EXPECT_EQ(hits.count, static_cast<int>(scene.proxies.size()));
+        for (int i = 0; i < 100; ++i) {
+          scene.broadphase.destroyProxy(scene.proxies.back(), nullptr);
+          scene.proxies.pop_back();
+        }
+      },
+      [](Scene& scene) { scene.checkAfterAStep(); });
+}
+
+}  // namespace
