@@ -67,8 +67,7 @@ class HostSearch {
   View<const std::uint32_t> nan_;  ///< boxes that overlap nothing
   View<std::uint32_t> room_;       ///< of the last find()
   std::atomic<std::uint64_t> found_{0};
-  HostBuffer<std::uint64_t> starts_;
-  HostBuffer<std::uint32_t> sizes_;
+  HostBuffer<NeighbourLists::List> lists_;
   HostBuffer<std::uint64_t> chunkStarts_;
   HostBuffer<std::uint32_t> scratch_;  ///< of all workers
   HostBuffer<std::uint64_t> indexSets_;
