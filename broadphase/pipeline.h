@@ -309,15 +309,23 @@ class Pipeline final : public AnyPipeline {
   /// free for the two lists.
   Lists compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
+    if constexpr (Space::kHasOwnSearch)
+      return compareInPlace(sorted, there);
+    else
+      return countAndWrite(sorted, there);
+  }
+
+  /// By the space's own search, which leaves the new pairs behind its room for them.
+  Lists compareInPlace(View<Pair> sorted, const StepInput& there) {
+    Pair* room = pairBuffers_[(currentBuffer_ + 1) % 3].data();
+    const auto [added, removed] =
+        space_.search().compare(std::exchange(current_, {}), sorted, there.forgotten, room);
+    header_.data()->delta = {added.size, removed.size};
+    return {added, removed, (currentBuffer_ + 2) % 3};
+  }
+
+  Lists countAndWrite(View<Pair> sorted, const StepInput& there) {
     StepHeader* header = header_.data();
-    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
-    if constexpr (Space::kHasOwnSearch) {
-      const auto [added, removed] =
-          space_.search().compare(current_, sorted, there.forgotten, pairBuffers_[next].data());
-      current_ = {};  // the removed pairs are there
-      header->delta = {added.size, removed.size};
-      return {added, removed, other};
-    }
     const PairDelta delta{current_, sorted, &header->pairs, there.forgotten, Space::kDeltaChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
@@ -326,6 +334,7 @@ class Pipeline final : public AnyPipeline {
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
     space_.forEach(1, StoreDelta{counts + chunks, header});
 
+    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
     const bool inNext = sorted.data == pairBuffers_[next].data();
     const std::size_t added = known(header->delta.added, plan_.added);
     const std::size_t removed = known(header->delta.removed, plan_.removed);

@@ -53,21 +53,5 @@ TEST(Sort, LooksAtTheLowBitsOnly) {
   EXPECT_EQ(values, (std::vector<std::uint32_t>{9, 8, 7}));
 }
 
-TEST(Sort, PairsByFirstThenSecond) {
-  Random random(2);
-  for (const int threads : {1, 3})
-    for (const std::uint32_t ids : {1u, 2u, 100u, 5000u, 1u << 30}) {
-      std::vector<Pair> pairs(30000), spare(pairs.size());
-      for (Pair& pair : pairs) pair = {random.below(ids), random.below(ids)};
-      std::vector<Pair> expected = pairs;
-      std::sort(expected.begin(), expected.end());
-      int bits = 0;
-      while ((std::uint64_t{1} << bits) < ids) ++bits;
-      HostSpace space(threads);
-      const View<Pair> sorted = space.sortPairs(all(pairs), all(spare), bits, nullptr);
-      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), sorted.begin(), sorted.end()));
-    }
-}
-
 }  // namespace
 }  // namespace lbvh

@@ -218,9 +218,8 @@ void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child
 
 /// One range of leaf blocks: for each block, first the leaf blocks that meet its bounds, then for
 /// each of its boxes those of them that meet the box, then the boxes in these. Pairs are met from
-/// both sides and kept from the side of the lesser index: so each box's list is in one piece, which
-/// spares sorting the pairs by their first box (65,536 boxes: half the tests and a sort of all
-/// pairs took longer).
+/// both sides and kept from the side of the lesser index: so each box's list is in one piece, and
+/// no pairs need to be sorted by their first box.
 class Search {
  public:
   Search(const SearchInput& input, const SearchScratch& scratch, const NeighbourLists& lists)

@@ -42,22 +42,6 @@ class HostRadixSort {
     });
   }
 
-  /// Sorts pairs by (first, second), both below 2^idBits; the result is in one of the two arrays.
-  View<Pair> pairs(HostTasks& tasks, View<Pair> pairs, View<Pair> spare, int idBits) {
-    Pair *from = pairs.data, *to = spare.data;
-    const int bits = 2 * idBits;
-    const int passes = passesFor(bits);
-    for (int pass = 0; pass < passes; ++pass) {
-      const auto digit = [=](std::size_t i) {
-        const Pair p = from[i];
-        return digitOf(std::uint64_t{p.first} << idBits | p.second, pass, bits);
-      };
-      const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
-      if (scatter(tasks, pairs.size, digit, move)) std::swap(from, to);
-    }
-    return {from, pairs.size};
-  }
-
  private:
   static constexpr int kDigitBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
   static constexpr std::size_t kGrain = 8192;

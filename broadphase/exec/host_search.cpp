@@ -14,8 +14,6 @@ constexpr std::size_t kMeasureGrain = 4096;
 
 constexpr std::size_t kScratchArrays = 8;  // of SearchScratch
 
-constexpr std::size_t roundUp(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
 }  // namespace
 
 void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {

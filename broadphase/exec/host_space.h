@@ -32,8 +32,6 @@ class HostSpace {
 
   static constexpr bool kKnowsCounts = true;
   static constexpr bool kHasOwnSearch = true;
-  static constexpr std::size_t kDeltaChunk = 8192;
-
   /// @param threads at least 1
   explicit HostSpace(int threads) : tasks_(threads), search_(tasks_) {}
 
@@ -75,29 +73,11 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
   }
 
-  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t*) {
-    return sort_.pairs(tasks_, pairs, spare, idBits);
-  }
-
-  template <class T>
-  void sumBefore(View<T> counts) {
-    T sum;
-    for (T& count : counts) {
-      const T before = sum;
-      sum += std::exchange(count, before);
-    }
-  }
-
   StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms); }
 
   template <class T>
   View<const T> upload(View<const T> view, UploadBuffer<T>&) {
     return view;
-  }
-
-  template <class T>
-  View<T> hostRoom(Buffer<T>& spare, HostBuffer<T>&, std::size_t n) {
-    return spare.ensure(n);
   }
 
   StepHeader wait(const StepHeader* header) { return *header; }

@@ -23,8 +23,10 @@
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::kHasOwnSearch              stages 4 to 6 are the space's own: space.search() packs the
-//                                     boxes, finds neighbours and sorts them (host_search.h)
+//   Space::kHasOwnSearch              a step's stages, but for the sort by key, are the space's
+//   own:
+//                                     space.search() (host_search.h). It then needs none of
+//                                     sumBefore, sortPairs, hostRoom and kDeltaChunk.
 //   Space::kDeltaChunk                pairs that one thread compares at a stretch
 //   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
 //                                     and the next is launched for exactly that many; else it is
