@@ -158,7 +158,7 @@ IndexSet HostSearch::indexSet(std::size_t worker) const {
 
 std::size_t HostSearch::memoryBytes() const {
   return lists_.bytes() + chunkStarts_.bytes() + scratch_.bytes() + indexSets_.bytes() +
-         delta_.memoryBytes();
+         partial_.bytes() + delta_.memoryBytes();
 }
 
 }  // namespace lbvh
