@@ -1,11 +1,9 @@
-// random_walk: writes recorded boxes that move at random, for replay. Unit boxes in a cube, about
-// eleven neighbours each whatever their number; each centre moves up to 0.05 a frame and axis.
-#include <cmath>
+// random_walk: writes recorded boxes that move at random (walk.h), for replay.
 #include <cstdio>
 
 #include "command_line.h"
-#include "random.h"
 #include "recorded_boxes.h"
+#include "walk.h"
 
 namespace {
 
@@ -17,23 +15,11 @@ struct Settings {
 };
 
 int write(const Settings& settings) {
-  Random random(settings.seed);
-  const float side = std::cbrt(static_cast<float>(settings.objects) * 8 / 11);
-  std::vector<lbvh::Aabb> boxes(settings.objects);
-  for (lbvh::Aabb& box : boxes)
-    for (int axis = 0; axis < 3; ++axis) {
-      box.min[axis] = side * static_cast<float>(random.unit());
-      box.max[axis] = box.min[axis] + 1;
-    }
+  Walk walk(settings.objects, settings.seed);
   BoxWriter writer(settings.file, settings.frames);
   for (std::uint32_t frame = 0; frame < settings.frames; ++frame) {
-    writer.write(boxes);
-    for (lbvh::Aabb& box : boxes)
-      for (int axis = 0; axis < 3; ++axis) {
-        const auto step = static_cast<float>(random.between(btScalar(-0.05), btScalar(0.05)));
-        box.min[axis] += step;
-        box.max[axis] += step;
-      }
+    writer.write(walk.boxes());
+    walk.step();
   }
   std::printf("%s: %u boxes, %u frames\n", settings.file.c_str(), settings.objects,
               settings.frames);

@@ -9,7 +9,7 @@
 #include "recorded_boxes.h"
 #include "scenes.h"
 #include "stage_rows.h"
-#include "uniform_boxes.h"
+#include "walk.h"
 
 namespace {
 
@@ -32,10 +32,7 @@ std::vector<lbvh::Aabb> debris(std::uint32_t objects) {
 
 std::vector<lbvh::Aabb> boxesOf(const Settings& settings) {
   if (settings.scene == "debris") return debris(settings.objects);
-  if (settings.scene == "uniform") {
-    Random random(1);
-    return uniformBoxes(settings.objects, random);
-  }
+  if (settings.scene == "uniform") return Walk(settings.objects, 1).boxes();
   BoxReader reader(settings.scene);
   std::vector<lbvh::Aabb> boxes;
   for (std::uint32_t frame = 0; frame < reader.frames(); ++frame) reader.read(boxes);

@@ -7,14 +7,14 @@ namespace lbvh {
 
 extern const HostKernels kBaselineKernels;
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__)
 extern const HostKernels kAvx2Kernels;
 extern const HostKernels kAvx512Kernels;
 #endif
 
 const HostKernels& hostKernels() {
   const char* wanted = std::getenv("GPULBVH_SIMD");
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__)
   const auto mayBe = [wanted](const HostKernels& kernels) {
     return wanted == nullptr || std::strcmp(wanted, kernels.name) == 0;
   };

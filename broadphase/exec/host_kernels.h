@@ -15,8 +15,11 @@ namespace lbvh {
 /// exceed the room; then some lists were not kept.
 struct NeighbourLists {
   View<std::uint32_t> room;
-  std::uint64_t* starts;  ///< by box: where its list is in `room`
-  std::uint32_t* sizes;
+  struct List {
+    std::uint64_t start;  ///< in `room`
+    std::uint32_t size;
+  };
+  List* byBox;
   std::atomic<std::uint64_t>* found;
   std::uint64_t limit;  ///< stop early beyond this many
 };

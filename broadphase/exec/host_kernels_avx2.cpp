@@ -1,7 +1,7 @@
 // The host's inner loops with AVX2: a block in two registers.
 #include "broadphase/exec/host_kernels_common.h"
 
-#if defined(LBVH_X86)
+#if defined(__x86_64__)
 #include <array>
 
 namespace lbvh {

@@ -57,7 +57,7 @@ struct Simd {
   }
 
   static std::uint32_t overlapsFour(const Query& query, const float* first, std::size_t stride) {
-#if defined(LBVH_X86)
+#if defined(__x86_64__)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
     for (int k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);

@@ -218,9 +218,8 @@ void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child
 
 /// One range of leaf blocks: for each block, first the leaf blocks that meet its bounds, then for
 /// each of its boxes those of them that meet the box, then the boxes in these. Pairs are met from
-/// both sides and kept from the side of the lesser index: so each box's list is in one piece, which
-/// spares sorting the pairs by their first box (65,536 boxes: half the tests and a sort of all
-/// pairs took longer).
+/// both sides and kept from the side of the lesser index: so each box's list is in one piece, and
+/// no pairs need to be sorted by their first box.
 class Search {
  public:
   Search(const SearchInput& input, const SearchScratch& scratch, const NeighbourLists& lists)
@@ -228,8 +227,10 @@ class Search {
 
   bool run(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t block = begin; block < end; ++block) {
-      findBlocks(block);
       const std::uint32_t boxes = std::min(kLanes, tree_.boxes - block * kLanes);
+      for (std::uint32_t lane = 0; lane < boxes; ++lane)  // they are written last, and far apart
+        prefetch(&lists_.byBox[tree_.blocks[block].child[lane]]);
+      findBlocks(block);
       for (std::uint32_t lane = 0; lane < boxes; ++lane)
         if (!findList(block, lane)) return false;
       if (!keepLists()) return false;
@@ -329,8 +330,7 @@ class Search {
     const auto count = [&](std::uint32_t found) { size += found; };
     forPieces(asker, nearby, count);
     if (!claim(size, start)) return false;
-    lists_.starts[asker.id] = start;
-    lists_.sizes[asker.id] = static_cast<std::uint32_t>(size);
+    lists_.byBox[asker.id] = {start, static_cast<std::uint32_t>(size)};
     if (start + size > lists_.room.size) return true;
     std::uint32_t* out = lists_.room.data + start;
     forPieces(asker, nearby, [&](std::uint32_t found) { out = std::copy_n(list_, found, out); });
@@ -352,8 +352,7 @@ class Search {
     for (std::uint32_t i = 0; i < waitingCount_; ++i) {
       const Waiting& list = waiting_[i];
       const std::uint32_t end = i + 1 < waitingCount_ ? waiting_[i + 1].begin : waitingEnd_;
-      lists_.starts[list.id] = start + list.begin;
-      lists_.sizes[list.id] = end - list.begin;
+      lists_.byBox[list.id] = {start + list.begin, end - list.begin};
     }
     if (start + waitingEnd_ <= lists_.room.size)
       std::copy_n(list_, waitingEnd_, lists_.room.data + start);
@@ -405,11 +404,11 @@ inline Pair* sortLong(std::uint32_t first, const std::uint32_t* list, std::uint3
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                const IndexSet& set, Pair* out) {
-  constexpr std::uint32_t kAhead = 8;  // lists lie scattered: ask for them early
+  constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
   for (std::uint32_t first = begin; first < end; ++first) {
-    if (first + kAhead < end) prefetch(lists.room.data + lists.starts[first + kAhead]);
-    const std::uint32_t* list = lists.room.data + lists.starts[first];
-    const std::uint32_t size = lists.sizes[first];
+    if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
+    const std::uint32_t* list = lists.room.data + lists.byBox[first].start;
+    const std::uint32_t size = lists.byBox[first].size;
     if (size > Simd::kShort) {
       out = sortLong(first, list, size, set, out);
       continue;

@@ -14,8 +14,6 @@ constexpr std::size_t kMeasureGrain = 4096;
 
 constexpr std::size_t kScratchArrays = 8;  // of SearchScratch
 
-constexpr std::size_t roundUp(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
 }  // namespace
 
 void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
@@ -67,8 +65,8 @@ std::uint64_t HostSearch::find(View<std::uint32_t> room, std::uint64_t limit) {
   const std::size_t n = input_.boxes.size;
   room_ = room;
   found_.store(0, std::memory_order_relaxed);
-  const NeighbourLists lists{room, starts_.ensure(n).data, sizes_.ensure(n).data, &found_, limit};
-  for (const std::uint32_t id : nan_) lists.starts[id] = lists.sizes[id] = 0;
+  const NeighbourLists lists{room, lists_.ensure(n).data, &found_, limit};
+  for (const std::uint32_t id : nan_) lists.byBox[id] = {0, 0};
   findTreeLists(lists);
   findSideLists(lists);
   return found_.load(std::memory_order_relaxed);
@@ -99,8 +97,7 @@ void HostSearch::findSideLists(const NeighbourLists& lists) {
       forNeighbours([&](std::uint32_t) { ++size; });
       const std::uint64_t start = lists.found->fetch_add(size, std::memory_order_relaxed);
       if (start + size > lists.limit) return;
-      lists.starts[id] = start;
-      lists.sizes[id] = size;
+      lists.byBox[id] = {start, size};
       if (start + size > lists.room.size) continue;
       std::uint32_t* out = lists.room.data + start;
       forNeighbours([&](std::uint32_t other) { *out++ = other; });
@@ -110,7 +107,7 @@ void HostSearch::findSideLists(const NeighbourLists& lists) {
 
 void HostSearch::sort(Pair* out) {
   const std::size_t n = input_.boxes.size;
-  const NeighbourLists lists{room_, starts_.data(), sizes_.data(), &found_, 0};
+  const NeighbourLists lists{room_, lists_.data(), &found_, 0};
   const std::size_t chunks = (n + kListGrain - 1) / kListGrain;
   const View<std::uint64_t> starts = chunkStarts_.ensure(chunks);
   const auto forLists = [&](std::size_t chunk, auto f) {
@@ -121,7 +118,7 @@ void HostSearch::sort(Pair* out) {
     for (std::size_t chunk = begin; chunk < end; ++chunk)
       forLists(chunk, [&](std::uint32_t first, std::uint32_t last) {
         starts[chunk] = 0;
-        for (std::uint32_t i = first; i < last; ++i) starts[chunk] += lists.sizes[i];
+        for (std::uint32_t i = first; i < last; ++i) starts[chunk] += lists.byBox[i].size;
       });
   });
   std::uint64_t sum = 0;
@@ -161,8 +158,8 @@ IndexSet HostSearch::indexSet(std::size_t worker) const {
 }
 
 std::size_t HostSearch::memoryBytes() const {
-  return starts_.bytes() + sizes_.bytes() + chunkStarts_.bytes() + scratch_.bytes() +
-         indexSets_.bytes() + delta_.memoryBytes();
+  return lists_.bytes() + chunkStarts_.bytes() + scratch_.bytes() + indexSets_.bytes() +
+         partial_.bytes() + delta_.memoryBytes();
 }
 
 }  // namespace lbvh

@@ -1,0 +1,46 @@
+// broadphase: PairFinder::update on random walks from a thousand to a million boxes, host, on one
+// and two threads, with Google Benchmark. Its counters tell how flat the cost is: nanoseconds per
+// n log2 n + pairs. Recorded scenes, and other broad phases, are replay's.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <vector>
+
+#include "broadphase/pair_finder.h"
+#include "walk.h"
+
+namespace {
+
+void update(benchmark::State& state) {
+  lbvh::Options options;
+  options.backend = lbvh::Backend::host;
+  options.threads = static_cast<int>(state.range(1));
+  lbvh::PairFinder finder(options);
+  Walk walk(static_cast<std::uint32_t>(state.range(0)), 1);
+  const auto step = [&] {
+    finder.update({walk.boxes().data(), walk.boxes().size()});
+    walk.step();
+  };
+  for (int warmUp = 0; warmUp < 3; ++warmUp) step();
+  double ms = 0;
+  for (auto _ : state) {
+    step();
+    ms += finder.stats().totalMs;
+    state.SetIterationTime(finder.stats().totalMs / 1000);
+  }
+  const auto n = static_cast<double>(state.range(0));
+  const auto pairs = static_cast<double>(finder.stats().pairs);
+  state.counters["pairs"] = pairs;
+  state.counters["ns_per_work"] =
+      ms * 1e6 / static_cast<double>(state.iterations()) / (n * std::log2(n) + pairs);
+}
+
+BENCHMARK(update)
+    ->ArgNames({"boxes", "threads"})
+    ->ArgsProduct({{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 20}, {1, 2}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
