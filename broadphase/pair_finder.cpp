@@ -134,7 +134,6 @@ View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
 Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
-bool PairFinder::hasTree() const { return impl_->hasTree; }
 const Stats& PairFinder::stats() const { return impl_->stats; }
 
 }  // namespace lbvh

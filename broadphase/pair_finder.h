@@ -107,7 +107,6 @@ class PairFinder {
   /// The tree of the last buildTree, for queries (tree_query.h); an update drops it, because its
   /// own search needs none.
   Tree tree() const;
-  bool hasTree() const;
 
   const Stats& stats() const;
 

@@ -224,10 +224,7 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     }
     finder.update(proxies.boxes(), filters);
     wasByGroup = byGroup;
-    if (finder.hasTree())
-      queries.treeIsFresh();
-    else
-      queries.treeIsStale();
+    queries.treeIsStale();
     updateExact();
     return true;
   } catch (const std::exception& e) {

@@ -38,7 +38,7 @@ class GpuLbvhQueries {
   /// The proxy's box is no longer what the tree has.
   void changed(GpuLbvhProxy* proxy);
 
-  /// The finder's tree was built from the boxes as they are now.
+  /// The finder built its tree from the boxes as they are now.
   void treeIsFresh();
 
   /// The next query builds a tree first.

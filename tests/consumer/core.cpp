@@ -15,6 +15,7 @@ int main() {
   finder.update({boxes, 3});
   for (const lbvh::Pair pair : finder.pairs()) std::printf("%u %u\n", pair.first, pair.second);
 
+  finder.buildTree({boxes, 3});
   const lbvh::Ray ray{{-1, 0.5f, 0.5f}, {1, 0, 0}, 9};
   lbvh::BatchHits hits;
   lbvh::rayTestBatch(finder.tree(), {boxes, 3}, {&ray, 1}, hits);
