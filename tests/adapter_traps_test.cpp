@@ -1,0 +1,94 @@
+// The traps of docs/contract.md that no other test walks into.
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace {
+
+using namespace twins;
+
+/// Boxes side by side, each overlapping the next.
+std::vector<btBroadphaseProxy*> row(GpuLbvhBroadphase& ours, int n, void* client) {
+  std::vector<btBroadphaseProxy*> proxies;
+  for (int i = 0; i < n; ++i)
+    proxies.push_back(ours.createProxy(btVector3(btScalar(i), 0, 0),
+                                       btVector3(btScalar(i + 1), 1, 1), BOX_SHAPE_PROXYTYPE,
+                                       client, 1, -1, nullptr));
+  return proxies;
+}
+
+// Users of the broad phase alone give it clients of any kind.
+TEST(AdapterTraps, ClientsAreNotReadWithoutAGhostCallback) {
+  GpuLbvhBroadphase ours;
+  std::vector<btBroadphaseProxy*> proxies = row(ours, 20, reinterpret_cast<void*>(16));
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 19);
+  ours.setAabb(proxies[5], btVector3(50, 0, 0), btVector3(51, 1, 1), nullptr);
+  ours.destroyProxy(proxies[9], nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 15);
+}
+
+// Bullet's hash masks by the array's capacity: whoever writes or reserves the array breaks
+// findPair.
+TEST(AdapterTraps, AHashedCacheHandedInStaysWhole) {
+  btHashedOverlappingPairCache cache;
+  GpuLbvhBroadphase ours({}, &cache);
+  Random random(71);
+  Twins twins({&ours});
+  for (int i = 0; i < 300; ++i) twins.create(random);
+  for (int step = 0; step < 30; ++step) {
+    for (int i = 0; i < 30; ++i) twins.move(random);
+    twins.step();
+    const std::vector<btBroadphaseProxy*> proxies = twins.proxies(0);
+    for (btBroadphaseProxy* a : proxies)
+      for (btBroadphaseProxy* b : proxies)
+        if (*numberOf(a) < *numberOf(b)) {
+          ASSERT_EQ(cache.findPair(a, b) != nullptr, overlap(a, b) && wanted(a, b));
+        }
+  }
+  EXPECT_GT(cache.getNumOverlappingPairs(), 50);
+}
+
+// Planes must not coarsen the grid for all others, nor stand above them in the tree.
+TEST(AdapterTraps, PlanesStayOutOfTheTree) {
+  GpuLbvhBroadphase ours;
+  int number = 0;
+  const btScalar reach = btScalar(BT_LARGE_FLOAT);  // 1e18; 1e30 in double
+  const btVector3 corner(reach, reach, reach);
+  ours.createProxy(-corner, corner, STATIC_PLANE_PROXYTYPE, &number, 1, -1, nullptr);
+  row(ours, 50, &number);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.stats().sideBoxes, 1u);
+  EXPECT_EQ(ours.stats().pairs, 49u + 50u);
+}
+
+// A collision world frees its objects' proxies when it goes: the broad phase must live on, and a
+// dispatcher is not always at hand.
+TEST(AdapterTraps, OutlivesItsWorldAndNeedsNoDispatcher) {
+  GpuLbvhBroadphase ours;
+  btSphereShape ball(1);
+  btCollisionObject objects[3];
+  {
+    btDefaultCollisionConfiguration configuration;
+    btCollisionDispatcher dispatcher(&configuration);
+    btCollisionWorld world(&dispatcher, &ours, &configuration);
+    for (btCollisionObject& object : objects) {
+      object.setCollisionShape(&ball);
+      world.addCollisionObject(&object);
+    }
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(dispatcher.getNumManifolds(), 3);
+  }
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
+  int number = 0;
+  std::vector<btBroadphaseProxy*> proxies = row(ours, 5, &number);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 4);
+  for (btBroadphaseProxy* proxy : proxies) {
+    ours.getOverlappingPairCache()->cleanProxyFromPairs(proxy, nullptr);
+    ours.destroyProxy(proxy, nullptr);
+  }
+  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
+}
+
+}  // namespace
