@@ -43,8 +43,7 @@ struct GpuLbvhNewProxy {
 /// Filters: group and mask are read each step; a filter callback is asked once for each pair that
 /// begins to overlap, and for every pair after it was exchanged or refilter() was called.
 /// Ghosts: pairs of btGhostObjects are right at once after each createProxy, setAabb and
-/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects or null,
-/// and each setAabb tests as many boxes as there are ghosts.
+/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects or null.
 /// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may
 /// run on many threads together.
 /// Errors: never throws. A step that cannot be finished (out of memory, more than

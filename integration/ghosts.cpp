@@ -4,13 +4,40 @@
 #include <BulletCollision/CollisionDispatch/btCollisionObject.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <new>
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr lbvh::Aabb kEverything{{-kInfinity, -kInfinity, -kInfinity},
+                                 {kInfinity, kInfinity, kInfinity}};
+
+/// Of two boxes, of which one may be none.
+lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
+  lbvh::Aabb both{};
+  for (int axis = 0; axis < 3; ++axis) {
+    both.min[axis] = std::fmin(a.min[axis], b.min[axis]);
+    both.max[axis] = std::fmax(a.max[axis], b.max[axis]);
+  }
+  return both;
+}
+
+btDbvtVolume volumeOf(const lbvh::Aabb& box) {
+  return btDbvtVolume::FromMM(btVector3(box.min[0], box.min[1], box.min[2]),
+                              btVector3(box.max[0], box.max[1], box.max[2]));
+}
+
+}  // namespace
 
 void GpuLbvhGhosts::setCallbackIsThere(bool isThere) {
   if (isThere == m_callbackIsThere) return;
   m_callbackIsThere = isThere;
-  for (GpuLbvhProxy* ghost : m_ghosts) ghost->m_isGhost = false;
+  m_drift.forget();  // it was not told of changes without a callback
+  for (const Ghost& ghost : m_ghosts) ghost.proxy->m_isGhost = false;
   m_ghosts.clear();
+  m_tree.clear();
   for (std::uint32_t slot = 0; isThere && slot < m_proxies.boxes().size; ++slot)
     if (m_proxies.at(slot)->m_isAlive) setGhost(m_proxies.at(slot));
 }
@@ -20,10 +47,22 @@ void GpuLbvhGhosts::setGhost(GpuLbvhProxy* proxy) {
   const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
   if (object == nullptr || object->getInternalType() != btCollisionObject::CO_GHOST_OBJECT) return;
   try {
-    m_ghosts.push_back(proxy);
-    proxy->m_isGhost = true;
-  } catch (const std::bad_alloc&) {  // then it waits for the step, as all others do
+    m_ghosts.push_back({proxy, nullptr});
+  } catch (const std::bad_alloc&) {
+    return;  // then it waits for the step, as all others do
   }
+  proxy->m_isGhost = true;
+  proxy->m_link = static_cast<std::uint32_t>(m_ghosts.size() - 1);
+  placeLeaf(m_ghosts.back());
+}
+
+void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
+  const lbvh::Aabb& box = m_proxies.boxes()[ghost.proxy->m_slot];
+  btDbvtVolume volume = volumeOf(box);
+  const bool hasNan = !lbvh::overlap(box, kEverything);
+  if (ghost.leaf != nullptr && !hasNan) return m_tree.update(ghost.leaf, volume);
+  if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
+  ghost.leaf = hasNan ? nullptr : m_tree.insert(volume, ghost.proxy);
 }
 
 void GpuLbvhGhosts::created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache) {
@@ -34,27 +73,36 @@ void GpuLbvhGhosts::created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache) 
 
 void GpuLbvhGhosts::moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
                           btOverlappingPairCache& cache, btDispatcher* dispatcher) {
-  if (m_callbackIsThere) update(proxy, before, cache, dispatcher);
+  if (!m_callbackIsThere) return;
+  if (proxy->m_isGhost) placeLeaf(m_ghosts[proxy->m_link]);
+  update(proxy, before, cache, dispatcher);
 }
 
 void GpuLbvhGhosts::destroyed(GpuLbvhProxy* proxy) {
   if (!proxy->m_isGhost) return;
   proxy->m_isGhost = false;
-  m_ghosts.erase(std::find(m_ghosts.begin(), m_ghosts.end(), proxy));
+  Ghost& ghost = m_ghosts[proxy->m_link];
+  if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
+  ghost = m_ghosts.back();
+  ghost.proxy->m_link = proxy->m_link;
+  m_ghosts.pop_back();
 }
 
 /// By slot, so that their order does not depend on where the finder runs.
 void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before) {
-  const lbvh::Aabb now = m_proxies.boxes()[proxy->m_slot];
-  const auto meets = [&](const auto& bounds) {
-    return lbvh::overlap(now, bounds) || lbvh::overlap(before, bounds);
-  };
+  const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
   m_partners.clear();
   if (proxy->m_isGhost) {
-    m_queries.queryAsIs(meets, [&](GpuLbvhProxy* other) { m_partners.push_back(other); });
+    m_drift.query(both, [&](GpuLbvhProxy* other) { m_partners.push_back(other); });
   } else {
-    for (GpuLbvhProxy* ghost : m_ghosts)
-      if (meets(m_proxies.boxes()[ghost->m_slot])) m_partners.push_back(ghost);
+    struct Collect : btDbvt::ICollide {
+      explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
+      void Process(const btDbvtNode* leaf) {
+        found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
+      }
+      std::vector<GpuLbvhProxy*>& found;
+    } collect(m_partners);
+    m_tree.collideTV(m_tree.m_root, volumeOf(both), collect);
   }
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
@@ -66,6 +114,7 @@ void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
                            btOverlappingPairCache& cache, btDispatcher* dispatcher) {
   // The sorted cache neither removes at once nor finds a pair that it has.
   if (cache.hasDeferredRemoval()) return;
+  m_drift.changed(proxy, before);
   try {
     findPartners(proxy, before);
   } catch (const std::bad_alloc&) {

@@ -4,9 +4,12 @@
 // installed.
 #pragma once
 
+#include <BulletCollision/BroadphaseCollision/btDbvt.h>
+
 #include <cstddef>
 #include <vector>
 
+#include "drift.h"
 #include "exact_pairs.h"
 #include "proxies.h"
 #include "queries.h"
@@ -16,8 +19,9 @@ class btOverlappingPairCache;
 
 class GpuLbvhGhosts {
  public:
-  GpuLbvhGhosts(GpuLbvhProxies& proxies, GpuLbvhQueries& queries)
-      : m_proxies(proxies), m_queries(queries) {}
+  GpuLbvhGhosts(const GpuLbvhProxies& proxies, const lbvh::PairFinder& finder,
+                const GpuLbvhQueries& queries)
+      : m_proxies(proxies), m_drift(proxies, finder, queries) {}
 
   /// Only with a ghost pair callback clients are known to be btCollisionObjects, and are read.
   /// To be told before each of the calls below.
@@ -25,7 +29,7 @@ class GpuLbvhGhosts {
 
   /// The proxy is new.
   void created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache);
-  /// The proxy had the box `before`. A test for each ghost; for a ghost, a query.
+  /// The proxy had the box `before`. A query of the ghosts; for a ghost, of all.
   void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
              btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);
@@ -36,14 +40,21 @@ class GpuLbvhGhosts {
               btDispatcher* dispatcher);
 
  private:
+  struct Ghost {
+    GpuLbvhProxy* proxy;
+    btDbvtNode* leaf;  ///< null while the box has a NaN
+  };
+
   void setGhost(GpuLbvhProxy* proxy);
+  void placeLeaf(Ghost& ghost);
   void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
   void update(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
               btDispatcher* dispatcher);
 
-  GpuLbvhProxies& m_proxies;
-  GpuLbvhQueries& m_queries;
-  std::vector<GpuLbvhProxy*> m_ghosts;
+  const GpuLbvhProxies& m_proxies;
+  GpuLbvhDrift m_drift;
+  std::vector<Ghost> m_ghosts;
+  btDbvt m_tree;  // of the ghosts: they are few, and their leaves move one by one
   std::vector<GpuLbvhProxy*> m_partners;  // of the proxy at hand: they overlap it, or did
   std::vector<lbvh::Pair> m_early;        // pairs given or taken since the last step
   bool m_callbackIsThere = false;

@@ -102,7 +102,7 @@ void GpuLbvhProxies::addSlot() {
   reserveBoxes(slot + 1);
   m_boxes.push_back(kNoBox);
   at(slot)->m_slot = slot;
-  at(slot)->m_nextFree = kNoSlot;
+  at(slot)->m_link = kNoSlot;
   m_firstFree = slot;
 }
 
@@ -111,7 +111,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   if (m_firstFree == kNoSlot) addSlot();
   const std::uint32_t slot = m_firstFree;
   GpuLbvhProxy* proxy = at(slot);
-  m_firstFree = proxy->m_nextFree;
+  m_firstFree = proxy->m_link;
   ++m_count;
   proxy->m_clientObject = client;
   proxy->m_collisionFilterGroup = group;
@@ -139,7 +139,7 @@ void GpuLbvhProxies::reserve(std::size_t more) {
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   clearPlane(proxy);
   m_boxes[proxy->m_slot] = kNoBox;
-  proxy->m_nextFree = m_firstFree;
+  proxy->m_link = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
   touch();

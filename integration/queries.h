@@ -44,21 +44,18 @@ class GpuLbvhQueries {
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
+  /// How often that was so.
+  unsigned builds() const { return m_builds; }
+
   /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
     refreshTree();
-    queryAsIs(hits, visit);
-  }
-
-  /// The same, one by one where the tree is stale: for a few queries among many changes.
-  template <class Hits, class Visit>
-  void queryAsIs(const Hits& hits, const Visit& visit) {
     const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
     const auto visitLiving = [&](GpuLbvhProxy* proxy) {
       if (proxy->m_isAlive && hits(GpuLbvhBox(proxy))) visit(proxy);
     };
-    if (m_treeIsLost || m_treeIsStale.load(std::memory_order_relaxed)) {
+    if (m_treeIsLost) {
       for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
         if (hits(boxes[slot])) visitLiving(m_proxies.at(slot));
       return;
@@ -79,6 +76,7 @@ class GpuLbvhQueries {
   std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
   std::atomic<bool> m_treeIsStale{false};
   bool m_treeIsLost = false;  // no memory for one
+  unsigned m_builds = 0;
   std::mutex m_rebuild;
 };
 

@@ -42,6 +42,12 @@ class Crowd {
     const Box box = randomBox(random, 8, 2);
     broadphase_.setAabb(living_[pick(random)].proxy, box.min, box.max, nullptr);
   }
+  void drift(Random& random) {
+    btBroadphaseProxy* proxy = living_[pick(random)].proxy;
+    const auto one = [&] { return btScalar(random.uniform(-0.05f, 0.05f)); };
+    const btVector3 by(one(), one(), one());
+    broadphase_.setAabb(proxy, proxy->m_aabbMin + by, proxy->m_aabbMax + by, nullptr);
+  }
   void destroy(Random& random) {
     if (living_.empty()) return;
     const std::size_t i = pick(random);
@@ -118,6 +124,32 @@ TEST(AdapterGhosts, PairsAreRightWithACacheHandedIn) {
   checkThroughRandomCalls(broadphase, random);
 }
 
+// Between two steps most boxes drift a little and some go far: ghosts are asked for in between.
+TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
+  Random random(74);
+  GpuLbvhBroadphase broadphase;
+  btGhostPairCallback callback;
+  broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
+  Crowd crowd(broadphase);
+  for (int i = 0; i < 1000; ++i) crowd.create(random);
+  std::size_t pairs = 0;
+  for (int round = 0; round < 12 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    const std::uint32_t far = round % 4 == 3 ? 2 : 50;  // in every fourth round too many
+    for (int call = 0; call < 1500; ++call) {
+      if (random.below(far) == 0)
+        crowd.move(random);
+      else
+        crowd.drift(random);
+      if (call % 300 == 299) pairs += crowd.check();
+    }
+    if (round % 2 == 0) crowd.destroy(random);
+    if (round % 3 != 2) broadphase.calculateOverlappingPairs(nullptr);
+  }
+  EXPECT_GT(pairs, 100000u);
+  while (!crowd.living().empty()) crowd.destroy(random);
+}
+
 // Early pairs are unknown to the finder: what a filter that changed in place makes of them, it
 // must make at the next step.
 TEST(AdapterGhosts, FiltersChangedInPlaceAreFollowedAtTheStep) {
@@ -162,12 +194,17 @@ TEST(AdapterGhosts, ACallbackInstalledLateIsNoticed) {
   };
   btBroadphaseProxy* first = create(0, ghost);
   btBroadphaseProxy* second = create(5, object);
+  btBroadphaseProxy* third = create(50, object);
   broadphase.calculateOverlappingPairs(nullptr);
+  broadphase.setAabb(third, btVector3(7, 0, 0), btVector3(8, 1, 1), nullptr);
   broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
   broadphase.setAabb(second, btVector3(1, 0, 0), btVector3(2, 1, 1), nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 1);
-  broadphase.setAabb(first, btVector3(7, 0, 0), btVector3(8, 1, 1), nullptr);
+  broadphase.setAabb(first, btVector3(10, 0, 0), btVector3(11, 1, 1), nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
+  broadphase.setAabb(first, btVector3(8, 0, 0), btVector3(9, 1, 1), nullptr);
+  EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "moved while nobody looked";
+  broadphase.destroyProxy(third, nullptr);
   broadphase.destroyProxy(second, nullptr);
   broadphase.destroyProxy(first, nullptr);
 }
