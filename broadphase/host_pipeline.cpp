@@ -85,7 +85,11 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
       const auto timer = space_.timed("codes", stats.codesMs);
       search_.assignKeys(boxes, header()->grid, memory.keys.data, memory.ids.data);
     }
-    sort(memory, stats);
+    const auto timer = space_.timed("sort", stats.sortMs);
+    if constexpr (sizeof(Key) == 4)
+      space_.orderByKey(memory.keys, memory.ids, memory.spare, AssignCodes<Key>::kKeyBits);
+    else
+      sort(memory);
   }
 
   template <class Key>

@@ -44,13 +44,15 @@ class TreeStages {
       space_.forEach(n, AssignCodes<Key>{boxes, &header()->grid, memory.keys.data, memory.ids.data,
                                          arrivals_.ensure(n).data});
     }
-    sort(memory, stats);
+    const auto timer = space_.timed("sort", stats.sortMs);
+    sort(memory);
   }
 
   template <class Key>
   struct SortMemory {
     View<Key> keys, spareKeys;
     View<std::uint32_t> ids, spareIds;
+    std::uint64_t* spare;  ///< two words a box, of which the spare arrays are parts
   };
 
   /// The nodes are not written before the sort is done, so they lend it its spare memory.
@@ -60,12 +62,12 @@ class TreeStages {
     return {{reinterpret_cast<Key*>(keys_.ensure(n * sizeof(Key) / 4).data), n},
             {reinterpret_cast<Key*>(spare), n},
             ids_.ensure(n),
-            {reinterpret_cast<std::uint32_t*>(spare + n), n}};
+            {reinterpret_cast<std::uint32_t*>(spare + n), n},
+            spare};
   }
 
   template <class Key>
-  void sort(const SortMemory<Key>& memory, StepStats& stats) {
-    const auto timer = space_.timed("sort", stats.sortMs);
+  void sort(const SortMemory<Key>& memory) {
     space_.sortByKey(memory.keys, memory.ids, memory.spareKeys, memory.spareIds,
                      AssignCodes<Key>::kKeyBits);
   }

@@ -34,7 +34,6 @@ btDbvtVolume volumeOf(const lbvh::Aabb& box) {
 void GpuLbvhGhosts::setCallbackIsThere(bool isThere) {
   if (isThere == m_callbackIsThere) return;
   m_callbackIsThere = isThere;
-  m_drift.forget();  // it was not told of changes without a callback
   for (const Ghost& ghost : m_ghosts) ghost.proxy->m_isGhost = false;
   m_ghosts.clear();
   m_tree.clear();
@@ -93,7 +92,10 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& be
   const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
   m_partners.clear();
   if (proxy->m_isGhost) {
-    m_drift.query(both, [&](GpuLbvhProxy* other) { m_partners.push_back(other); });
+    // One by one: in the middle of a step all boxes move, and no tree of them stays true.
+    const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
+    for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
+      if (lbvh::overlap(both, boxes[slot])) m_partners.push_back(m_proxies.at(slot));
   } else {
     struct Collect : btDbvt::ICollide {
       explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
@@ -114,7 +116,6 @@ void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
                            btOverlappingPairCache& cache, btDispatcher* dispatcher) {
   // The sorted cache neither removes at once nor finds a pair that it has.
   if (cache.hasDeferredRemoval()) return;
-  m_drift.changed(proxy, before);
   try {
     findPartners(proxy, before);
   } catch (const std::bad_alloc&) {

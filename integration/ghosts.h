@@ -9,19 +9,15 @@
 #include <cstddef>
 #include <vector>
 
-#include "drift.h"
 #include "exact_pairs.h"
 #include "proxies.h"
-#include "queries.h"
 
 class btDispatcher;
 class btOverlappingPairCache;
 
 class GpuLbvhGhosts {
  public:
-  GpuLbvhGhosts(const GpuLbvhProxies& proxies, const lbvh::PairFinder& finder,
-                const GpuLbvhQueries& queries)
-      : m_proxies(proxies), m_drift(proxies, finder, queries) {}
+  explicit GpuLbvhGhosts(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
   /// Only with a ghost pair callback clients are known to be btCollisionObjects, and are read.
   /// To be told before each of the calls below.
@@ -29,7 +25,7 @@ class GpuLbvhGhosts {
 
   /// The proxy is new.
   void created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache);
-  /// The proxy had the box `before`. A query of the ghosts; for a ghost, of all.
+  /// The proxy had the box `before`. A query of the ghosts; for a ghost, a test of all boxes.
   void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
              btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);
@@ -52,7 +48,6 @@ class GpuLbvhGhosts {
               btDispatcher* dispatcher);
 
   const GpuLbvhProxies& m_proxies;
-  GpuLbvhDrift m_drift;
   std::vector<Ghost> m_ghosts;
   btDbvt m_tree;  // of the ghosts: they are few, and their leaves move one by one
   std::vector<GpuLbvhProxy*> m_partners;  // of the proxy at hand: they overlap it, or did

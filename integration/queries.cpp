@@ -39,7 +39,6 @@ void GpuLbvhQueries::treeIsFresh() {
   for (GpuLbvhProxy* proxy : m_changed) proxy->m_isChanged = false;
   m_changed.clear();
   m_treeIsLost = false;
-  ++m_builds;
   m_treeIsStale.store(false, std::memory_order_release);
 }
 

@@ -44,9 +44,6 @@ class GpuLbvhQueries {
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
-  /// How often that was so.
-  unsigned builds() const { return m_builds; }
-
   /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
@@ -76,7 +73,6 @@ class GpuLbvhQueries {
   std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
   std::atomic<bool> m_treeIsStale{false};
   bool m_treeIsLost = false;  // no memory for one
-  unsigned m_builds = 0;
   std::mutex m_rebuild;
 };
 

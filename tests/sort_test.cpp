@@ -46,6 +46,22 @@ TEST(Sort, IsStableForEveryWidthAndThreadCount) {
     }
 }
 
+TEST(Sort, OrdersIndicesLikeAStableSort) {
+  Random random(3);
+  for (const int threads : {1, 3})
+    for (const std::size_t n : {0u, 1u, 2u, 1000u, 40000u})
+      for (const std::uint32_t distinct : {1u, 50u, 1u << 31}) {
+        std::vector<std::uint32_t> keys(n), order(n), expected(n);
+        std::vector<std::uint64_t> spare(2 * n);
+        for (auto& key : keys) key = random.below(distinct);
+        std::iota(expected.begin(), expected.end(), 0u);
+        std::stable_sort(expected.begin(), expected.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+        HostSpace(threads).orderByKey(test::view(keys), all(order), spare.data(), 31);
+        ASSERT_EQ(order, expected) << n << " keys, " << distinct << ", " << threads << " threads";
+      }
+}
+
 TEST(Sort, LooksAtTheLowBitsOnly) {
   std::vector<std::uint32_t> keys{0xFFFF0002u, 1u, 0xABCD0000u}, spare(3), values{7, 8, 9},
       spareV(3);

@@ -189,8 +189,9 @@ void packLeaves(const SearchInput& input, const std::uint32_t* ids, std::uint32_
       if (leaf + kAhead < tree.boxes) prefetch(&input.boxes[ids[leaf + kAhead]]);
       const std::uint32_t id = ids[leaf];
       const Aabb& box = input.boxes[id];
-      for (int axis = 0; axis < 3; ++axis) {  // plus zero: no -0, whose sign would count
-        block.corners[axis][lane] = box.min[axis] + 0.0f;
+      for (int axis = 0; axis < 3; ++axis) {
+        block.corners[axis][lane] = box.min[axis];
+        // Plus zero: -0 becomes +0, from which 0 can be taken without a sign.
         block.corners[3 + axis][lane] = box.max[axis] + 0.0f;
       }
       block.child[lane] = id;

@@ -42,6 +42,24 @@ class HostRadixSort {
     });
   }
 
+  /// Writes the indices of the keys, by the low `bits` bits of the keys. Key and index travel in
+  /// one word: half of byKey's time. Both spare arrays are as long as the keys.
+  void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
+             std::uint64_t* spare, std::uint64_t* otherSpare, int bits) {
+    std::uint64_t *from = spare, *to = otherSpare;
+    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
+    });
+    for (int pass = 0; pass < passesFor(bits); ++pass) {
+      const auto digit = [=](std::size_t i) { return digitOf(from[i] >> 32, pass, bits); };
+      const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
+      if (scatter(tasks, keys.size, digit, move)) std::swap(from, to);
+    }
+    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
+    });
+  }
+
  private:
   static constexpr int kDigitBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
   static constexpr std::size_t kGrain = 8192;

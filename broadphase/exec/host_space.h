@@ -72,6 +72,12 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
   }
 
+  /// Only the values are wanted, which are the keys' indices; `spare` has two words a key.
+  void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> values, std::uint64_t* spare,
+                  int bits) {
+    sort_.order(tasks_, keys, values.data, spare, spare + keys.size, bits);
+  }
+
   template <class T>
   void sumBefore(View<T> counts) {
     T sum;
