@@ -47,7 +47,7 @@ bool GpuLbvhProxies::isOpen(lbvh::Pair pair) const {
   const lbvh::Aabb &a = m_boxes[pair.first], &b = m_boxes[pair.second];
   bool isOpen = false;
   for (int axis = 0; axis < 3; ++axis)
-    isOpen |= mayMiss(a.min[axis], b.max[axis]) | mayMiss(b.min[axis], a.max[axis]);
+    isOpen = isOpen || mayMiss(a.min[axis], b.max[axis]) || mayMiss(b.min[axis], a.max[axis]);
   return isOpen;
 }
 
