@@ -80,6 +80,8 @@ struct Simd {
   }
 };
 
+#include "broadphase/exec/host_kernels_codes_body.h"
+// The next needs it and Simd.
 #include "broadphase/exec/host_kernels_body.h"
 
 }  // namespace
