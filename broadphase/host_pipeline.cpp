@@ -45,6 +45,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
       sortAndLink<std::uint32_t>(boxes, stats);
     else
       sortAndLink<std::uint64_t>(boxes, stats);
+    describe(*header(), stats);
     tree_ = treeOver(header()->scene);
     if constexpr (kValidate) check(whyTreeIsWrong(tree_.nodes, boxes));
   }
