@@ -52,6 +52,7 @@ def story(rows, path):
             axis.text(ours[i], i - 0.2, f" {float(tests):.0f} tests a query", va="center", fontsize=8)
     axis.set_yticks(list(at), names)
     axis.invert_yaxis()
+    axis.margins(x=0.18)  # room for the words beside the bars
     axis.set(xlabel="milliseconds", title=f"Traversals of the debris scene, {rows[0]['boxes']} boxes, "
                                           f"{rows[0]['pairs']} pairs")
     axis.legend()
