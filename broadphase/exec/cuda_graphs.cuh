@@ -26,10 +26,13 @@ class StageEvents {
     }
   }
   StageEvents(StageEvents&& other) noexcept
-      : stages_(std::exchange(other.stages_, {})), inUse_(std::exchange(other.inUse_, 0)) {}
+      : stages_(std::exchange(other.stages_, {})),
+        inUse_(std::exchange(other.inUse_, 0)),
+        open_(std::exchange(other.open_, 0)) {}
   StageEvents& operator=(StageEvents&& other) noexcept {
     std::swap(stages_, other.stages_);
     std::swap(inUse_, other.inUse_);
+    std::swap(open_, other.open_);
     return *this;
   }
 
@@ -40,8 +43,17 @@ class StageEvents {
     stage.ms = &ms;
     cudaCheck(cudaEventRecordWithFlags(stage.begin, stream, flags));
     ++inUse_;
+    ++open_;
     return stage.end;
   }
+
+  void end(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    --open_;
+    cudaEventRecordWithFlags(event, stream, flags);  // an error here comes back from the next wait
+  }
+
+  /// Whether a stage has begun and not ended: then there is nothing to read yet.
+  bool isOpen() const { return open_ > 0; }
 
   /// Adds the times of all stages since the last reset(), which must be over.
   void read() const {
@@ -73,6 +85,7 @@ class StageEvents {
 
   std::vector<Stage> stages_;  ///< kept from step to step
   std::size_t inUse_ = 0;
+  int open_ = 0;
 };
 
 struct DestroyGraphExec {

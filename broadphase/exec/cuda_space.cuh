@@ -190,6 +190,7 @@ class CudaSpace {
 
   void wait() {
     cudaCheck(cudaStreamSynchronize(stream_));
+    if (events_->isOpen()) return;  // a stage that waits in its middle
     events_->read();
     useEvents(ownEvents_);
   }
@@ -228,18 +229,20 @@ class CudaSpace {
   /// A range in the profiler, and if the stages are timed two events on the stream.
   class Range {
    public:
-    Range(const char* name, cudaEvent_t end, cudaStream_t stream, unsigned flags)
-        : name_(name), end_(end), stream_(stream), flags_(flags) {}
+    Range(const char* name, StageEvents* events, double& ms, cudaStream_t stream, unsigned flags)
+        : name_(name), events_(events), stream_(stream), flags_(flags) {
+      if (events_ != nullptr) end_ = events_->begin(ms, stream, flags);
+    }
     ~Range() {
-      // An error here comes back from wait().
-      if (end_ != nullptr) cudaEventRecordWithFlags(end_, stream_, flags_);
+      if (events_ != nullptr) events_->end(end_, stream_, flags_);
     }
     Range(const Range&) = delete;
     Range& operator=(const Range&) = delete;
 
    private:
     NvtxRange name_;
-    cudaEvent_t end_;
+    StageEvents* events_;
+    cudaEvent_t end_ = nullptr;
     cudaStream_t stream_;
     unsigned flags_;
   };
@@ -247,7 +250,7 @@ class CudaSpace {
   Range timed(const char* name, double& ms) {
     const unsigned flags =
         events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
-    return Range(name, timesStages_ ? events_->begin(ms, stream_, flags) : nullptr, stream_, flags);
+    return Range(name, timesStages_ ? events_ : nullptr, ms, stream_, flags);
   }
 
  private:
