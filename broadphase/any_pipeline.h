@@ -67,7 +67,7 @@ class DevicePipeline {
 
 std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
 
-// Only in builds with CUDA (pipeline_cuda.cu).
+// Only in builds with CUDA (cuda_pipeline.cu).
 std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
 std::string cudaDeviceName();  ///< @throws SpaceError
 std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages);  ///< @throws SpaceError

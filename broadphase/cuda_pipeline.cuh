@@ -21,7 +21,7 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in a buffer that is written now
-    scene_ = {};             // no tree, should a stage fail
+    scene_ = {};             // nor is the tree the last buildTree's any more
     const StepInput there = upload(input);
     Outcome outcome;
     do {
@@ -204,7 +204,6 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
 
   void keep(const Outcome& outcome, StepStats& stats) {
     describe(report(), stats);
-    scene_ = report().scene;
     plan_.adaptTo(report());
     current_ = {outcome.pairs, static_cast<std::size_t>(report().pairs)};
     currentBuffer_ = outcome.newBuffer;

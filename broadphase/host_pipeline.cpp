@@ -39,8 +39,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
     tree_ = {};
-    const StepArguments arguments{boxes.size, 0};
-    measure(boxes, &arguments, stats);
+    measure(boxes, nullptr, stats);
     if (header()->grid.bits == 10)
       sortAndLink<std::uint32_t>(boxes, stats);
     else

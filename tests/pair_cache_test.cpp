@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "no_algorithm.h"
 #include "support.h"
 
 namespace {
@@ -16,14 +17,7 @@ namespace {
 using lbvh::test::Random;
 
 /// An algorithm that only exists, with a number.
-struct NumberedAlgorithm : btCollisionAlgorithm {
-  void processCollision(const btCollisionObjectWrapper*, const btCollisionObjectWrapper*,
-                        const btDispatcherInfo&, btManifoldResult*) override {}
-  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
-                                 btManifoldResult*) override {
-    return 1;
-  }
-  void getAllContactManifolds(btManifoldArray&) override {}
+struct NumberedAlgorithm : NoAlgorithm {
   int number = 0;
 };
 

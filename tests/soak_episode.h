@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "GpuLbvhBroadphase.h"
+#include "no_algorithm.h"
 #include "soak_boxes.h"
 #include "twins.h"
 
@@ -30,16 +31,9 @@ inline void require(bool holds, const char* what) {
 }
 
 /// What lies in a pair's m_algorithm, counted.
-struct Algorithm : btCollisionAlgorithm {
+struct Algorithm : NoAlgorithm {
   Algorithm() { ++alive; }
   ~Algorithm() override { --alive; }
-  void processCollision(const btCollisionObjectWrapper*, const btCollisionObjectWrapper*,
-                        const btDispatcherInfo&, btManifoldResult*) override {}
-  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
-                                 btManifoldResult*) override {
-    return 1;
-  }
-  void getAllContactManifolds(btManifoldArray&) override {}
   static inline int alive = 0;
 };
 

@@ -20,9 +20,8 @@
 //
 //   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::kKnowsCounts               what a stage counted is in the header when the call returns,
-//                                     and the next is launched for exactly that many; else it is
-//                                     launched for an upper bound, and the bodies read the header
+//   Space::kKnowsCounts               its memory is the host's: what a stage wrote is there to read
+//                                     when the call returns
 #pragma once
 
 #include <array>

@@ -1,0 +1,14 @@
+// A collision algorithm that only exists: for tests of who keeps one, and who frees it.
+#pragma once
+
+#include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>
+
+struct NoAlgorithm : btCollisionAlgorithm {
+  void processCollision(const btCollisionObjectWrapper*, const btCollisionObjectWrapper*,
+                        const btDispatcherInfo&, btManifoldResult*) override {}
+  btScalar calculateTimeOfImpact(btCollisionObject*, btCollisionObject*, const btDispatcherInfo&,
+                                 btManifoldResult*) override {
+    return 1;
+  }
+  void getAllContactManifolds(btManifoldArray&) override {}
+};
