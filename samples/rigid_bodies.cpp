@@ -37,7 +37,7 @@ std::vector<std::string> sceneNames() {
 
 int list() {
   for (const Scene& scene : scenes()) {
-    fmt::print("{:<8}{:>7} objects  {}\n", scene.name, scene.defaultObjects, scene.stresses);
+    fmt::print("{:<11}{:>7} objects  {}\n", scene.name, scene.defaultObjects, scene.stresses);
   }
   fmt::print("broad phases: {}\n", fmt::join(broadphaseNames(), ", "));
   return 0;
@@ -52,18 +52,13 @@ LiveRun start(const Settings& settings, const Scene& scene, const std::string& b
   LiveRun live;
   live.run.broadphase = broadphase;
   live.run.objects = settings.objects.value_or(scene.defaultObjects);
-  BroadphaseSetup setup;
-  setup.options = settings.options;
-  setup.maxObjects = live.run.objects + kMaxStaticBodies;
-  // Far more than any scene needs: the longest is a corridor of 2 cm per piece.
-  const btScalar reach = 1000 + btScalar(live.run.objects) * btScalar(0.02);
-  setup.low.setValue(-reach, -reach, -reach);
-  setup.high.setValue(reach, reach, reach);
-  live.world = std::make_unique<World>(makeBroadphase(broadphase, setup));
+  live.world = std::make_unique<World>(
+      makeBroadphase(broadphase, setupFor(live.run.objects, settings.options)));
   scene.build(*live.world, {live.run.objects, settings.seed});
   live.run.space = spaceOf(live.world->broadphase());
-  fmt::print("{}: {} moving and {} static bodies; {}\n", broadphase, live.run.objects,
-             live.world->objects() - live.run.objects, live.run.space.details);
+  const int still = live.world->staticObjects();
+  fmt::print("{}: {} moving and {} static objects; {}\n", broadphase, live.world->objects() - still,
+             still, live.run.space.details);
   return live;
 }
 
@@ -135,7 +130,8 @@ void addOptions(CLI::App& app, Settings& settings) {
   app.add_option("--steps", settings.steps, "steps of 1/60 s")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--objects", settings.objects, "moving bodies; default: the scene's")
+  app.add_option("--objects", settings.objects,
+                 "how many, without the ground; default: the scene's")
       ->check(CLI::Range(1, 10000000));
   app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
   app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file");
