@@ -19,7 +19,7 @@ BroadphaseSetup setupFor(int objects, const lbvh::Options& options) {
 
 const std::vector<Scene>& scenes() {
   static const std::vector<Scene> table = {
-      {"debris", "12,486 pieces fall from the walls of a corridor: many pairs, all moving", 12486,
+      {"debris", "pieces fall from the walls of a corridor: many pairs, all moving", 12486,
        buildDebris},
       {"pile", "boxes and spheres fall on a heap in a pit: dense contacts that come to rest", 4000,
        buildPile},
@@ -37,7 +37,7 @@ const std::vector<Scene>& scenes() {
        buildTriggers},
       {"softbodies", "cloth and blobs under rigid bodies: boxes that change size, twice a step",
        600, buildSoftBodies},
-      {"swarm", "100,000 kinematic boxes fly: every box changes, hardly any pair lasts", 100000,
+      {"swarm", "kinematic boxes fly: every box changes, hardly any pair lasts", 100000,
        buildSwarm},
       {"planes", "a funnel of endless planes and zones: boxes that meet everything", 3000,
        buildPlanes},

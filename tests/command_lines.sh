@@ -28,6 +28,9 @@ expect 0 any 'summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms
 expect 0 any 'summary .*broadphase=dbvt' \
   "$bin/rigid_bodies" --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
 expect 0 any 'debris' "$bin/rigid_bodies" --list
+expect 0 0 'report written to pile.html' \
+  "$bin/rigid_bodies" --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
+grep -q '</html>' pile.html || { echo "FAILED: no page in pile.html"; failures=1; }
 expect 0 any 'usage|Usage' "$bin/rigid_bodies" --help
 [ "$(wc -l <pile.csv)" -eq 4 ] || { echo "FAILED: pile.csv has not a header and 3 rows"; failures=1; }
 
@@ -69,6 +72,9 @@ expect 0 any 'frame=1 pairs=0' "$bin/replay" nothing.aabb
 expect 2 1 'no-such' "$bin/rigid_bodies" --scene no-such
 expect 2 1 'no-such' "$bin/rigid_bodies" --broadphase no-such
 expect 2 1 'no-such' "$bin/rigid_bodies" --compare gpu-lbvh,no-such
+expect 2 1 'alone' "$bin/rigid_bodies" --compare all,dbvt
+expect 2 1 'sizes' "$bin/rigid_bodies" --sizes 10,20 --objects 10
+expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --report /no/such/folder/x.html
 expect 2 1 'steps' "$bin/rigid_bodies" --steps -1
 expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --csv /no/such/folder/x.csv
 if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
