@@ -141,6 +141,7 @@ int run(const Settings& settings, const std::string& command) {
   if (contains(settings.compare, "gpu-lbvh") || contains(settings.compare, kAll) ||
       (settings.compare.empty() && settings.broadphase == "gpu-lbvh"))
     requireBackend(settings.options);
+  if (!settings.report.empty()) requireWritable(settings.report);
 
   const Scene& scene = *findScene(settings.scene.c_str());
   Comparison comparison{&scene, command, settings.steps, settings.seed, {}, {}};
