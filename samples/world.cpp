@@ -90,7 +90,8 @@ btRigidBody& World::addKinematic(btCollisionShape& shape, const btTransform& sta
 
 btPairCachingGhostObject& World::addGhost(btCollisionShape& shape, const btTransform& place,
                                           int flags, int group, int mask) {
-  broadphase_->getOverlappingPairCache()->setInternalGhostPairCallback(&ghostCallback_);
+  if (!ghostCallback_) ghostCallback_ = std::make_unique<btGhostPairCallback>();
+  broadphase_->getOverlappingPairCache()->setInternalGhostPairCallback(ghostCallback_.get());
   auto& ghost = own(std::make_unique<btPairCachingGhostObject>());
   ghost.setCollisionShape(&shape);
   ghost.setWorldTransform(place);

@@ -102,7 +102,7 @@ class World {
   // Destroyed from the last to the first: the world goes before everything that it refers to.
   std::unique_ptr<btCollisionConfiguration> configuration_;
   btCollisionDispatcher dispatcher_;
-  btGhostPairCallback ghostCallback_;  ///< in the cache once there is a ghost
+  std::unique_ptr<btGhostPairCallback> ghostCallback_;  ///< in the cache; null without ghosts
   std::unique_ptr<btOverlapFilterCallback> filter_;
   std::unique_ptr<btBroadphaseInterface> broadphase_;
   btSequentialImpulseConstraintSolver solver_;
