@@ -148,6 +148,7 @@ int run(const Settings& settings, const std::string& command) {
   std::vector<int> sizes = settings.sizes;
   if (sizes.empty()) sizes = {settings.objects.value_or(scene.defaultObjects)};
   std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   fmt::print("scene {}, {} steps of 1/60 s, seed {}\n", scene.name, settings.steps, settings.seed);
   for (const int objects : sizes) {
     const auto names = chosen(settings, objects, comparison.leftOut);
