@@ -8,8 +8,9 @@
 
 namespace {
 
-constexpr btScalar kBlock = 36;    // m, the side of a block with its pavement
-constexpr btScalar kStreet = 12;   // m
+constexpr btScalar kBlock = 36;   // m, the side of a block with its pavement
+constexpr btScalar kStreet = 12;  // m
+constexpr btScalar kPitch = kBlock + kStreet;
 constexpr btScalar kPavement = 4;  // m, around the houses
 constexpr int kHouses = 9;         // a block, three by three
 constexpr int kTrees = 9;          // a block, along the pavement
@@ -76,27 +77,28 @@ class Builder {
       : world_(world),
         random_(options.seed),
         moving_(options.objects / 10),
-        still_(options.objects - moving_) {
-    const int blocks = std::max(1, (still_ + kStill - 1) / kStill);
-    side_ = static_cast<int>(std::ceil(std::sqrt(double(blocks))));
-    const btScalar half = btScalar(side_) * (kBlock + kStreet) / 2 + kStreet;
-    world_.addStatic(world_.make<btBoxShape>(btVector3(half, 1, half)), at(0, -1, 0));
+        still_(options.objects - moving_),
+        blocks_((still_ + kStill - 1) / kStill) {
+    side_ = static_cast<int>(std::ceil(std::sqrt(double(blocks_))));
+    rows_ = (blocks_ + side_ - 1) / side_;
+    const btScalar x = btScalar(side_) * kPitch / 2 + kStreet;
+    const btScalar z = btScalar(rows_) * kPitch / 2 + kStreet;
+    world_.addStatic(world_.make<btBoxShape>(btVector3(x, 1, z)), at(0, -1, 0));
   }
 
   void build() {
     for (int i = 0; i < still_; ++i) addStill(i / kStill, i % kStill);
-    const int blocks = side_ * side_;
     for (int i = 0; i < moving_; ++i)
-      addTraveller(i / kMoving % blocks, i % kMoving + kMoving * (i / kMoving / blocks));
+      addTraveller(i / kMoving % blocks_, i % kMoving + kMoving * (i / kMoving / blocks_));
   }
 
   std::vector<Traveller> travellers;
 
  private:
   btVector3 middleOf(int block) const {
-    const btScalar pitch = kBlock + kStreet;
-    const btScalar first = -btScalar(side_ - 1) / 2 * pitch;
-    return {first + btScalar(block % side_) * pitch, 0, first + btScalar(block / side_) * pitch};
+    const btScalar column = btScalar(block % side_) - btScalar(side_ - 1) / 2;
+    const btScalar row = btScalar(block / side_) - btScalar(rows_ - 1) / 2;
+    return {column * kPitch, 0, row * kPitch};
   }
 
   void addStill(int block, int which) {
@@ -142,7 +144,8 @@ class Builder {
 
   World& world_;
   Random random_;
-  int moving_, still_, side_ = 0;
+  int moving_, still_, blocks_;
+  int side_ = 0, rows_ = 0;  // blocks
   btCollisionShape& tree_ = world_.make<btConeShape>(btScalar(1.2), btScalar(4));
   btCollisionShape& lamp_ =
       world_.make<btCylinderShape>(btVector3(btScalar(0.1), 3, btScalar(0.1)));
