@@ -13,10 +13,12 @@
 
 namespace lbvh {
 
-/// What a step reads. `forgotten` by box (may be shorter): its old pairs do not count.
+/// What a step reads. `changed`: as for PairFinder::update, or null. `forgotten` by box (may be
+/// shorter): its old pairs do not count.
 struct StepInput {
   View<const Aabb> boxes;
   View<const Filter> filters;
+  View<const std::uint64_t> changed;
   View<const std::uint8_t> forgotten;
   std::uint64_t maxPairs;
 };

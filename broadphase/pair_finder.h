@@ -38,6 +38,7 @@ struct StepStats {
   std::size_t pairs = 0;        ///< overlapping pairs
   std::size_t added = 0;        ///< pairs that the step before did not have
   std::size_t removed = 0;      ///< pairs that only the step before had
+  std::size_t searched = 0;     ///< boxes whose pairs were searched for; the others rested
   std::size_t sideBoxes = 0;    ///< infinite and giant boxes, tested against all others
   std::size_t nanBoxes = 0;     ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;     ///< pairs that fit without growing
@@ -86,7 +87,12 @@ class PairFinder {
   /// After an exception pairs() is still the result of the update before, added() and removed()
   /// are empty,
   /// and stats() tell how far the failed update came.
-  void update(View<const Aabb> boxes, View<const Filter> filters = {});
+  ///
+  /// With `changed`, a bit a box (box i is bit i % 64 of word i / 64), a caller tells which boxes
+  /// or filters may differ from those of the last update that did not throw; boxes behind that
+  /// one's are known to be new. Without, the finder keeps copies of all, and compares.
+  void update(View<const Aabb> boxes, View<const Filter> filters = {},
+              View<const std::uint64_t> changed = {});
 
   /// An update with the same boxes and filters as the last one, and nothing forgotten since, in no
   /// time: nothing is added or removed. For callers that know.

@@ -222,7 +222,8 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
       exact.updateUnchanged();
       return true;
     }
-    finder.update(proxies.boxes(), filters);
+    finder.update(proxies.boxes(), filters, proxies.changed());
+    proxies.forgetChanged();
     wasByGroup = byGroup;
     queries.treeIsStale();
     updateExact();
@@ -363,6 +364,7 @@ void GpuLbvhBroadphase::printStats() {
   std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
               s.reason.c_str());
   count("proxies", m_impl->proxies.count());
+  count("boxes searched", s.searched);
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);

@@ -34,9 +34,8 @@ struct Simd {
     return 0xFFFFu & ~static_cast<std::uint32_t>(_mm512_movepi32_mask(any));
   }
 
-  static std::uint32_t greater(const std::uint32_t* indices, std::uint32_t index) {
-    return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(indices),
-                                   _mm512_set1_epi32(static_cast<int>(index)));
+  static std::uint32_t greater(const std::uint32_t* indices, int index) {
+    return _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(indices), _mm512_set1_epi32(index));
   }
 
   static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
