@@ -33,10 +33,12 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in buffers that are written now
     tree_ = {};
+    scene_ = {};
     const std::vector<Pair> before(pairs_.begin(), kValidate ? pairs_.end() : pairs_.begin());
     const bool mostRest = follow(input, stats);
     compare(mostRest ? findMoving(input, stats) : findAll(input, stats), input.forgotten, stats);
     if (!mostRest) resting_.begin();
+    scene_ = {&packing_.packed(), mostRest ? &movingPacking_.packed() : nullptr};
     stats.pairs = pairs_.size;
     stats.added = added_.size;
     stats.removed = removed_.size;
@@ -58,6 +60,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   void adopt(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
+    scene_ = {};
     resting_.forget();
     const View<Pair> room = buffers_[current_].ensure(pairs.size);
     std::copy(pairs.begin(), pairs.end(), room.begin());
@@ -68,6 +71,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
   Tree tree() const override { return tree_; }
+  PackedScene packed() const override { return scene_; }
 
   std::size_t memoryBytes() const override {
     std::size_t bytes = treeBytes() + search_.memoryBytes() + packing_.memoryBytes() +
@@ -252,6 +256,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   View<Pair> pairs_;
   View<const Pair> added_, removed_;
   Tree tree_;
+  PackedScene scene_;
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
     StageTimer timer(stats.totalMs);
     const View<const std::uint8_t> forgotten{impl.forgotten.data(),
                                              impl.anyForgotten ? impl.forgotten.size() : 0};
-    impl.pipeline->step({boxes, filters, changed, forgotten, impl.options.maxPairs}, stats);
+    impl.pipeline->step({boxes, filters, forgotten, impl.options.maxPairs, changed}, stats);
   }
   if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
   impl.forgotten.resize(boxes.size, 0);
@@ -138,6 +138,7 @@ View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
 Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
+PackedScene PairFinder::packed() const { return impl_->pipeline->packed(); }
 const Stats& PairFinder::stats() const { return impl_->stats; }
 
 }  // namespace lbvh

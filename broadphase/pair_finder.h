@@ -64,6 +64,15 @@ struct Stats : StepStats {
 /// Empty if `backend` can be had with this build on this machine, else one line saying why not.
 std::string whyUnavailable(Backend backend);
 
+struct PackedBoxes;
+
+/// The boxes of an update that ran on the host, packed; those that rest and those that moved. Null:
+/// there are none, or it ran elsewhere or failed. For this library's own queries.
+struct PackedScene {
+  const PackedBoxes* resting = nullptr;
+  const PackedBoxes* moving = nullptr;
+};
+
 /// Finds all overlapping pairs of a set of closed boxes, exactly: the result equals brute force
 /// with `overlap()`, in the same order on every backend, thread count and run.
 ///
@@ -113,6 +122,9 @@ class PairFinder {
   /// The tree of the last buildTree, for queries (tree_query.h); an update drops it, because its
   /// own search needs none.
   Tree tree() const;
+
+  /// What the last update left in order, for exec/host_query.h; until the next one.
+  PackedScene packed() const;
 
   const Stats& stats() const;
 

@@ -225,7 +225,7 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     finder.update(proxies.boxes(), filters, proxies.changed());
     proxies.forgetChanged();
     wasByGroup = byGroup;
-    queries.treeIsStale();
+    queries.stepIsDone();
     updateExact();
     return true;
   } catch (const std::exception& e) {

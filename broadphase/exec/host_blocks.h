@@ -18,6 +18,11 @@ inline constexpr std::uint32_t kNoBox = ~std::uint32_t{0};
 struct alignas(64) BoxBlock {
   float corners[6][kLanes];
   std::uint32_t child[kLanes];
+
+  Aabb box(std::uint32_t lane) const {
+    return {{corners[0][lane], corners[1][lane], corners[2][lane]},
+            {corners[3][lane], corners[4][lane], corners[5][lane]}};
+  }
 };
 
 /// The filters of a leaf block's boxes.

@@ -19,12 +19,7 @@ void forBoxes(const PackedBoxes& packed, const Visit& visit) {
     const BoxBlock& block = packed.tree.blocks[k];
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       if (block.child[lane] == kNoBox) continue;
-      Aabb box;
-      for (int axis = 0; axis < 3; ++axis) {
-        box.min[axis] = block.corners[axis][lane];
-        box.max[axis] = block.corners[3 + axis][lane];
-      }
-      visit(block.child[lane], box);
+      visit(block.child[lane], block.box(lane));
     }
   }
   for (const std::uint32_t id : packed.side) visit(id, packed.boxes[id]);
