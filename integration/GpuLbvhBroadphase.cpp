@@ -41,6 +41,7 @@ struct GpuLbvhBroadphase::Impl {
         exact(proxies, finder),
         queries(proxies, finder),
         ghosts(proxies),
+        ownCache(proxies),
         cache(handedIn != nullptr ? handedIn : &ownCache) {}
 
   GpuLbvhGhosts& ghostsNow() {
@@ -176,6 +177,7 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
   Impl& impl = *m_impl;
   impl.error[0] = '\0';
+  impl.proxies.endStep();
   // With a filter callback group and mask do not decide; the cache asks the callback.
   const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
   if (!impl.update(filter == nullptr)) return;
@@ -249,7 +251,7 @@ void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
   isInStep = false;  // should a callback of the cache throw
   if (cache == &ownCache) {
     try {
-      ownCache.addAll(pairs, proxies);
+      ownCache.addAll(pairs);
     } catch (const std::bad_alloc& e) {
       std::snprintf(error, sizeof error, "%s", e.what());
       return;
@@ -287,7 +289,7 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
 }
 
 void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
-  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), proxies, dispatcher);
+  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), dispatcher);
   if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
   for (const lbvh::Pair pair : exact.removed())
     cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);

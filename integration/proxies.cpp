@@ -117,6 +117,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_collisionFilterGroup = group;
   proxy->m_collisionFilterMask = mask;
   proxy->m_uniqueId = ++m_lastId;
+  proxy->m_moveStep = m_step;
   proxy->m_isAlive = true;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
@@ -152,6 +153,7 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
   if (sameValue(proxy->m_aabbMin, aabbMin) && sameValue(proxy->m_aabbMax, aabbMax)) return false;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
+  proxy->m_moveStep = m_step;
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
   if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
   box = fattened(aabbMin, aabbMax);

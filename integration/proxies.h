@@ -15,8 +15,9 @@
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  std::uint32_t m_link = 0;  ///< not alive: the next free slot; a ghost: its place among ghosts
-  bool m_isChanged = false;  ///< since the tree for queries was built (queries.h)
+  std::uint32_t m_link = 0;     ///< not alive: the next free slot; a ghost: its place among ghosts
+  std::uint8_t m_moveStep = 0;  ///< the low bits of the step of its last move
+  bool m_isChanged = false;     ///< since the tree for queries was built (queries.h)
   bool m_isAlive = false;
   bool m_isPlane = false;   ///< a half space, beside its box
   bool m_isDoomed = false;  ///< among the many that are just being destroyed
@@ -88,6 +89,13 @@ class GpuLbvhProxies {
   bool takeChanges() { return std::exchange(m_hasChanges, false); }
   void touch() { m_hasChanges = true; }
 
+  /// Between two calls lies one step.
+  void endStep() { ++m_step; }
+  /// Or, seldom, a multiple of 256 steps before.
+  bool movedInLastStep(const GpuLbvhProxy* proxy) const {
+    return static_cast<std::uint8_t>(m_step - proxy->m_moveStep) == 1;
+  }
+
  private:
   static constexpr std::uint32_t kBlock = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
@@ -113,5 +121,6 @@ class GpuLbvhProxies {
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
   int m_lastId = 0;
+  std::uint8_t m_step = 0;
   bool m_hasChanges = true;
 };
