@@ -28,6 +28,16 @@ void fetch(const void* memory, std::size_t bytes = 1) {
 #endif
 }
 
+/// Of most pairs it is the only one.
+void fetchManifold(const btBroadphasePair& pair) {
+  if (pair.m_algorithm == nullptr) return;
+  btPersistentManifold* few[8];
+  btManifoldArray manifolds;
+  manifolds.initializeFromBuffer(few, 0, 8);
+  pair.m_algorithm->getAllContactManifolds(manifolds);
+  if (manifolds.size() > 0) fetch(manifolds[0], sizeof(btPersistentManifold));
+}
+
 // A step's pairs lie all over the memory, and the narrow phase has emptied the processor's caches.
 // So what a few of them need is fetched at once, each stage from what the one before has brought.
 template <class Do, class... Fetch>
@@ -167,8 +177,12 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
         fetch(&at(head));
       },
       [this](lbvh::Pair pair) {
-        const std::uint32_t there = find(pair);
-        if (there != kNone) fetch(at(there).m_algorithm);
+        const std::uint32_t head = bucket(pair);
+        if (head != kNone) fetch(at(head).m_algorithm);
+      },
+      [this](lbvh::Pair pair) {
+        const std::uint32_t head = bucket(pair);
+        if (head != kNone) fetchManifold(at(head));
       });
 }
 
@@ -281,12 +295,7 @@ void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
     fetch(pair->m_pProxy1->m_clientObject, sizeof(btCollisionObject));
   }
   const btBroadphasePair* pair = ahead(1);
-  if (pair == nullptr || pair->m_algorithm == nullptr || !isMoving(*pair)) return;
-  btPersistentManifold* few[8];
-  btManifoldArray manifolds;
-  manifolds.initializeFromBuffer(few, 0, 8);
-  pair->m_algorithm->getAllContactManifolds(manifolds);
-  if (manifolds.size() > 0) fetch(manifolds[0], sizeof(btPersistentManifold));
+  if (pair != nullptr && isMoving(*pair)) fetchManifold(*pair);
 }
 
 void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
