@@ -100,7 +100,10 @@ void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
   if (slot == m_blocks.size() * kBlock) addBlock();
   reserveBoxes(slot + 1);
-  if (slot % 64 == 0) m_changed.push_back(0);
+  if (slot % 64 == 0) {
+    m_changed.push_back(0);
+    m_moved.push_back(0);
+  }
   m_boxes.push_back(kNoBox);
   at(slot)->m_slot = slot;
   at(slot)->m_link = kNoSlot;
@@ -130,6 +133,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity()) m_boxes.reserve(all + m_boxes.size() / 16 + kBlock);
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
+  m_moved.reserve(m_changed.capacity());
 }
 
 void GpuLbvhProxies::reserve(std::size_t more) {
@@ -165,6 +169,7 @@ void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   m_boxes.clear();
   m_changed.clear();
+  m_moved.clear();
   m_firstFree = kNoSlot;
   m_lastId = 0;
 }

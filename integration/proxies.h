@@ -89,9 +89,15 @@ class GpuLbvhProxies {
   bool takeChanges() { return std::exchange(m_hasChanges, false); }
   void touch() { m_hasChanges = true; }
 
-  /// A bit a slot: those that are others than at the last forgetChanged().
+  /// A bit a slot: those that are others than at the end of the last step.
   lbvh::View<const std::uint64_t> changed() const { return {m_changed.data(), m_changed.size()}; }
-  void forgetChanged() { std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0}); }
+  void endStep() {
+    m_moved.swap(m_changed);
+    std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
+  }
+  bool movedInLastStep(const GpuLbvhProxy* proxy) const {
+    return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
+  }
 
  private:
   static constexpr std::uint32_t kBlock = 256;
@@ -119,7 +125,7 @@ class GpuLbvhProxies {
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  // a few
   std::vector<lbvh::Filter> m_filters;
-  std::vector<std::uint64_t> m_changed;
+  std::vector<std::uint64_t> m_changed, m_moved;  // in this step, and in the last one
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
   int m_lastId = 0;
