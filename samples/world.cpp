@@ -2,6 +2,8 @@
 // that it needs no change in Bullet and no profiler.
 #include "world.h"
 
+#include <migrateBroadphase.h>
+
 #include <cstring>
 
 #include "broadphases.h"
@@ -69,6 +71,11 @@ btRigidBody& World::addStatic(btCollisionShape& shape, const btTransform& place)
   btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, &shape);
   info.m_startWorldTransform = place;
   return add(std::make_unique<btRigidBody>(info));
+}
+
+void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
+  migrateBroadphase(world_.get(), broadphase.get());
+  broadphase_ = std::move(broadphase);
 }
 
 void World::step() {

@@ -41,6 +41,10 @@ class World {
   btRigidBody& addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start);
   btRigidBody& addStatic(btCollisionShape& shape, const btTransform& place);
 
+  /// Moves all objects to another broad phase, between two steps (migrateBroadphase.h), and frees
+  /// the old one. It must have room for all of them.
+  void setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase);
+
   /// One step of 1/60 s, not subdivided.
   void step();
 
