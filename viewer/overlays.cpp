@@ -1,0 +1,155 @@
+#include "overlays.h"
+
+#include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
+
+#include <algorithm>
+
+#include "broadphase/tree_query.h"
+#include "world_box.h"
+
+namespace {
+
+btVector3 vectorOf(const float (&v)[3]) { return {v[0], v[1], v[2]}; }
+
+btVector3 centreOf(World& world, const btCollisionObject& object) {
+  return boxOf(world, object).centre();
+}
+
+const btCollisionObject& clientOf(const btBroadphaseProxy& proxy) {
+  return *static_cast<const btCollisionObject*>(proxy.m_clientObject);
+}
+
+Colour mixed(Colour a, Colour b, float share) {
+  const auto mix = [share](std::uint8_t x, std::uint8_t y) {
+    return std::uint8_t(float(x) + (float(y) - float(x)) * share);
+  };
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue), mix(a.alpha, b.alpha)};
+}
+
+void drawBoxes(World& world, Drawing& drawing) {
+  for (const lbvh::Aabb& box : world.boxes())
+    addBox(drawing.lines, vectorOf(box.min), vectorOf(box.max), colours::box);
+}
+
+/// From centre to centre, but for static objects, whose centre may be far away: from the other
+/// object to the nearest point of its box.
+void drawPair(World& world, const btCollisionObject& a, const btCollisionObject& b, Colour colour,
+              std::vector<Line>& lines) {
+  if (a.isStaticObject() != b.isStaticObject()) {
+    const btCollisionObject& fixed = a.isStaticObject() ? a : b;
+    const btVector3 from = centreOf(world, a.isStaticObject() ? b : a);
+    const WorldBox box = boxOf(world, fixed);
+    btVector3 to = from;
+    to.setMax(box.low);
+    to.setMin(box.high);
+    addLine(lines, from, to, colour.faded(0.6f));
+  } else {
+    addLine(lines, centreOf(world, a), centreOf(world, b), colour);
+  }
+}
+
+void drawPairs(World& world, Drawing& drawing) {
+  const btBroadphasePairArray& pairs =
+      world.broadphase().getOverlappingPairCache()->getOverlappingPairArray();
+  // Touching pairs last, so that they are seen.
+  for (const bool touching : {false, true}) {
+    for (int i = 0; i < pairs.size(); ++i) {
+      if ((contactsOf(pairs[i]) != 0) != touching) continue;
+      drawPair(world, clientOf(*pairs[i].m_pProxy0), clientOf(*pairs[i].m_pProxy1),
+               touching ? colours::touchingPair : colours::nearPair, drawing.linesOnTop);
+    }
+  }
+}
+
+void drawChanges(const PairChanges& changes, Drawing& drawing) {
+  for (const Flash& flash : changes.flashes()) {
+    const Colour colour = flash.isAdded ? colours::addedPair : colours::removedPair;
+    const float left = 1 - float(flash.age) / float(PairChanges::kLifetime);
+    addLine(drawing.linesOnTop, flash.from, flash.to, colour.faded(left * left));
+  }
+}
+
+/// Bullet's own tree: the nodes at a depth and the leaves above it.
+void listDbvt(const btDbvtNode* node, int level, std::vector<const btDbvtNode*>& nodes) {
+  if (node == nullptr) return;
+  if (level == 0 || node->isleaf()) {
+    nodes.push_back(node);
+  } else {
+    listDbvt(node->childs[0], level - 1, nodes);
+    listDbvt(node->childs[1], level - 1, nodes);
+  }
+}
+
+/// A giant box, cut to what is near the scene.
+void drawSideBox(const lbvh::Aabb& box, Drawing& drawing) {
+  const btVector3 reach = (drawing.high - drawing.low) * btScalar(0.6) + btVector3(2, 2, 2);
+  const btVector3 middle = (drawing.high + drawing.low) / 2;
+  btVector3 low = vectorOf(box.min), high = vectorOf(box.max);
+  low.setMax(middle - reach);
+  high.setMin(middle + reach);
+  if (low.x() <= high.x() && low.y() <= high.y() && low.z() <= high.z())
+    addBox(drawing.linesOnTop, low, high, colours::sideBox);
+}
+
+}  // namespace
+
+const std::vector<OverlayRow>& overlayRows() {
+  static const std::vector<OverlayRow> rows = {
+      {"boxes", "boxes of all objects", &OverlaySwitches::boxes},
+      {"tree", "tree nodes at a level", &OverlaySwitches::tree},
+      {"pairs", "overlapping pairs", &OverlaySwitches::pairs},
+      {"changes", "pairs added and removed", &OverlaySwitches::changes},
+      {"sides", "boxes tested one by one", &OverlaySwitches::sides},
+  };
+  return rows;
+}
+
+lbvh::Options Overlays::hostOnly() {
+  lbvh::Options options;
+  options.backend = lbvh::Backend::host;
+  options.threads = 1;
+  return options;
+}
+
+void Overlays::drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing) {
+  const auto draw = [&](const btVector3& low, const btVector3& high, std::size_t i,
+                        std::size_t count) {
+    const float share = float(i) / float(std::max<std::size_t>(count - 1, 1));
+    addBox(drawing.lines, low, high, mixed(colours::treeFirst, colours::treeLast, share));
+  };
+  if (const auto* dbvt = dynamic_cast<btDbvtBroadphase*>(&session.world().broadphase());
+      dbvt != nullptr && switches.tree) {
+    std::vector<const btDbvtNode*> nodes;
+    for (const btDbvt& set : dbvt->m_sets) listDbvt(set.m_root, switches.treeLevel, nodes);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      draw(nodes[i]->volume.Mins(), nodes[i]->volume.Maxs(), i, nodes.size());
+    return;
+  }
+  const std::vector<lbvh::Aabb> boxes = session.world().boxes();
+  finder_.buildTree({boxes.data(), boxes.size()});
+  if (switches.tree) {
+    const std::vector<lbvh::Node> nodes = lbvh::nodesAtLevel(finder_.tree(), switches.treeLevel);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      draw(vectorOf(nodes[i].min), vectorOf(nodes[i].max), i, nodes.size());
+  }
+  sideBoxes_ = finder_.tree().sideBoxes.size;
+  if (switches.sides)
+    for (const std::uint32_t box : finder_.tree().sideBoxes) drawSideBox(boxes[box], drawing);
+}
+
+void Overlays::draw(Session& session, const OverlaySwitches& switches,
+                    const btCollisionObject* picked, const std::vector<Partner>& partners,
+                    Drawing& drawing) {
+  World& world = session.world();
+  if (switches.pairs || switches.changes || picked != nullptr) drawing.solidBrightness = 0.5f;
+  if (switches.boxes) drawBoxes(world, drawing);
+  if (switches.tree || switches.sides) drawTree(session, switches, drawing);
+  if (switches.pairs) drawPairs(world, drawing);
+  if (switches.changes) drawChanges(session.changes(), drawing);
+  if (picked == nullptr) return;
+  for (const Partner& partner : partners)
+    drawPair(world, *picked, *partner.object,
+             partner.contacts != 0 ? colours::touchingPair : colours::nearPair, drawing.linesOnTop);
+  const WorldBox box = boxOf(world, *picked);
+  addBox(drawing.linesOnTop, box.low, box.high, colours::picked);
+}
