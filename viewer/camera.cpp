@@ -75,15 +75,25 @@ void Camera::pan(btScalar right, btScalar up) {
 }
 
 void Camera::frame(const btVector3& low, const btVector3& high) {
-  const btVector3 half = (high - low) / 2;
+  btVector3 half = (high - low) / 2;
   target = (low + high) / 2;
-  const btScalar longer = std::max(half.x(), half.z()), shorter = std::min(half.x(), half.z());
-  const bool isLong = longer > 3 * std::max(shorter, half.y());
-  const btScalar seen = isLong ? 2 * std::max(shorter, half.y()) : longer;
-  yaw = !isLong ? 35 : half.x() > half.z() ? 62 : 28;
-  pitch = 24;
-  const btScalar radius = btVector3(seen, half.y(), std::min(shorter, seen)).length();
-  distance = std::max(radius, btScalar(0.5)) / kHalfHeight * btScalar(0.85);
+  const bool alongX = half.x() > half.z();
+  const btScalar wide = std::max(alongX ? half.z() : half.x(), half.y());
+  btScalar& longer = alongX ? half[0] : half[2];
+  const bool isLong = longer > 3 * wide;
+  if (isLong) longer = 3 * wide;
+  yaw = !isLong ? 35 : alongX ? 75 : 15;
+  pitch = 27;
+  const Axes a = axes();
+  const btScalar room = kHalfHeight * btScalar(0.92), narrowest = btScalar(1.5);  // of pictures
+  distance = btScalar(0.5);
+  for (int corner = 0; corner < 8; ++corner) {
+    const btVector3 sign((corner & 1) != 0 ? 1 : -1, (corner & 2) != 0 ? 1 : -1,
+                         (corner & 4) != 0 ? 1 : -1);
+    const btVector3 away = half * sign;
+    const btScalar up = std::abs(away.dot(a.up)), aside = std::abs(away.dot(a.right)) / narrowest;
+    distance = std::max(distance, away.dot(a.back) + std::max(up, aside) / room);
+  }
 }
 
 Matrix lightView(const btVector3& direction, const btVector3& centre, btScalar radius) {

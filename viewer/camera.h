@@ -33,7 +33,7 @@ class Camera {
   void pan(btScalar right, btScalar up);
 
   /// Looks at a box so that it fills the picture. A long box is looked at along its length, and
-  /// only its middle: what is three times as long as wide would be too small to see.
+  /// only its middle: all of it would be too small to see.
   void frame(const btVector3& low, const btVector3& high);
 
  private:

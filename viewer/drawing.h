@@ -22,15 +22,26 @@ struct Colour {
   }
 };
 
+inline Colour mixed(Colour a, Colour b, float share) {
+  const auto mix = [share](std::uint8_t x, std::uint8_t y) {
+    return std::uint8_t(float(x) + (float(y) - float(x)) * share);
+  };
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue), mix(a.alpha, b.alpha)};
+}
+
 /// Every colour with a meaning, for the picture, its legend and the tests.
 namespace colours {
-inline constexpr Colour active{226, 164, 96}, sleeping{92, 122, 156}, fixed{122, 129, 140},
+inline constexpr Colour active{222, 160, 100}, sleeping{92, 122, 156}, fixed{122, 129, 140},
     kinematic{84, 178, 160}, soft{214, 120, 110}, picked{255, 255, 255}, partner{255, 92, 170};
 inline constexpr Colour box{120, 190, 255, 150}, touchingPair{255, 214, 64, 255},
     nearPair{64, 200, 255, 255}, addedPair{80, 255, 110, 255}, removedPair{255, 72, 60, 255},
     sideBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
-/// The tree's nodes, from the first leaf of the order to the last.
-inline constexpr Colour treeFirst{120, 110, 255, 235}, treeLast{100, 255, 190, 235};
+/// The tree's nodes take turns, in the order of their leaves.
+inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
+                                       {130, 150, 255, 235},
+                                       {255, 100, 220, 235},
+                                       {90, 220, 255, 235},
+                                       {255, 225, 110, 235}};
 }  // namespace colours
 
 struct Vertex {
@@ -71,7 +82,6 @@ struct Drawing {
   std::vector<Line> lines;                   ///< seen through solids, faintly
   std::vector<Line> linesOnTop;              ///< in front of everything
   btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< around what moves, for shadows
-  float solidBrightness = 1;                 ///< less where lines matter more
 };
 
 inline void addLine(std::vector<Line>& lines, const btVector3& from, const btVector3& to, Colour a,

@@ -4,7 +4,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace {
 
@@ -13,13 +12,6 @@ constexpr ImU32 kText = IM_COL32(214, 218, 226, 255), kAxis = IM_COL32(255, 255,
 constexpr float kLeft = 46;  // pixels, for the labels of the vertical axis
 
 ImU32 packed(Colour c) { return IM_COL32(c.red, c.green, c.blue, c.alpha); }
-
-double largest(const History& history, const std::vector<Series>& series) {
-  double most = 0;
-  for (std::size_t i = 0; i < history.size(); ++i)
-    for (const Series& one : series) most = std::max(most, one.valueOf(history[i]));
-  return most;
-}
 
 std::string labelOf(double value, bool isTime) {
   if (isTime) return value >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
@@ -51,14 +43,6 @@ float drawLegend(ImDrawList& list, ImVec2 at, float width, const History& histor
 
 }  // namespace
 
-double niceCeiling(double value) {
-  if (!(value > 0)) return 1;
-  const double power = std::pow(10, std::floor(std::log10(value)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (value <= factor * power) return factor * power;
-  return 10 * power;
-}
-
 void drawGraph(const char* title, const History& history, int lastStep,
                const std::vector<Series>& series, bool isTime, float width, float height) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -70,10 +54,11 @@ void drawGraph(const char* title, const History& history, int lastStep,
   const ImVec2 low(corner.x + kLeft, corner.y + line + legend + 12),
       high(corner.x + width - 6, corner.y + height - line - 4);
 
-  const double top = niceCeiling(largest(history, series));
+  const double top = niceCeiling(reachOf(history, series));
   const auto yOf = [&](double value) { return high.y - float(value / top) * (high.y - low.y); };
   const auto xOf = [&](std::size_t i) {
-    return low.x + (high.x - low.x) * float(i) / float(History::kSteps - 1);
+    return low.x +
+           (high.x - low.x) * float(i) / float(std::max<std::size_t>(history.size(), 60) - 1);
   };
   for (const double share : {0.0, 0.5, 1.0}) {
     const float y = yOf(share * top);
@@ -98,11 +83,13 @@ void drawGraph(const char* title, const History& history, int lastStep,
     list.AddText({xOf(i) + 3, low.y - 2}, kSwap, history[i].swappedTo.c_str());
   }
   std::vector<ImVec2> points(history.size());
+  list.PushClipRect({low.x, low.y - 1}, {high.x, high.y + 1}, true);
   for (const Series& one : series) {
     for (std::size_t i = 0; i < history.size(); ++i)
       points[i] = {xOf(i), yOf(one.valueOf(history[i]))};
     list.AddPolyline(points.data(), int(points.size()), packed(one.colour), 0, 1.8f);
   }
+  list.PopClipRect();
   ImGui::Dummy({width, height});
 }
 

@@ -7,20 +7,10 @@
 #include "drawing.h"
 #include "history.h"
 
-/// One curve.
-struct Series {
-  const char* name;
-  Colour colour;
-  double (*valueOf)(const StepRecord& record);
-};
-
 /// Draws into the current ImGui window at the cursor.
 /// @param isTime milliseconds, or else counts
 void drawGraph(const char* title, const History& history, int lastStep,
                const std::vector<Series>& series, bool isTime, float width, float height);
-
-/// The least of 1, 2 or 5 times a power of ten that is no less: where an axis ends.
-double niceCeiling(double value);
 
 const std::vector<Series>& stepSeries();   ///< the parts of a step
 const std::vector<Series>& stageSeries();  ///< the stages of our broad phase

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "broadphase/pair_finder.h"
+#include "drawing.h"
 #include "world.h"
 
 /// One step's figures.
@@ -33,3 +35,17 @@ class History {
  private:
   std::deque<StepRecord> steps_;
 };
+
+/// One curve of a graph.
+struct Series {
+  const char* name;
+  Colour colour;
+  double (*valueOf)(const StepRecord& record);
+};
+
+/// How far the axis of a graph must reach: what nine steps of ten stay below, and a quarter more. A
+/// busy machine makes single steps so slow that nothing else would be seen; they are cut off.
+double reachOf(const History& history, const std::vector<Series>& series);
+
+/// The least of 1, 2 or 5 times a power of ten that is no less: where an axis ends.
+double niceCeiling(double value);

@@ -2,7 +2,7 @@
 
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 
-#include <algorithm>
+#include <iterator>
 
 #include "broadphase/tree_query.h"
 #include "world_box.h"
@@ -11,19 +11,8 @@ namespace {
 
 btVector3 vectorOf(const float (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-btVector3 centreOf(World& world, const btCollisionObject& object) {
-  return boxOf(world, object).centre();
-}
-
 const btCollisionObject& clientOf(const btBroadphaseProxy& proxy) {
   return *static_cast<const btCollisionObject*>(proxy.m_clientObject);
-}
-
-Colour mixed(Colour a, Colour b, float share) {
-  const auto mix = [share](std::uint8_t x, std::uint8_t y) {
-    return std::uint8_t(float(x) + (float(y) - float(x)) * share);
-  };
-  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue), mix(a.alpha, b.alpha)};
 }
 
 void drawBoxes(World& world, Drawing& drawing) {
@@ -31,21 +20,10 @@ void drawBoxes(World& world, Drawing& drawing) {
     addBox(drawing.lines, vectorOf(box.min), vectorOf(box.max), colours::box);
 }
 
-/// From centre to centre, but for static objects, whose centre may be far away: from the other
-/// object to the nearest point of its box.
 void drawPair(World& world, const btCollisionObject& a, const btCollisionObject& b, Colour colour,
               std::vector<Line>& lines) {
-  if (a.isStaticObject() != b.isStaticObject()) {
-    const btCollisionObject& fixed = a.isStaticObject() ? a : b;
-    const btVector3 from = centreOf(world, a.isStaticObject() ? b : a);
-    const WorldBox box = boxOf(world, fixed);
-    btVector3 to = from;
-    to.setMax(box.low);
-    to.setMin(box.high);
-    addLine(lines, from, to, colour.faded(0.6f));
-  } else {
-    addLine(lines, centreOf(world, a), centreOf(world, b), colour);
-  }
+  const auto [from, to] = endsOf(world, a, b);
+  addLine(lines, from, to, colour);
 }
 
 void drawPairs(World& world, Drawing& drawing) {
@@ -112,25 +90,24 @@ lbvh::Options Overlays::hostOnly() {
 }
 
 void Overlays::drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing) {
-  const auto draw = [&](const btVector3& low, const btVector3& high, std::size_t i,
-                        std::size_t count) {
-    const float share = float(i) / float(std::max<std::size_t>(count - 1, 1));
-    addBox(drawing.lines, low, high, mixed(colours::treeFirst, colours::treeLast, share));
+  std::size_t drawn = 0;
+  const auto draw = [&](const btVector3& low, const btVector3& high, bool isLeaf) {
+    const Colour colour = colours::treeNodes[drawn++ % std::size(colours::treeNodes)];
+    addBox(drawing.lines, low, high, isLeaf ? colour.faded(0.3f) : colour);
   };
   if (const auto* dbvt = dynamic_cast<btDbvtBroadphase*>(&session.world().broadphase());
       dbvt != nullptr && switches.tree) {
     std::vector<const btDbvtNode*> nodes;
     for (const btDbvt& set : dbvt->m_sets) listDbvt(set.m_root, switches.treeLevel, nodes);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      draw(nodes[i]->volume.Mins(), nodes[i]->volume.Maxs(), i, nodes.size());
+    for (const btDbvtNode* node : nodes)
+      draw(node->volume.Mins(), node->volume.Maxs(), node->isleaf());
     return;
   }
   const std::vector<lbvh::Aabb> boxes = session.world().boxes();
   finder_.buildTree({boxes.data(), boxes.size()});
   if (switches.tree) {
-    const std::vector<lbvh::Node> nodes = lbvh::nodesAtLevel(finder_.tree(), switches.treeLevel);
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      draw(vectorOf(nodes[i].min), vectorOf(nodes[i].max), i, nodes.size());
+    for (const lbvh::Node& node : lbvh::nodesAtLevel(finder_.tree(), switches.treeLevel))
+      draw(vectorOf(node.min), vectorOf(node.max), node.isLeaf());
   }
   sideBoxes_ = finder_.tree().sideBoxes.size;
   if (switches.sides)
@@ -141,7 +118,6 @@ void Overlays::draw(Session& session, const OverlaySwitches& switches,
                     const btCollisionObject* picked, const std::vector<Partner>& partners,
                     Drawing& drawing) {
   World& world = session.world();
-  if (switches.pairs || switches.changes || picked != nullptr) drawing.solidBrightness = 0.5f;
   if (switches.boxes) drawBoxes(world, drawing);
   if (switches.tree || switches.sides) drawTree(session, switches, drawing);
   if (switches.pairs) drawPairs(world, drawing);

@@ -11,16 +11,19 @@ int indexOf(const btBroadphaseProxy& proxy) {
   return static_cast<const btCollisionObject*>(proxy.m_clientObject)->getWorldArrayIndex();
 }
 
-Flash flashOf(World& world, ObjectPair pair, bool isAdded) {
-  const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
-  const auto centre = [&](int object) {
-    if (object < 0 || object >= objects.size()) return btVector3(0, 0, 0);  // it was removed
-    return boxOf(world, *objects[object]).centre();
-  };
-  return {centre(pair.first), centre(pair.second), isAdded};
-}
-
 }  // namespace
+
+std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
+                                       const btCollisionObject& b) {
+  if (a.isStaticObject() && !b.isStaticObject()) return endsOf(world, b, a);
+  const btVector3 from = boxOf(world, a).centre();
+  const WorldBox box = boxOf(world, b);
+  if (!b.isStaticObject()) return {from, box.centre()};
+  btVector3 to = from;
+  to.setMax(box.low);
+  to.setMin(box.high);
+  return {from, to};
+}
 
 std::vector<ObjectPair> pairsOf(World& world) {
   const btBroadphasePairArray& array =
@@ -44,8 +47,14 @@ void PairChanges::update(World& world) {
                       std::back_inserter(added));
   std::set_difference(pairs_.begin(), pairs_.end(), now.begin(), now.end(),
                       std::back_inserter(removed));
-  for (const ObjectPair& pair : added) flashes_.push_back(flashOf(world, pair, true));
-  for (const ObjectPair& pair : removed) flashes_.push_back(flashOf(world, pair, false));
+  const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
+  const auto flash = [&](const ObjectPair& pair, bool isAdded) {
+    if (pair.second >= objects.size()) return;  // an object was removed with its pairs
+    const auto [from, to] = endsOf(world, *objects[pair.first], *objects[pair.second]);
+    flashes_.push_back({from, to, isAdded});
+  };
+  for (const ObjectPair& pair : added) flash(pair, true);
+  for (const ObjectPair& pair : removed) flash(pair, false);
   added_ = added.size();
   removed_ = removed.size();
   pairs_ = std::move(now);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "world.h"
@@ -21,9 +22,14 @@ using ObjectPair = std::pair<int, int>;
 /// All pairs of the cache, sorted.
 std::vector<ObjectPair> pairsOf(World& world);
 
+/// Where a pair is drawn: from centre to centre, but with static objects, whose centre may be far
+/// away, to the nearest point of their box.
+std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
+                                       const btCollisionObject& b);
+
 class PairChanges {
  public:
-  static constexpr int kLifetime = 20;  ///< steps that a flash lasts
+  static constexpr int kLifetime = 15;  ///< steps that a flash lasts
 
   /// To be called after each step.
   void update(World& world);

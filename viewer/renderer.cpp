@@ -2,6 +2,7 @@
 
 #include <epoxy/gl.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -187,8 +188,8 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   if (!drawing.softFaces.empty()) fill(soft_, drawing.softFaces, 0);
 
   const btVector3 middle = (drawing.high + drawing.low) / 2;
-  const btScalar radius = (drawing.high - drawing.low).length() / 2;
-  light_ = lightView(-kToSun, middle, radius * btScalar(1.05) + 1);
+  const btScalar radius = (drawing.high - drawing.low).length() / 2 * btScalar(1.05) + 1;
+  light_ = lightView(-kToSun, middle, radius);
   glEnable(GL_DEPTH_TEST);
   glDepthFunc(GL_LESS);
   glDisable(GL_BLEND);
@@ -214,8 +215,9 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   setVector(solidProgram_, "eye", camera.eye());
   setVector(solidProgram_, "toSun", kToSun.normalized());
   setHaze(solidProgram_);
+  glUniform1f(glGetUniformLocation(solidProgram_, "shadowTexel"),
+              2.5f * float(radius) / kShadowSize);
   glUniform1f(glGetUniformLocation(solidProgram_, "hazeDistance"), float(camera.distance) * 4);
-  glUniform1f(glGetUniformLocation(solidProgram_, "brightness"), drawing.solidBrightness);
   drawSolids(drawing);
 
   glEnable(GL_BLEND);
@@ -228,7 +230,8 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   glDepthFunc(GL_LEQUAL);
   drawLines(drawing.lines, 1);
   glDepthFunc(GL_GREATER);
-  drawLines(drawing.lines, 0.12f);
+  // What solids hide shines through; the more lines, the less each, lest they hide the solids.
+  drawLines(drawing.lines, std::clamp(400.0f / float(drawing.lines.size() + 1), 0.03f, 0.15f));
   glDepthFunc(GL_ALWAYS);
   drawLines(drawing.linesOnTop, 1);
   glDepthMask(GL_TRUE);

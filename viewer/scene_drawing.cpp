@@ -30,17 +30,19 @@ bool isBetween(const WorldBox& box, const btVector3& eye, const btVector3& point
          btRayAabb(eye, point, box.low, box.high, share, normal);
 }
 
-/// The same shade for the same object in every picture; neighbours differ.
-float shadeOf(int index) {
-  return 0.84f + 0.3f * float((unsigned(index) * 2654435761u) >> 24) / 255;
+/// Each object has a tone of its own, the same in every picture, so that neighbours are told apart.
+Colour toned(Colour colour, int index) {
+  const unsigned hash = unsigned(index) * 2654435761u;
+  const float share = float(hash >> 24) / 255, light = float(hash >> 16 & 255) / 255;
+  constexpr Colour stone{178, 166, 152};
+  return mixed(colour, stone, 0.55f * share).shaded(0.82f + 0.3f * light);
 }
 
 Colour colourOf(const btCollisionObject& object) {
-  if (object.isKinematicObject()) return colours::kinematic;
-  if (object.isStaticObject())
-    return {colours::fixed.red, colours::fixed.green, colours::fixed.blue, kGridAlpha};
-  return (object.isActive() ? colours::active : colours::sleeping)
-      .shaded(shadeOf(object.getWorldArrayIndex()));
+  if (object.isKinematicObject()) return toned(colours::kinematic, object.getWorldArrayIndex());
+  if (object.isStaticObject()) return colours::fixed;
+  return toned(object.isActive() ? colours::active : colours::sleeping,
+               object.getWorldArrayIndex());
 }
 
 Instance instanceOf(const btTransform& place, Colour colour) {
@@ -119,7 +121,7 @@ void SceneDrawing::clear() {
 }
 
 void SceneDrawing::draw(World& world, const btVector3& eye, const btCollisionObject* picked,
-                        const std::vector<Partner>& partners, Drawing& drawing) {
+                        const std::vector<Partner>& partners, bool dims, Drawing& drawing) {
   const Extent extent = extentOf(world);
   drawing.low = extent.low;
   drawing.high = extent.high;
@@ -129,9 +131,10 @@ void SceneDrawing::draw(World& world, const btVector3& eye, const btCollisionObj
   for (const Partner& partner : partners) isPartner.insert(partner.object);
   for (int i = 0; i < objects.size(); ++i) {
     const btCollisionObject& object = *objects[i];
-    Colour colour = colourOf(object);
+    Colour colour = colourOf(object).shaded(dims ? 0.5f : 1);
     if (&object == picked) colour = colours::picked;
     if (isPartner.count(&object) != 0 && !object.isStaticObject()) colour = colours::partner;
+    if (object.isStaticObject()) colour.alpha = kGridAlpha;
     const WorldBox box = boxOf(world, object);
     if (std::find(seenThrough_.begin(), seenThrough_.end(), &object) != seenThrough_.end())
       addBox(drawing.lines, box.low, box.high, colours::fixed.faded(0.5f));

@@ -27,8 +27,9 @@ class SceneDrawing {
 
   /// Fills `drawing` with every object of the world.
   /// @param picked drawn white, its partners in their colour; may be null
+  /// @param dims all others are dark, where lines matter more
   void draw(World& world, const btVector3& eye, const btCollisionObject* picked,
-            const std::vector<Partner>& partners, Drawing& drawing);
+            const std::vector<Partner>& partners, bool dims, Drawing& drawing);
 
   const std::vector<const btCollisionObject*>& seenThrough() const { return seenThrough_; }
 

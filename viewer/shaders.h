@@ -14,6 +14,7 @@ layout(location = 5) in vec3 origin;
 layout(location = 6) in vec4 tint;
 uniform mat4 viewProjection;
 uniform mat4 light;
+uniform float shadowTexel;  // metres; surfaces would shade themselves within one
 out vec3 worldPlace;
 out vec3 worldNormal;
 out vec3 shadowPlace;
@@ -23,7 +24,8 @@ void main() {
   vec3 squares = vec3(dot(axisX, axisX), dot(axisY, axisY), dot(axisZ, axisZ));
   worldPlace = model * place + origin;
   worldNormal = model * (normal / squares);
-  shadowPlace = (light * vec4(worldPlace, 1)).xyz * 0.5 + 0.5;
+  vec3 lifted = worldPlace + normalize(worldNormal) * shadowTexel;
+  shadowPlace = (light * vec4(lifted, 1)).xyz * 0.5 + 0.5;
   colour = tint;
   gl_Position = viewProjection * vec4(worldPlace, 1);
 }
@@ -38,7 +40,6 @@ uniform vec3 eye;
 uniform vec3 toSun;
 uniform vec3 haze;
 uniform float hazeDistance;
-uniform float brightness;
 uniform sampler2DShadow shadows;
 out vec4 result;
 
@@ -79,7 +80,7 @@ void main() {
   }
   vec3 lit = base * (ambient + sun) + edge * sky;
   float far = 1.0 - exp(-pow(distance(eye, worldPlace) / hazeDistance, 2.0));
-  result = vec4(mix(lit * brightness, haze, far), 1);
+  result = vec4(mix(lit, haze, far), 1);
 }
 )";
 

@@ -184,8 +184,6 @@ void Ui::drawOverlays(View& view) {
     ImGui::Indent(26);
     if (row.isOn == &OverlaySwitches::boxes) legend(colours::box, "one box an object");
     if (row.isOn == &OverlaySwitches::tree) {
-      legend(colours::treeFirst, "first in the order of the curve");
-      legend(colours::treeLast, "last");
       ImGui::SetNextItemWidth(140);
       ImGui::SliderInt("level", &switches.treeLevel, 0, kMaxTreeLevel);
     }
