@@ -2,11 +2,10 @@
 // that it needs no change in Bullet and no profiler.
 #include "world.h"
 
-#include <migrateBroadphase.h>
-
 #include <cstring>
 
 #include "broadphases.h"
+#include "migrateBroadphase.h"
 #include "timing.h"
 
 class World::TimedWorld : public btDiscreteDynamicsWorld {
@@ -73,11 +72,6 @@ btRigidBody& World::addStatic(btCollisionShape& shape, const btTransform& place)
   return add(std::make_unique<btRigidBody>(info));
 }
 
-void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
-  migrateBroadphase(world_.get(), broadphase.get());
-  broadphase_ = std::move(broadphase);
-}
-
 void World::step() {
   world_->times = {};
   const Stopwatch watch;
@@ -86,6 +80,11 @@ void World::step() {
 }
 
 const StepTimes& World::times() const { return world_->times; }
+
+void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
+  migrateBroadphase(world_.get(), broadphase.get());
+  broadphase_ = std::move(broadphase);
+}
 
 int World::pairs() const {
   return broadphase_->getOverlappingPairCache()->getNumOverlappingPairs();

@@ -41,12 +41,12 @@ class World {
   btRigidBody& addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start);
   btRigidBody& addStatic(btCollisionShape& shape, const btTransform& place);
 
+  /// One step of 1/60 s, not subdivided.
+  void step();
+
   /// Moves all objects to another broad phase, between two steps (migrateBroadphase.h), and frees
   /// the old one. It must have room for all of them.
   void setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase);
-
-  /// One step of 1/60 s, not subdivided.
-  void step();
 
   const StepTimes& times() const;
   int pairs() const;                ///< in the pair cache after the last step

@@ -267,7 +267,9 @@ TEST(ViewerGraphs, ASlowStepDoesNotFlattenTheRest) {
   }
   const std::vector<Series> solver = {
       {"solver", {}, [](const StepRecord& record) { return record.times.solver; }}};
-  EXPECT_DOUBLE_EQ(reachOf(history, solver), 5);
+  EXPECT_DOUBLE_EQ(reachOf(history, solver, true), 10);
+  EXPECT_DOUBLE_EQ(reachOf(history, solver, false), 1000);
+  EXPECT_DOUBLE_EQ(reachOf({}, solver, true), 0);
 }
 
 TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
@@ -280,10 +282,10 @@ TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
   EXPECT_EQ(view.draw().lines.size() - plain, 12u * std::size_t(world.objects()));
   view.switches = {};
   view.switches.pairs = true;
-  EXPECT_EQ(view.draw().linesOnTop.size(), std::size_t(world.pairs()));
+  EXPECT_EQ(view.draw().linesBetween.size(), std::size_t(world.pairs()));
   view.switches = {};
   view.switches.changes = true;
-  EXPECT_EQ(view.draw().linesOnTop.size(), view.session().changes().flashes().size());
+  EXPECT_EQ(view.draw().linesBetween.size(), view.session().changes().flashes().size());
   view.switches = {};
   view.switches.tree = true;
   for (const char* broadphase : {"gpu-lbvh", "dbvt"}) {
@@ -318,9 +320,15 @@ TEST(ViewerScene, WallsInFrontAreOutlines) {
   const btRigidBody& front = world.addStatic(wall, at(0, 5, 5));
   world.addStatic(wall, at(0, 5, -5));
   world.addStatic(floor, at(0, -1, 0));
-  const auto found = blockers(world, extentOf(world), {0, 4, 20});
-  ASSERT_EQ(found.size(), 1u);
+  const btRigidBody& ceiling = world.addStatic(floor, at(0, 30, 0));
+  Camera camera;
+  camera.yaw = 0;
+  camera.pitch = 10;
+  camera.target.setValue(0, 1, 0);
+  const auto found = blockers(world, extentOf(world), camera);
+  ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0], &front);
+  EXPECT_EQ(found[1], &ceiling);
 }
 
 TEST(ViewerVerify, SeesALostPairAnExtraPairAndALostObject) {

@@ -78,9 +78,11 @@ struct MeshInstances {
 /// One picture's worth.
 struct Drawing {
   std::vector<MeshInstances> solids;
-  Mesh softFaces;                            ///< in the world's space
-  std::vector<Line> lines;                   ///< seen through solids, faintly
-  std::vector<Line> linesOnTop;              ///< in front of everything
+  Mesh softFaces;                  ///< in the world's space
+  std::vector<Line> lines;         ///< solids hide them, but for a trace
+  std::vector<Line> linesBetween;  ///< only hidden by what lies an object's size in front of them
+  std::vector<Line> linesOnTop;    ///< never hidden
+  float objectSize = 1;            ///< metres, of a usual object
   btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< around what moves, for shadows
 };
 

@@ -54,7 +54,7 @@ void drawGraph(const char* title, const History& history, int lastStep,
   const ImVec2 low(corner.x + kLeft, corner.y + line + legend + 12),
       high(corner.x + width - 6, corner.y + height - line - 4);
 
-  const double top = niceCeiling(reachOf(history, series));
+  const double top = niceCeiling(reachOf(history, series, isTime));
   const auto yOf = [&](double value) { return high.y - float(value / top) * (high.y - low.y); };
   const auto xOf = [&](std::size_t i) {
     return low.x +

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-double reachOf(const History& history, const std::vector<Series>& series) {
+double reachOf(const History& history, const std::vector<Series>& series, bool cutsSpikes) {
   std::vector<double> most(history.size());
   for (std::size_t i = 0; i < history.size(); ++i)
     for (const Series& one : series) most[i] = std::max(most[i], one.valueOf(history[i]));
+  std::sort(most.begin(), most.end());
   if (most.empty()) return 0;
-  const auto at = most.begin() + std::ptrdiff_t(0.9 * double(most.size() - 1));
-  std::nth_element(most.begin(), at, most.end());
-  return 1.25 * *at;
+  return cutsSpikes ? std::min(most.back(), 2.5 * most[most.size() * 3 / 4]) : most.back();
 }
 
 double niceCeiling(double value) {

@@ -43,9 +43,10 @@ struct Series {
   double (*valueOf)(const StepRecord& record);
 };
 
-/// How far the axis of a graph must reach: what nine steps of ten stay below, and a quarter more. A
-/// busy machine makes single steps so slow that nothing else would be seen; they are cut off.
-double reachOf(const History& history, const std::vector<Series>& series);
+/// How far the axis of a graph must reach.
+/// @param cutsSpikes not farther than two and a half times what three steps of four stay below: a
+///   busy machine makes single steps so slow that nothing else would be seen
+double reachOf(const History& history, const std::vector<Series>& series, bool cutsSpikes);
 
 /// The least of 1, 2 or 5 times a power of ten that is no less: where an axis ends.
 double niceCeiling(double value);

@@ -34,7 +34,7 @@ void drawPairs(World& world, Drawing& drawing) {
     for (int i = 0; i < pairs.size(); ++i) {
       if ((contactsOf(pairs[i]) != 0) != touching) continue;
       drawPair(world, clientOf(*pairs[i].m_pProxy0), clientOf(*pairs[i].m_pProxy1),
-               touching ? colours::touchingPair : colours::nearPair, drawing.linesOnTop);
+               touching ? colours::touchingPair : colours::nearPair, drawing.linesBetween);
     }
   }
 }
@@ -43,7 +43,7 @@ void drawChanges(const PairChanges& changes, Drawing& drawing) {
   for (const Flash& flash : changes.flashes()) {
     const Colour colour = flash.isAdded ? colours::addedPair : colours::removedPair;
     const float left = 1 - float(flash.age) / float(PairChanges::kLifetime);
-    addLine(drawing.linesOnTop, flash.from, flash.to, colour.faded(left * left));
+    addLine(drawing.linesBetween, flash.from, flash.to, colour.faded(left * left));
   }
 }
 

@@ -170,9 +170,10 @@ void Renderer::drawShadows(const Drawing& drawing) {
   glBindFramebuffer(GL_FRAMEBUFFER, unsigned(target));
 }
 
-void Renderer::drawLines(const std::vector<Line>& lines, float opacity) {
+void Renderer::drawLines(const std::vector<Line>& lines, float opacity, float lift) {
   if (lines.empty()) return;
   glUniform1f(glGetUniformLocation(lineProgram_, "opacity"), opacity);
+  glUniform1f(glGetUniformLocation(lineProgram_, "lift"), lift);
   glBindVertexArray(lineArray_);
   upload(lineBuffer_, lines);
   glDrawArraysInstanced(GL_TRIANGLE_STRIP, 0, 4, int(lines.size()));
@@ -227,12 +228,14 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   setMatrix(lineProgram_, "viewProjection", viewProjection);
   glUniform2f(glGetUniformLocation(lineProgram_, "pixel"), kLineWidth / float(area.width),
               kLineWidth / float(area.height));
+  setVector(lineProgram_, "eye", camera.eye());
   glDepthFunc(GL_LEQUAL);
-  drawLines(drawing.lines, 1);
-  glDepthFunc(GL_GREATER);
+  drawLines(drawing.lines, 1, 0);
+  drawLines(drawing.linesBetween, 1, drawing.objectSize);
   // What solids hide shines through; the more lines, the less each, lest they hide the solids.
-  drawLines(drawing.lines, std::clamp(400.0f / float(drawing.lines.size() + 1), 0.03f, 0.15f));
+  glDepthFunc(GL_GREATER);
+  drawLines(drawing.lines, std::clamp(400.0f / float(drawing.lines.size() + 1), 0.03f, 0.15f), 0);
   glDepthFunc(GL_ALWAYS);
-  drawLines(drawing.linesOnTop, 1);
+  drawLines(drawing.linesOnTop, 1, 0);
   glDepthMask(GL_TRUE);
 }

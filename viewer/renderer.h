@@ -35,7 +35,7 @@ class Renderer {
   void drawSolids(const Drawing& drawing);
   void drawSolid(Buffers& buffers, const std::vector<Instance>& instances);
   void drawShadows(const Drawing& drawing);
-  void drawLines(const std::vector<Line>& lines, float opacity);
+  void drawLines(const std::vector<Line>& lines, float opacity, float lift);
 
   unsigned solidProgram_, shadowProgram_, lineProgram_, backgroundProgram_;
   unsigned shadowTexture_ = 0, shadowFramebuffer_ = 0;

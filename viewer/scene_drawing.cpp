@@ -73,11 +73,12 @@ void drawSoft(const btSoftBody& body, Drawing& drawing) {
 
 Extent extentOf(World& world) {
   const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
-  std::vector<btScalar> lows[3], highs[3];
+  std::vector<btScalar> lows[3], highs[3], sizes;
   for (const bool withStatic : {false, true}) {
     for (int i = 0; i < objects.size(); ++i) {
       const WorldBox box = boxOf(world, *objects[i]);
       if ((objects[i]->isStaticObject() && !withStatic) || !isFinite(box)) continue;
+      sizes.push_back((box.high - box.low).length() / 2);
       for (int axis = 0; axis < 3; ++axis) {
         lows[axis].push_back(box.low[axis]);
         highs[axis].push_back(box.high[axis]);
@@ -90,26 +91,30 @@ Extent extentOf(World& world) {
     extent.low[axis] = quantile(lows[axis], 0.01);
     extent.high[axis] = std::max(quantile(highs[axis], 0.99), extent.low[axis]);
   }
+  if (!sizes.empty()) extent.objectSize = quantile(sizes, 0.5);
   return extent;
 }
 
 std::vector<const btCollisionObject*> blockers(World& world, const Extent& extent,
-                                               const btVector3& eye) {
+                                               const Camera& camera) {
   const btVector3 half = (extent.high - extent.low) / 2, middle = (extent.high + extent.low) / 2;
-  std::vector<btVector3> points = {middle};
+  std::vector<btVector3> points = {middle, camera.target};
   for (int corner = 0; corner < 8; ++corner) {
     const btVector3 sign((corner & 1) != 0 ? 1 : -1, (corner & 2) != 0 ? 1 : -1,
                          (corner & 4) != 0 ? 1 : -1);
     points.push_back(middle + half * sign * btScalar(0.9));
   }
+  const btVector3 eye = camera.eye();
   std::vector<const btCollisionObject*> found;
   const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
   for (int i = 0; i < objects.size(); ++i) {
     if (!objects[i]->isStaticObject()) continue;
     const WorldBox box = boxOf(world, *objects[i]);
-    const bool isLarge = isFinite(box) && (box.high - box.low).length2() > half.length2();
-    if (isLarge && std::any_of(points.begin(), points.end(),
-                               [&](const btVector3& point) { return isBetween(box, eye, point); }))
+    if (!isFinite(box) || (box.high - box.low).length2() < half.length2()) continue;
+    const bool isAbove = box.low.y() >= extent.high.y();
+    if (isAbove || TestPointAgainstAabb2(box.low, box.high, eye) ||
+        std::any_of(points.begin(), points.end(),
+                    [&](const btVector3& point) { return isBetween(box, eye, point); }))
       found.push_back(objects[i]);
   }
   return found;
@@ -120,18 +125,19 @@ void SceneDrawing::clear() {
   ++generation_;
 }
 
-void SceneDrawing::draw(World& world, const btVector3& eye, const btCollisionObject* picked,
+void SceneDrawing::draw(World& world, const Camera& camera, const btCollisionObject* picked,
                         const std::vector<Partner>& partners, bool dims, Drawing& drawing) {
   const Extent extent = extentOf(world);
   drawing.low = extent.low;
   drawing.high = extent.high;
-  seenThrough_ = blockers(world, extent, eye);
+  drawing.objectSize = float(extent.objectSize);
+  seenThrough_ = blockers(world, extent, camera);
   const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
   std::unordered_set<const btCollisionObject*> isPartner;
   for (const Partner& partner : partners) isPartner.insert(partner.object);
   for (int i = 0; i < objects.size(); ++i) {
     const btCollisionObject& object = *objects[i];
-    Colour colour = colourOf(object).shaded(dims ? 0.5f : 1);
+    Colour colour = colourOf(object).shaded(dims ? 0.6f : 1);
     if (&object == picked) colour = colours::picked;
     if (isPartner.count(&object) != 0 && !object.isStaticObject()) colour = colours::partner;
     if (object.isStaticObject()) colour.alpha = kGridAlpha;

@@ -12,13 +12,14 @@
 /// The box around what moves, without its 2 % of stragglers; around all if nothing moves.
 struct Extent {
   btVector3 low{-5, 0, -5}, high{5, 5, 5};
+  btScalar objectSize = 1;  ///< half the diagonal of a usual object's box
 };
 Extent extentOf(World& world);
 
-/// Static objects in front of the scene as seen from `eye`: walls and ceilings. They are drawn as
-/// outlines.
+/// Large static objects in front of the scene as seen from `camera`, around it, or above the scene:
+/// walls and ceilings. They are drawn as outlines.
 std::vector<const btCollisionObject*> blockers(World& world, const Extent& extent,
-                                               const btVector3& eye);
+                                               const Camera& camera);
 
 class SceneDrawing {
  public:
@@ -28,7 +29,7 @@ class SceneDrawing {
   /// Fills `drawing` with every object of the world.
   /// @param picked drawn white, its partners in their colour; may be null
   /// @param dims all others are dark, where lines matter more
-  void draw(World& world, const btVector3& eye, const btCollisionObject* picked,
+  void draw(World& world, const Camera& camera, const btCollisionObject* picked,
             const std::vector<Partner>& partners, bool dims, Drawing& drawing);
 
   const std::vector<const btCollisionObject*>& seenThrough() const { return seenThrough_; }

@@ -96,7 +96,13 @@ layout(location = 2) in vec3 to;
 layout(location = 3) in vec4 toColour;
 uniform mat4 viewProjection;
 uniform vec2 pixel;  // half a line's width, in units of the picture
+uniform vec3 eye;
+uniform float lift;  // metres that a line is nearer to the eye when it is compared with solids
 out vec4 colour;
+float liftedDepth(vec3 place) {
+  vec4 lifted = viewProjection * vec4(place + normalize(eye - place) * lift, 1);
+  return max(lifted.z / max(lifted.w, 1e-3), -1.0);
+}
 void main() {
   vec4 a = viewProjection * vec4(from, 1), b = viewProjection * vec4(to, 1);
   float near = 1e-3;  // a line that begins behind the eye is cut there
@@ -109,6 +115,7 @@ void main() {
   bool isEnd = gl_VertexID >= 2;
   gl_Position = isEnd ? b : a;
   gl_Position.xy += aside * pixel * gl_Position.w;
+  if (lift > 0.0) gl_Position.z = liftedDepth(isEnd ? to : from) * gl_Position.w;
   colour = isEnd ? toColour : fromColour;
 }
 )";

@@ -256,10 +256,11 @@ void Ui::drawPicked(View& view, float width) {
       break;
     }
     legend(partner.contacts != 0 ? colours::touchingPair : colours::nearPair,
-           fmt::format(
-               "{} {}: {}", partner.object->isStaticObject() ? "static" : "object",
-               partner.object->getWorldArrayIndex(),
-               partner.contacts != 0 ? fmt::format("{} contacts", partner.contacts) : "no contact")
+           fmt::format("{} {}: {}", partner.object->isStaticObject() ? "static" : "object",
+                       partner.object->getWorldArrayIndex(),
+                       partner.contacts == 0   ? "no contact"
+                       : partner.contacts == 1 ? "1 contact"
+                                               : fmt::format("{} contacts", partner.contacts))
                .c_str());
   }
   ImGui::End();

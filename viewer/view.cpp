@@ -51,7 +51,7 @@ const Drawing& View::draw() {
   if (picked_ != nullptr) partners_ = partnersOf(world, *picked_);
   drawing_ = {};
   const bool dims = switches.pairs || switches.changes || picked_ != nullptr;
-  scene_.draw(world, camera.eye(), picked_, partners_, dims, drawing_);
+  scene_.draw(world, camera, picked_, partners_, dims, drawing_);
   overlays_.draw(session_, switches, picked_, partners_, drawing_);
   return drawing_;
 }
