@@ -12,8 +12,8 @@
 namespace {
 
 constexpr int kShadowSize = 2048;   // pixels
-constexpr float kLineWidth = 1.5f;  // pixels
-const btVector3 kToSun(btScalar(0.40), btScalar(0.78), btScalar(0.48));
+constexpr float kLineWidth = 1.8f;  // pixels
+const btVector3 kToSun(btScalar(0.32), btScalar(0.85), btScalar(0.42));
 constexpr float kHaze[] = {0.145f, 0.16f, 0.185f};
 
 unsigned compile(GLenum kind, const char* source) {
