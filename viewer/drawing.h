@@ -46,11 +46,14 @@ inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
 
 struct Vertex {
   float place[3];
-  float normal[3];
+  float normal[3];  ///< of length 1; or 0: that of the triangle, flat
 };
 
-/// Triangles, three vertices each.
-using Mesh = std::vector<Vertex>;
+/// Triangles by three indices each. Either side may be seen.
+struct Mesh {
+  std::vector<Vertex> vertices;
+  std::vector<std::uint32_t> triangles;
+};
 
 /// As alpha of a solid: no transparency, but a grid of metres on what faces upward.
 inline constexpr std::uint8_t kGridAlpha = 128;

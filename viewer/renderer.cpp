@@ -64,10 +64,9 @@ void attribute(unsigned location, int size, std::size_t stride, std::size_t offs
 }
 
 template <class Item>
-void upload(unsigned buffer, const std::vector<Item>& items) {
-  glBindBuffer(GL_ARRAY_BUFFER, buffer);
-  glBufferData(GL_ARRAY_BUFFER, std::ptrdiff_t(items.size() * sizeof(Item)), items.data(),
-               GL_STREAM_DRAW);
+void upload(unsigned buffer, const std::vector<Item>& items, GLenum kind = GL_ARRAY_BUFFER) {
+  glBindBuffer(kind, buffer);
+  glBufferData(kind, std::ptrdiff_t(items.size() * sizeof(Item)), items.data(), GL_STREAM_DRAW);
 }
 
 }  // namespace
@@ -106,6 +105,7 @@ Renderer::Renderer()
 Renderer::~Renderer() {
   const auto free = [](Buffers& buffers) {
     glDeleteBuffers(1, &buffers.vertices);
+    glDeleteBuffers(1, &buffers.triangles);
     glDeleteBuffers(1, &buffers.instances);
     glDeleteVertexArrays(1, &buffers.array);
   };
@@ -124,6 +124,7 @@ void Renderer::fill(Buffers& buffers, const Mesh& mesh, std::uint64_t version) {
   if (buffers.array == 0) {
     glGenVertexArrays(1, &buffers.array);
     glGenBuffers(1, &buffers.vertices);
+    glGenBuffers(1, &buffers.triangles);
     glGenBuffers(1, &buffers.instances);
     glBindVertexArray(buffers.array);
     glBindBuffer(GL_ARRAY_BUFFER, buffers.vertices);
@@ -134,8 +135,10 @@ void Renderer::fill(Buffers& buffers, const Mesh& mesh, std::uint64_t version) {
       attribute(2 + i, 3, sizeof(Instance), 3 * sizeof(float) * i, true);
     attribute(6, 4, sizeof(Instance), offsetof(Instance, colour), true);
   }
-  upload(buffers.vertices, mesh);
-  buffers.count = int(mesh.size());
+  glBindVertexArray(buffers.array);
+  upload(buffers.vertices, mesh.vertices);
+  upload(buffers.triangles, mesh.triangles, GL_ELEMENT_ARRAY_BUFFER);
+  buffers.count = int(mesh.triangles.size());
   buffers.version = version;
 }
 
@@ -143,13 +146,14 @@ void Renderer::drawSolid(Buffers& buffers, const std::vector<Instance>& instance
   if (instances.empty() || buffers.count == 0) return;
   glBindVertexArray(buffers.array);
   upload(buffers.instances, instances);
-  glDrawArraysInstanced(GL_TRIANGLES, 0, buffers.count, int(instances.size()));
+  glDrawElementsInstanced(GL_TRIANGLES, buffers.count, GL_UNSIGNED_INT, nullptr,
+                          int(instances.size()));
 }
 
 void Renderer::drawSolids(const Drawing& drawing) {
   for (std::size_t i = 0; i < drawing.solids.size(); ++i)
     drawSolid(solids_[i], drawing.solids[i].instances);
-  if (drawing.softFaces.empty()) return;
+  if (drawing.softFaces.triangles.empty()) return;
   drawSolid(soft_, {{{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, colours::soft}});
 }
 
@@ -186,7 +190,7 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
     if (solids_[i].array == 0 || solids_[i].version != solid.version)
       fill(solids_[i], *solid.mesh, solid.version);
   }
-  if (!drawing.softFaces.empty()) fill(soft_, drawing.softFaces, 0);
+  if (!drawing.softFaces.triangles.empty()) fill(soft_, drawing.softFaces, 0);
 
   const btVector3 middle = (drawing.high + drawing.low) / 2;
   const btScalar radius = (drawing.high - drawing.low).length() / 2 * btScalar(1.05) + 1;

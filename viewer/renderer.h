@@ -27,7 +27,7 @@ class Renderer {
  private:
   /// A mesh on the GPU, with room for its instances.
   struct Buffers {
-    unsigned array = 0, vertices = 0, instances = 0;
+    unsigned array = 0, vertices = 0, triangles = 0, instances = 0;
     int count = 0;
     std::uint64_t version = 0;
   };

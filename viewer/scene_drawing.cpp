@@ -60,7 +60,8 @@ void drawSoft(const btSoftBody& body, Drawing& drawing) {
   for (int i = 0; i < body.m_faces.size(); ++i) {
     for (const btSoftBody::Node* node : body.m_faces[i].m_n) {
       const btVector3 &x = node->m_x, &n = node->m_n;
-      drawing.softFaces.push_back(
+      drawing.softFaces.triangles.push_back(std::uint32_t(drawing.softFaces.vertices.size()));
+      drawing.softFaces.vertices.push_back(
           {{float(x.x()), float(x.y()), float(x.z())}, {float(n.x()), float(n.y()), float(n.z())}});
     }
   }

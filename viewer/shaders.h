@@ -13,19 +13,14 @@ layout(location = 4) in vec3 axisZ;
 layout(location = 5) in vec3 origin;
 layout(location = 6) in vec4 tint;
 uniform mat4 viewProjection;
-uniform mat4 light;
-uniform float shadowTexel;  // metres; surfaces would shade themselves within one
 out vec3 worldPlace;
 out vec3 worldNormal;
-out vec3 shadowPlace;
 flat out vec4 colour;
 void main() {
   mat3 model = mat3(axisX, axisY, axisZ);
   vec3 squares = vec3(dot(axisX, axisX), dot(axisY, axisY), dot(axisZ, axisZ));
   worldPlace = model * place + origin;
   worldNormal = model * (normal / squares);
-  vec3 lifted = worldPlace + normalize(worldNormal) * shadowTexel;
-  shadowPlace = (light * vec4(lifted, 1)).xyz * 0.5 + 0.5;
   colour = tint;
   gl_Position = viewProjection * vec4(worldPlace, 1);
 }
@@ -34,23 +29,22 @@ void main() {
 inline constexpr const char* solidFragment = R"(#version 330 core
 in vec3 worldPlace;
 in vec3 worldNormal;
-in vec3 shadowPlace;
 flat in vec4 colour;
 uniform vec3 eye;
 uniform vec3 toSun;
 uniform vec3 haze;
 uniform float hazeDistance;
 uniform sampler2DShadow shadows;
+uniform mat4 light;
+uniform float shadowTexel;  // metres; surfaces would shade themselves within one
 out vec4 result;
 
-float sunlight(float facing) {
-  if (facing <= 0.0) return 0.0;
-  if (any(greaterThan(abs(shadowPlace - 0.5), vec3(0.5)))) return 1.0;
-  float lit = 0.0;
-  vec2 texel = 1.0 / vec2(textureSize(shadows, 0));
-  for (int i = 0; i < 4; ++i)
-    lit += texture(shadows, shadowPlace + vec3((vec2(i & 1, i >> 1) - 0.5) * texel * 1.5, 0));
-  return lit / 4.0;
+float sunlight(vec3 normal) {
+  vec3 place = (light * vec4(worldPlace + normal * shadowTexel, 1)).xyz * 0.5 + 0.5;
+  if (any(greaterThan(abs(place - 0.5), vec3(0.5)))) return 1.0;
+  float aside = 0.6 / float(textureSize(shadows, 0).x);
+  return (texture(shadows, place + vec3(aside, aside, 0)) +
+          texture(shadows, place - vec3(aside, aside, 0))) / 2.0;
 }
 
 /// How much of this pixel lines of a grid cover, by the size of the pixel on the ground.
@@ -62,13 +56,16 @@ float gridLine(vec2 at, float spacing) {
 }
 
 void main() {
-  vec3 normal = normalize(worldNormal);
+  vec3 normal = dot(worldNormal, worldNormal) > 1e-6
+                    ? normalize(worldNormal)
+                    : normalize(cross(dFdx(worldPlace), dFdy(worldPlace)));
   vec3 toEye = normalize(eye - worldPlace);
   if (dot(normal, toEye) < 0.0) normal = -normal;  // a mesh is seen from both sides
   float facing = dot(normal, toSun);
   vec3 sky = vec3(0.50, 0.54, 0.62), ground = vec3(0.24, 0.22, 0.21);
   vec3 ambient = mix(ground, sky, normal.y * 0.5 + 0.5);
-  vec3 sun = vec3(0.80, 0.74, 0.64) * max(facing, 0.0) * sunlight(facing);
+  vec3 sun = vec3(0.80, 0.74, 0.64) * max(facing, 0.0);
+  if (facing > 0.0) sun *= sunlight(normal);
   float edge = pow(1.0 - max(dot(normal, toEye), 0.0), 3.0) * 0.10;
   vec3 base = colour.rgb;
   if (colour.a < 0.9) {

@@ -11,16 +11,13 @@ enum UnitMesh : std::size_t { kBox, kSphere, kCylinder, kCone, kPlane };
 
 constexpr int kRound = 16;  // sides of what is round
 
-Vertex vertexOf(const btVector3& place, const btVector3& normal) {
+Vertex vertexOf(const btVector3& place, const btVector3& normal = {0, 0, 0}) {
   return {{float(place.x()), float(place.y()), float(place.z())},
           {float(normal.x()), float(normal.y()), float(normal.z())}};
 }
 
-void addFlat(Mesh& mesh, const btVector3& a, const btVector3& b, const btVector3& c) {
-  const btVector3 cross = (b - a).cross(c - a);
-  if (cross.length2() < SIMD_EPSILON * SIMD_EPSILON) return;
-  const btVector3 normal = cross.normalized();
-  for (const btVector3* corner : {&a, &b, &c}) mesh.push_back(vertexOf(*corner, normal));
+void addTriangle(Mesh& mesh, int a, int b, int c) {
+  for (const int corner : {a, b, c}) mesh.triangles.push_back(std::uint32_t(corner));
 }
 
 /// A point of a profile that is turned around the y axis.
@@ -31,18 +28,20 @@ struct Ring {
 /// Turns a profile, given from the bottom to the top, into a solid.
 Mesh turned(const std::vector<Ring>& profile) {
   Mesh mesh;
-  const auto at = [](const Ring& ring, int side) {
-    const btScalar angle = SIMD_2_PI * btScalar(side) / kRound;
-    const btVector3 out(std::cos(angle), 0, std::sin(angle));
-    return vertexOf(out * ring.radius + btVector3(0, ring.height, 0),
-                    out * ring.normalOut + btVector3(0, ring.normalUp, 0));
-  };
-  for (std::size_t i = 0; i + 1 < profile.size(); ++i) {
+  for (const Ring& ring : profile) {
     for (int side = 0; side < kRound; ++side) {
-      const Vertex low = at(profile[i], side), lowNext = at(profile[i], side + 1),
-                   high = at(profile[i + 1], side), highNext = at(profile[i + 1], side + 1);
-      if (profile[i].radius > 0) mesh.insert(mesh.end(), {low, high, lowNext});
-      if (profile[i + 1].radius > 0) mesh.insert(mesh.end(), {lowNext, high, highNext});
+      const btScalar angle = SIMD_2_PI * btScalar(side) / kRound;
+      const btVector3 out(std::cos(angle), 0, std::sin(angle));
+      mesh.vertices.push_back(vertexOf(out * ring.radius + btVector3(0, ring.height, 0),
+                                       out * ring.normalOut + btVector3(0, ring.normalUp, 0)));
+    }
+  }
+  for (int i = 0; i + 1 < int(profile.size()); ++i) {
+    for (int side = 0; side < kRound; ++side) {
+      const int low = i * kRound + side, high = low + kRound;
+      const int next = i * kRound + (side + 1) % kRound;
+      addTriangle(mesh, low, high, next);
+      addTriangle(mesh, next, high, next + kRound);
     }
   }
   return mesh;
@@ -50,14 +49,14 @@ Mesh turned(const std::vector<Ring>& profile) {
 
 Mesh unitBox() {
   Mesh mesh;
-  for (int axis = 0; axis < 3; ++axis) {
-    for (const btScalar side : {btScalar(-1), btScalar(1)}) {
-      btVector3 normal(0, 0, 0), u(0, 0, 0);
-      normal[axis] = side;
-      u[(axis + 1) % 3] = 1;
-      const btVector3 v = normal.cross(u);
-      addFlat(mesh, normal - u - v, normal + u - v, normal + u + v);
-      addFlat(mesh, normal - u - v, normal + u + v, normal - u + v);
+  for (int i = 0; i < 8; ++i)
+    mesh.vertices.push_back(
+        vertexOf({btScalar((i & 1) * 2 - 1), btScalar((i & 2) - 1), btScalar((i & 4) / 2 - 1)}));
+  for (const int axis : {1, 2, 4}) {
+    const int u = axis == 4 ? 1 : 2 * axis, v = 7 - axis - u;
+    for (const int side : {0, axis}) {
+      addTriangle(mesh, side, side + u, side + v);
+      addTriangle(mesh, side + u, side + v, side + u + v);
     }
   }
   return mesh;
@@ -92,25 +91,28 @@ Mesh unitCone() {
 
 Mesh plane() {
   Mesh mesh;
-  const btVector3 u(kPlaneReach, 0, 0), v(0, 0, kPlaneReach);
-  addFlat(mesh, -u - v, v - u, u + v);
-  addFlat(mesh, -u - v, u + v, u - v);
+  for (const btScalar x : {-kPlaneReach, kPlaneReach})
+    for (const btScalar z : {-kPlaneReach, kPlaneReach})
+      mesh.vertices.push_back(vertexOf({x, 0, z}));
+  addTriangle(mesh, 0, 1, 2);
+  addTriangle(mesh, 1, 2, 3);
   return mesh;
 }
 
-/// The flat faces of the hull of some points.
+/// The faces of the hull of some points.
 Mesh hull(const std::vector<btVector3>& points) {
   btConvexHullComputer computer;
   if (!points.empty())
     computer.compute(&points[0][0], sizeof(btVector3), static_cast<int>(points.size()), 0, 0);
   Mesh mesh;
+  for (int i = 0; i < computer.vertices.size(); ++i)
+    mesh.vertices.push_back(vertexOf(computer.vertices[i]));
   for (int face = 0; face < computer.faces.size(); ++face) {
     const auto* first = &computer.edges[computer.faces[face]];
-    const btVector3& a = computer.vertices[first->getSourceVertex()];
+    const int corner = first->getSourceVertex();
     const auto* edge = first->getNextEdgeOfFace();
-    for (; edge->getTargetVertex() != first->getSourceVertex(); edge = edge->getNextEdgeOfFace())
-      addFlat(mesh, a, computer.vertices[edge->getSourceVertex()],
-              computer.vertices[edge->getTargetVertex()]);
+    for (; edge->getTargetVertex() != corner; edge = edge->getNextEdgeOfFace())
+      addTriangle(mesh, corner, edge->getSourceVertex(), edge->getTargetVertex());
   }
   return mesh;
 }
@@ -136,7 +138,9 @@ std::vector<btVector3> pointsOf(const btConvexShape& shape) {
 Mesh trianglesOf(const btConcaveShape& shape) {
   struct Collect : btTriangleCallback {
     void processTriangle(btVector3* corner, int, int) override {
-      addFlat(mesh, corner[0], corner[1], corner[2]);
+      const int first = int(mesh.vertices.size());
+      for (int i = 0; i < 3; ++i) mesh.vertices.push_back(vertexOf(corner[i]));
+      addTriangle(mesh, first, first + 1, first + 2);
     }
     Mesh mesh;
   } collect;

@@ -93,21 +93,26 @@ Ui::~Ui() {
   ImGui::DestroyContext();
 }
 
+float Ui::scale() {
+  const ImGuiIO& io = ImGui::GetIO();
+  return io.BackendPlatformName == nullptr ? 1 : std::max(io.DisplayFramebufferScale.x, 1.0f);
+}
+
 Area Ui::sceneArea(int width, int height) const {
   if (isHidden) return {0, 0, width, height};
-  const int left = int(kPanelWidth), below = int(kGraphHeight);
+  const int left = int(kPanelWidth * scale()), below = int(kGraphHeight * scale());
   return {left, below, std::max(width - left, 1), std::max(height - below, 1)};
 }
 
 void Ui::draw(View& view, int width, int height) {
   ImGuiIO& io = ImGui::GetIO();
-  io.DisplaySize = {float(width), float(height)};
+  if (io.BackendPlatformName == nullptr) io.DisplaySize = {float(width), float(height)};
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();
   if (!isHidden) {
-    drawPanel(view, float(height));
-    drawGraphs(view, float(width), float(height));
-    if (view.picked() != nullptr) drawPicked(view, float(width));
+    drawPanel(view, io.DisplaySize.y);
+    drawGraphs(view, io.DisplaySize.x, io.DisplaySize.y);
+    if (view.picked() != nullptr) drawPicked(view, io.DisplaySize.x);
   }
   ImGui::Render();
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
@@ -248,7 +253,7 @@ void Ui::drawPicked(View& view, float width) {
               object.isStaticObject() ? "static"
               : object.isActive()     ? "active"
                                       : "asleep");
-  ImGui::Text("%zu overlapping pairs, with", view.partners().size());
+  ImGui::Text("overlapping pairs: %zu", view.partners().size());
   std::size_t shown = 0;
   for (const Partner& partner : view.partners()) {
     if (++shown > 12) {

@@ -13,11 +13,15 @@ class Ui {
   Ui(const Ui&) = delete;
   Ui& operator=(const Ui&) = delete;
 
-  /// What the panel and the graphs leave to the scene.
+  /// What the panel and the graphs leave to the scene, in pixels.
   Area sceneArea(int width, int height) const;
 
-  /// Begins ImGui's frame, lays everything out and draws it into the current framebuffer.
+  /// Begins ImGui's frame, lays everything out and draws it into the current framebuffer, which has
+  /// so many pixels.
   void draw(View& view, int width, int height);
+
+  /// Pixels a point; more than 1 on screens that are scaled.
+  static float scale();
 
   bool isHidden = false;
   bool wantsShot = false;  ///< the button was pressed; whoever shoots clears it

@@ -7,6 +7,7 @@
 #include <imgui_impl_glfw.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -69,27 +70,35 @@ class Input {
   }
 
  private:
-  btScalar mouseX() const { return (at_.x - btScalar(area_.x)) / btScalar(area_.width) * 2 - 1; }
+  /// As Camera::rayThrough has it. ImGui's points begin in the upper left corner.
+  btScalar mouseX() const {
+    const btScalar x = btScalar(ImGui::GetIO().MousePos.x * Ui::scale());
+    return (x - btScalar(area_.x)) / btScalar(area_.width) * 2 - 1;
+  }
   btScalar mouseY() const {
-    return (btScalar(height_ - area_.y) - at_.y) / btScalar(area_.height) * 2 - 1;
+    const btScalar y = btScalar(height_) - btScalar(ImGui::GetIO().MousePos.y * Ui::scale());
+    return (y - btScalar(area_.y)) / btScalar(area_.height) * 2 - 1;
   }
 
   void mouse() {
     const ImGuiIO& io = ImGui::GetIO();
-    at_ = io.MousePos;
     if (ImGui::IsMouseDragging(0)) {
       view_.camera.orbit(btScalar(-0.3f * io.MouseDelta.x), btScalar(0.3f * io.MouseDelta.y));
       wasDragged_ = true;
     }
     if (ImGui::IsMouseDragging(1) || ImGui::IsMouseDragging(2))
-      view_.camera.pan(btScalar(-io.MouseDelta.x) / btScalar(area_.height),
-                       btScalar(io.MouseDelta.y) / btScalar(area_.height));
+      view_.camera.pan(btScalar(-io.MouseDelta.x * Ui::scale()) / btScalar(area_.height),
+                       btScalar(io.MouseDelta.y * Ui::scale()) / btScalar(area_.height));
     if (io.MouseWheel != 0) view_.camera.zoom(btScalar(std::pow(0.9f, io.MouseWheel)));
     if (ImGui::IsMouseReleased(0) && !std::exchange(wasDragged_, false))
       view_.pickAt(mouseX(), mouseY(), area_.aspect());
   }
 
-  bool pressed(int key) const { return ImGui::IsKeyPressed(key, false); }
+  /// Whether a key has gone down since the last frame.
+  bool pressed(int key) {
+    const bool isDown = glfwGetKey(window_, key) == GLFW_PRESS;
+    return !std::exchange(wasDown_[std::size_t(key)], isDown) && isDown;
+  }
 
   void keys() {
     const auto& rows = overlayRows();
@@ -123,8 +132,8 @@ class Input {
   Ui& ui_;
   Area area_;
   int height_ = 0;
-  ImVec2 at_;
   bool wasDragged_ = false;
+  std::array<bool, GLFW_KEY_LAST + 1> wasDown_{};
 };
 
 }  // namespace
@@ -139,7 +148,6 @@ void runWindow(View& view, const WindowOptions& options) {
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE) {
     glfwPollEvents();
     if (!view.isPaused) view.step();
-    // In pixels; ImGui and the mouse count in these, too, but on screens that are scaled.
     int width = 0, height = 0;
     glfwGetFramebufferSize(window.get(), &width, &height);
     if (width == 0 || height == 0) continue;  // minimised
