@@ -157,6 +157,30 @@ TEST(ViewerMeshes, NormalsOfRoundShapesPointOutward) {
   EXPECT_GT(round, 500);
 }
 
+TEST(ViewerMeshes, ClosedOnesAreCounterclockwiseFromOutside) {
+  Shapes shapes;
+  ShapeMeshes meshes;
+  for (const auto& [name, shape] : shapes.all) {
+    if (!shape->isConvex()) continue;
+    const Mesh& mesh = meshes[meshes.partsOf(*shape).front().mesh];
+    EXPECT_TRUE(mesh.isClosed) << name;
+    // The volume of a solid is the sum over its triangles; it is negative inside out.
+    btScalar volume = 0, size = 0;
+    for (std::size_t i = 0; i < mesh.triangles.size(); i += 3) {
+      btVector3 corner[3];
+      for (std::size_t k = 0; k < 3; ++k) {
+        const float(&place)[3] = mesh.vertices[mesh.triangles[i + k]].place;
+        corner[k].setValue(place[0], place[1], place[2]);
+      }
+      const btScalar part = corner[0].dot(corner[1].cross(corner[2])) / 6;
+      volume += part;
+      size += std::abs(part);
+    }
+    EXPECT_GT(volume, 0.5) << name;
+    EXPECT_GT(volume, 0.7 * size) << name << ": some are inside out";
+  }
+}
+
 TEST(ViewerMeshes, HaveEveryTriangleAndPlane) {
   ShapeMeshes meshes;
   btTriangleMesh triangles;

@@ -49,10 +49,11 @@ struct Vertex {
   float normal[3];  ///< of length 1; or 0: that of the triangle, flat
 };
 
-/// Triangles by three indices each. Either side may be seen.
+/// Triangles by three indices each.
 struct Mesh {
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> triangles;
+  bool isClosed = false;  ///< only seen from outside, from where corners are counterclockwise
 };
 
 /// As alpha of a solid: no transparency, but a grid of metres on what faces upward.

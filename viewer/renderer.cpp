@@ -139,6 +139,7 @@ void Renderer::fill(Buffers& buffers, const Mesh& mesh, std::uint64_t version) {
   upload(buffers.vertices, mesh.vertices);
   upload(buffers.triangles, mesh.triangles, GL_ELEMENT_ARRAY_BUFFER);
   buffers.count = int(mesh.triangles.size());
+  buffers.isClosed = mesh.isClosed;
   buffers.version = version;
 }
 
@@ -146,6 +147,7 @@ void Renderer::drawSolid(Buffers& buffers, const std::vector<Instance>& instance
   if (instances.empty() || buffers.count == 0) return;
   glBindVertexArray(buffers.array);
   upload(buffers.instances, instances);
+  (buffers.isClosed ? glEnable : glDisable)(GL_CULL_FACE);
   glDrawElementsInstanced(GL_TRIANGLES, buffers.count, GL_UNSIGNED_INT, nullptr,
                           int(instances.size()));
 }
@@ -153,8 +155,9 @@ void Renderer::drawSolid(Buffers& buffers, const std::vector<Instance>& instance
 void Renderer::drawSolids(const Drawing& drawing) {
   for (std::size_t i = 0; i < drawing.solids.size(); ++i)
     drawSolid(solids_[i], drawing.solids[i].instances);
-  if (drawing.softFaces.triangles.empty()) return;
-  drawSolid(soft_, {{{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, colours::soft}});
+  if (!drawing.softFaces.triangles.empty())
+    drawSolid(soft_, {{{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, colours::soft}});
+  glDisable(GL_CULL_FACE);
 }
 
 void Renderer::drawShadows(const Drawing& drawing) {

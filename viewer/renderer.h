@@ -29,6 +29,7 @@ class Renderer {
   struct Buffers {
     unsigned array = 0, vertices = 0, triangles = 0, instances = 0;
     int count = 0;
+    bool isClosed = false;
     std::uint64_t version = 0;
   };
   void fill(Buffers& buffers, const Mesh& mesh, std::uint64_t version);

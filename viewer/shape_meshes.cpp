@@ -20,6 +20,24 @@ void addTriangle(Mesh& mesh, int a, int b, int c) {
   for (const int corner : {a, b, c}) mesh.triangles.push_back(std::uint32_t(corner));
 }
 
+/// Turns the triangles of a convex mesh so that all are counterclockwise from outside.
+Mesh closed(Mesh mesh) {
+  const auto at = [&](std::uint32_t corner) {
+    const float(&place)[3] = mesh.vertices[corner].place;
+    return btVector3(place[0], place[1], place[2]);
+  };
+  btVector3 middle(0, 0, 0);
+  for (std::uint32_t i = 0; i < mesh.vertices.size(); ++i) middle += at(i);
+  middle /= btScalar(mesh.vertices.size());
+  for (std::size_t i = 0; i < mesh.triangles.size(); i += 3) {
+    const btVector3 a = at(mesh.triangles[i]);
+    std::uint32_t &b = mesh.triangles[i + 1], &c = mesh.triangles[i + 2];
+    if ((at(b) - a).cross(at(c) - a).dot(a - middle) < 0) std::swap(b, c);
+  }
+  mesh.isClosed = true;
+  return mesh;
+}
+
 /// A point of a profile that is turned around the y axis.
 struct Ring {
   btScalar radius, height, normalOut, normalUp;
@@ -44,7 +62,7 @@ Mesh turned(const std::vector<Ring>& profile) {
       addTriangle(mesh, next, high, next + kRound);
     }
   }
-  return mesh;
+  return closed(std::move(mesh));
 }
 
 Mesh unitBox() {
@@ -59,7 +77,7 @@ Mesh unitBox() {
       addTriangle(mesh, side + u, side + v, side + u + v);
     }
   }
-  return mesh;
+  return closed(std::move(mesh));
 }
 
 /// A capsule with a straight part of twice `halfHeight`; without one, a sphere.
@@ -114,7 +132,7 @@ Mesh hull(const std::vector<btVector3>& points) {
     for (; edge->getTargetVertex() != corner; edge = edge->getNextEdgeOfFace())
       addTriangle(mesh, corner, edge->getSourceVertex(), edge->getTargetVertex());
   }
-  return mesh;
+  return closed(std::move(mesh));
 }
 
 /// Its corners; of what has none, some forty points on it.
