@@ -195,6 +195,7 @@ TEST(ViewerMeshes, HaveEveryTriangleAndPlane) {
   const ShapePart& wall = meshes.partsOf(plane).front();
   for (const Vertex& v : meshes[wall.mesh].vertices)
     EXPECT_NEAR((wall.place * btVector3(v.place[0], v.place[1], v.place[2])).x(), 7, 1e-3);
+  EXPECT_TRUE(meshes[wall.mesh].isClosed) << "seen through from behind";
   const std::size_t before = meshes.size();
   meshes.partsOf(mesh);
   EXPECT_EQ(meshes.size(), before) << "made once";

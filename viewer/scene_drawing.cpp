@@ -39,10 +39,11 @@ Colour toned(Colour colour, int index) {
 }
 
 Colour colourOf(const btCollisionObject& object) {
-  if (object.isKinematicObject()) return toned(colours::kinematic, object.getWorldArrayIndex());
-  if (object.isStaticObject()) return colours::fixed;
-  return toned(object.isActive() ? colours::active : colours::sleeping,
-               object.getWorldArrayIndex());
+  const Colour colour = object.isKinematicObject() ? colours::kinematic
+                        : object.isStaticObject()  ? colours::fixed
+                        : object.isActive()        ? colours::active
+                                                   : colours::sleeping;
+  return toned(colour, object.getWorldArrayIndex());
 }
 
 Instance instanceOf(const btTransform& place, Colour colour) {

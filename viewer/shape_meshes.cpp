@@ -113,7 +113,8 @@ Mesh plane() {
     for (const btScalar z : {-kPlaneReach, kPlaneReach})
       mesh.vertices.push_back(vertexOf({x, 0, z}));
   addTriangle(mesh, 0, 1, 2);
-  addTriangle(mesh, 1, 2, 3);
+  addTriangle(mesh, 1, 3, 2);
+  mesh.isClosed = true;  // from below one sees through it
   return mesh;
 }
 
