@@ -16,8 +16,11 @@ const btCollisionObject& clientOf(const btBroadphaseProxy& proxy) {
 }
 
 void drawBoxes(World& world, Drawing& drawing) {
-  for (const lbvh::Aabb& box : world.boxes())
-    addBox(drawing.lines, vectorOf(box.min), vectorOf(box.max), colours::box);
+  for (const lbvh::Aabb& box : world.boxes()) {
+    const btVector3 low = vectorOf(box.min), high = vectorOf(box.max);
+    const bool isEndless = !((high - low).length2() < btScalar(1e12));  // `sides` shows those
+    if (!isEndless) addBox(drawing.lines, low, high, colours::box);
+  }
 }
 
 void drawPair(World& world, const btCollisionObject& a, const btCollisionObject& b, Colour colour,
@@ -89,29 +92,28 @@ lbvh::Options Overlays::hostOnly() {
   return options;
 }
 
-void Overlays::drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing) {
+void Overlays::drawTree(World& world, const OverlaySwitches& switches, Drawing& drawing) {
   std::size_t drawn = 0;
   const auto draw = [&](const btVector3& low, const btVector3& high, bool isLeaf) {
     const Colour colour = colours::treeNodes[drawn++ % std::size(colours::treeNodes)];
     addBox(drawing.lines, low, high, isLeaf ? colour.faded(0.3f) : colour);
   };
-  if (const auto* dbvt = dynamic_cast<btDbvtBroadphase*>(&session.world().broadphase());
-      dbvt != nullptr && switches.tree) {
+  const auto* dbvt = dynamic_cast<btDbvtBroadphase*>(&world.broadphase());
+  if (switches.tree && dbvt != nullptr) {
     std::vector<const btDbvtNode*> nodes;
     for (const btDbvt& set : dbvt->m_sets) listDbvt(set.m_root, switches.treeLevel, nodes);
     for (const btDbvtNode* node : nodes)
       draw(node->volume.Mins(), node->volume.Maxs(), node->isleaf());
-    return;
   }
-  const std::vector<lbvh::Aabb> boxes = session.world().boxes();
+  const std::vector<lbvh::Aabb> boxes = world.boxes();
   finder_.buildTree({boxes.data(), boxes.size()});
-  if (switches.tree) {
-    for (const lbvh::Node& node : lbvh::nodesAtLevel(finder_.tree(), switches.treeLevel))
+  const lbvh::Tree tree = finder_.tree();
+  sideBoxes_ = tree.sideBoxes.size;
+  if (switches.tree && dbvt == nullptr)
+    for (const lbvh::Node& node : lbvh::nodesAtLevel(tree, switches.treeLevel))
       draw(vectorOf(node.min), vectorOf(node.max), node.isLeaf());
-  }
-  sideBoxes_ = finder_.tree().sideBoxes.size;
   if (switches.sides)
-    for (const std::uint32_t box : finder_.tree().sideBoxes) drawSideBox(boxes[box], drawing);
+    for (const std::uint32_t box : tree.sideBoxes) drawSideBox(boxes[box], drawing);
 }
 
 void Overlays::draw(Session& session, const OverlaySwitches& switches,
@@ -119,7 +121,7 @@ void Overlays::draw(Session& session, const OverlaySwitches& switches,
                     Drawing& drawing) {
   World& world = session.world();
   if (switches.boxes) drawBoxes(world, drawing);
-  if (switches.tree || switches.sides) drawTree(session, switches, drawing);
+  if (switches.tree || switches.sides) drawTree(world, switches, drawing);
   if (switches.pairs) drawPairs(world, drawing);
   if (switches.changes) drawChanges(session.changes(), drawing);
   if (picked == nullptr) return;

@@ -38,9 +38,10 @@ class Overlays {
   std::size_t sideBoxes() const { return sideBoxes_; }
 
  private:
-  void drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing);
+  /// And the boxes beside it.
+  void drawTree(World& world, const OverlaySwitches& switches, Drawing& drawing);
+  static lbvh::Options hostOnly();
 
   lbvh::PairFinder finder_{hostOnly()};  ///< only for its tree
   std::size_t sideBoxes_ = 0;
-  static lbvh::Options hostOnly();
 };
