@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "no_algorithm.h"
@@ -193,6 +194,7 @@ TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
     const btBroadphasePair& pair = cache.getOverlappingPairArray()[at];
     EXPECT_EQ(std::pair(pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId), it->first);
     EXPECT_EQ(pair.m_algorithm, it->second);
+    EXPECT_EQ(cache.findPair(pair.m_pProxy1, pair.m_pProxy0), &pair);
   }
   for (GpuLbvhProxy* proxy : own.proxies)
     cache.removeOverlappingPairsContainingProxy(proxy, &side.dispatcher);
@@ -248,6 +250,34 @@ TEST(PairCache, CallbacksMayRemovePairs) {
     }
     if (sorted) EXPECT_EQ(callback.visits, 55 + 1);
   }
+}
+
+/// Removes a second proxy's pairs when the first pair of another goes.
+struct RemovesMore : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+    if (btBroadphaseProxy* now = std::exchange(victim, nullptr))
+      cache->removeOverlappingPairsContainingProxy(now, nullptr);
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  btOverlappingPairCache* cache = nullptr;
+  btBroadphaseProxy* victim = nullptr;
+};
+
+TEST(PairCache, AGhostCallbackMayRemoveOtherPairs) {
+  Own own(12);
+  own.addAllPairs();
+  RemovesMore ghost;
+  ghost.cache = &own.cache;
+  ghost.victim = own.proxies[3];
+  own.cache.setInternalGhostPairCallback(&ghost);
+  own.cache.removeOverlappingPairsContainingProxy(own.proxies[8], nullptr);
+  EXPECT_EQ(own.cache.getNumOverlappingPairs(), 66 - 11 - 10);
+  for (GpuLbvhProxy* gone : {own.proxies[3], own.proxies[8]})
+    for (GpuLbvhProxy* other : own.proxies) EXPECT_EQ(own.cache.findPair(gone, other), nullptr);
 }
 
 TEST(PairCache, OfNothingIsSafe) {
