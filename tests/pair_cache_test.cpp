@@ -280,6 +280,27 @@ TEST(PairCache, AGhostCallbackMayRemoveOtherPairs) {
     for (GpuLbvhProxy* other : own.proxies) EXPECT_EQ(own.cache.findPair(gone, other), nullptr);
 }
 
+struct AskedAlgorithm : NoAlgorithm {
+  void getAllContactManifolds(btManifoldArray&) override { ++asked; }
+  int asked = 0;
+};
+
+TEST(PairCache, AsksTheAlgorithmsOfPairsThatMovedAheadOfTheWalk) {
+  Own own(12);
+  own.addAllPairs();
+  std::vector<AskedAlgorithm> algorithms(66);
+  for (int i = 0; i < 66; ++i)
+    own.cache.getOverlappingPairArray()[i].m_algorithm = &algorithms[static_cast<std::size_t>(i)];
+  struct Nothing : btOverlapCallback {
+    bool processOverlap(btBroadphasePair&) override { return false; }
+  } nothing;
+  for (int step = 0; step < 3; ++step) {  // they move in the first one only
+    own.owner.endStep();
+    own.cache.processAllOverlappingPairs(&nothing, nullptr);
+  }
+  for (std::size_t i = 0; i < 66; ++i) EXPECT_EQ(algorithms[i].asked, i < 3 ? 0 : 1) << i;
+}
+
 TEST(PairCache, OfNothingIsSafe) {
   Own own(2);
   GpuLbvhPairCache& cache = own.cache;
