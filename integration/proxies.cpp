@@ -89,7 +89,8 @@ void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
   touch();
 }
 
-lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin, const btVector3& aabbMax) const {
+inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
+                                           const btVector3& aabbMax) const {
   const btVector3 margin(m_margin, m_margin, m_margin);
   const btVector3 lo = aabbMin - margin, hi = aabbMax + margin;
   return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "no_algorithm.h"
@@ -193,6 +194,7 @@ TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
     const btBroadphasePair& pair = cache.getOverlappingPairArray()[at];
     EXPECT_EQ(std::pair(pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId), it->first);
     EXPECT_EQ(pair.m_algorithm, it->second);
+    EXPECT_EQ(cache.findPair(pair.m_pProxy1, pair.m_pProxy0), &pair);
   }
   for (GpuLbvhProxy* proxy : own.proxies)
     cache.removeOverlappingPairsContainingProxy(proxy, &side.dispatcher);
@@ -248,6 +250,55 @@ TEST(PairCache, CallbacksMayRemovePairs) {
     }
     if (sorted) EXPECT_EQ(callback.visits, 55 + 1);
   }
+}
+
+/// Removes a second proxy's pairs when the first pair of another goes.
+struct RemovesMore : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+    if (btBroadphaseProxy* now = std::exchange(victim, nullptr))
+      cache->removeOverlappingPairsContainingProxy(now, nullptr);
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  btOverlappingPairCache* cache = nullptr;
+  btBroadphaseProxy* victim = nullptr;
+};
+
+TEST(PairCache, AGhostCallbackMayRemoveOtherPairs) {
+  Own own(12);
+  own.addAllPairs();
+  RemovesMore ghost;
+  ghost.cache = &own.cache;
+  ghost.victim = own.proxies[3];
+  own.cache.setInternalGhostPairCallback(&ghost);
+  own.cache.removeOverlappingPairsContainingProxy(own.proxies[8], nullptr);
+  EXPECT_EQ(own.cache.getNumOverlappingPairs(), 66 - 11 - 10);
+  for (GpuLbvhProxy* gone : {own.proxies[3], own.proxies[8]})
+    for (GpuLbvhProxy* other : own.proxies) EXPECT_EQ(own.cache.findPair(gone, other), nullptr);
+}
+
+struct AskedAlgorithm : NoAlgorithm {
+  void getAllContactManifolds(btManifoldArray&) override { ++asked; }
+  int asked = 0;
+};
+
+TEST(PairCache, AsksTheAlgorithmsOfPairsThatMovedAheadOfTheWalk) {
+  Own own(12);
+  own.addAllPairs();
+  std::vector<AskedAlgorithm> algorithms(66);
+  for (int i = 0; i < 66; ++i)
+    own.cache.getOverlappingPairArray()[i].m_algorithm = &algorithms[static_cast<std::size_t>(i)];
+  struct Nothing : btOverlapCallback {
+    bool processOverlap(btBroadphasePair&) override { return false; }
+  } nothing;
+  for (int step = 0; step < 3; ++step) {  // they move in the first one only
+    own.owner.endStep();
+    own.cache.processAllOverlappingPairs(&nothing, nullptr);
+  }
+  for (std::size_t i = 0; i < 66; ++i) EXPECT_EQ(algorithms[i].asked, i < 3 ? 0 : 1) << i;
 }
 
 TEST(PairCache, OfNothingIsSafe) {
