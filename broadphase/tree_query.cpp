@@ -8,6 +8,27 @@
 
 namespace lbvh {
 
+std::vector<Node> nodesAtLevel(const Tree& tree, int level) {
+  std::vector<Node> cut, next;
+  if (!tree.nodes.empty()) cut.push_back(tree.nodes[0]);
+  for (bool hasInner = true; level > 0 && hasInner; --level) {
+    hasInner = false;
+    next.clear();
+    for (const Node& node : cut) {
+      if (node.isLeaf()) {
+        next.push_back(node);
+        continue;
+      }
+      const Node& left = tree.nodes[static_cast<std::size_t>(node.left)];
+      next.push_back(left);
+      next.push_back(tree.nodes[static_cast<std::size_t>(left.rope)]);  // THE INDEX RULE
+      hasInner = true;
+    }
+    cut.swap(next);
+  }
+  return cut;
+}
+
 RayTest::RayTest(const Ray& ray) : length_(ray.length) {
   for (int axis = 0; axis < 3; ++axis) {
     origin_[axis] = ray.origin[axis];

@@ -1,5 +1,6 @@
-// Queries of a Tree: one at a time with any predicate, or many boxes or rays in one call on the
-// host's threads. Does not build trees (pair_finder.h). C++17, host only.
+// Queries of a Tree: one at a time with any predicate, many boxes or rays in one call on the
+// host's threads, and its nodes level by level. Does not build trees (pair_finder.h). C++17, host
+// only.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,11 @@ void queryTree(const Tree& tree, View<const Aabb> boxes, const Hits& hits, const
   for (const std::uint32_t box : tree.sideBoxes)
     if (hits(boxes[box])) visit(box);
 }
+
+/// The nodes at depth `level` (the root's is 0) and the leaves above it, in the order of the
+/// leaves: every leaf is below exactly one of them. Behind the deepest level: all leaves. For
+/// pictures, and to divide a tree among tasks.
+std::vector<Node> nodesAtLevel(const Tree& tree, int level);
 
 /// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1;
 /// a component that is 0, or so small that its reciprocal is infinite, counts as 0.

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "broadphases.h"
+#include "migrateBroadphase.h"
 #include "timing.h"
 
 class World::TimedWorld : public btSoftRigidDynamicsWorld {
@@ -138,6 +139,11 @@ void World::step() {
 }
 
 const StepTimes& World::times() const { return world_->times; }
+
+void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
+  migrateBroadphase(world_.get(), broadphase.get());
+  broadphase_ = std::move(broadphase);
+}
 
 int World::pairs() const {
   return broadphase_->getOverlappingPairCache()->getNumOverlappingPairs();

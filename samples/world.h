@@ -75,6 +75,10 @@ class World {
   /// One step of 1/60 s, not subdivided.
   void step();
 
+  /// Moves all objects to another broad phase, between two steps (migrateBroadphase.h), and frees
+  /// the old one. It must have room for all of them.
+  void setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase);
+
   const StepTimes& times() const;
   int pairs() const;                ///< in the pair cache after the last step
   int objects() const;              ///< of all kinds

@@ -88,5 +88,22 @@ if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
   expect 2 1 'cuda' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --backend cuda
 fi
 
+# The viewer, where it was built. Without pictures it needs no display.
+if [ -x "$bin/viewer" ]; then
+  expect 0 0 'tree-level' "$bin/viewer" --help
+  expect 0 0 'step +3 dbvt +right after a swap .*among' \
+    "$bin/viewer" --scene stack --objects 30 --steps 5 --swap 3:dbvt --verify
+  expect 2 1 'no-such' "$bin/viewer" --scene no-such
+  expect 2 1 'no-such' "$bin/viewer" --overlay boxes,no-such
+  for swap in 3 x:dbvt 3:no-such 3:dbvt,,4:dbvt :dbvt; do
+    expect 2 1 'a swap is STEP:BROADPHASE' "$bin/viewer" --objects 30 --swap $swap --verify
+  done
+  expect 2 1 'camera' "$bin/viewer" --objects 30 --camera 1,2 --verify
+  expect 2 1 'size' "$bin/viewer" --size 64
+  expect 1 1 'no/such/folder' "$bin/viewer" --scene stack --objects 30 --steps 0 \
+    --size 64,64 --screenshot /no/such/folder/x.png
+  expect 1 1 'no window' env -u DISPLAY -u WAYLAND_DISPLAY "$bin/viewer" --scene stack --objects 30
+fi
+
 if [ $failures -ne 0 ]; then echo "$failures failed"; exit 1; fi
 echo "all command lines answered as they should"

@@ -172,5 +172,47 @@ TEST(TreeQuery, BuildTreeLeavesPairsAlone) {
   EXPECT_TRUE(finder.removed().empty());
 }
 
+/// The boxes of the leaves below a node, in the tree's order.
+Indices leavesBelow(const Tree& tree, const Node& top) {
+  if (top.isLeaf()) return {top.box()};
+  const Node& left = tree.nodes[static_cast<std::size_t>(top.left)];
+  Indices leaves = leavesBelow(tree, left);
+  const Indices right = leavesBelow(tree, tree.nodes[static_cast<std::size_t>(left.rope)]);
+  leaves.insert(leaves.end(), right.begin(), right.end());
+  return leaves;
+}
+
+TEST(TreeQuery, EachLevelHasEveryLeafOnceAndInOrder) {
+  Random random(43);
+  const Boxes boxes = test::boxSets()[0].make(150, random);
+  PairFinder finder;
+  finder.buildTree(view(boxes));
+  const Tree tree = finder.tree();
+  const Indices all = leavesBelow(tree, tree.nodes[0]);
+  ASSERT_EQ(all.size(), 150u);
+  std::size_t before = 0;
+  for (int level = 0; level < 70; ++level) {
+    Indices leaves;
+    const std::vector<Node> nodes = nodesAtLevel(tree, level);
+    for (const Node& node : nodes) {
+      for (const std::uint32_t box : leavesBelow(tree, node)) {
+        for (int axis = 0; axis < 3; ++axis) {
+          EXPECT_LE(node.min[axis], boxes[box].min[axis]);
+          EXPECT_GE(node.max[axis], boxes[box].max[axis]);
+        }
+        leaves.push_back(box);
+      }
+    }
+    EXPECT_EQ(leaves, all) << level;
+    EXPECT_TRUE(nodes.size() > before || before == 150u) << level;
+    before = nodes.size();
+    if (level == 1) EXPECT_EQ(nodes.size(), 2u);
+  }
+  EXPECT_EQ(before, 150u) << "behind the deepest level";
+  EXPECT_EQ(nodesAtLevel(tree, 0).size(), 1u);
+  finder.buildTree({});
+  EXPECT_TRUE(nodesAtLevel(finder.tree(), 3).empty());
+}
+
 }  // namespace
 }  // namespace lbvh

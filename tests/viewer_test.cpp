@@ -1,0 +1,418 @@
+// The parts of the viewer that need no OpenGL: camera, meshes, picking, changes of pairs, graphs'
+// data, overlays, sessions, and the judge of swapped broad phases.
+#include <BulletCollision/CollisionShapes/btHeightfieldTerrainShape.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "verify.h"
+#include "view.h"
+#include "world_box.h"
+
+namespace {
+
+/// Where a point of the world is in the picture, from -1 to 1.
+btVector3 project(const Matrix& m, const btVector3& point) {
+  float clip[4];
+  for (std::size_t row = 0; row < 4; ++row)
+    clip[row] = m[row] * float(point.x()) + m[4 + row] * float(point.y()) +
+                m[8 + row] * float(point.z()) + m[12 + row];
+  return {clip[0] / clip[3], clip[1] / clip[3], clip[2] / clip[3]};
+}
+
+TEST(ViewerCamera, RaysLeadWherePointsAreDrawn) {
+  Camera camera;
+  camera.target.setValue(3, -2, 5);
+  for (const btScalar yaw : {btScalar(0), btScalar(75), btScalar(200)}) {
+    camera.yaw = yaw;
+    const Matrix matrix = camera.viewProjection(btScalar(1.5));
+    const btVector3 middle = project(matrix, camera.target);
+    EXPECT_NEAR(middle.x(), 0, 1e-4);
+    EXPECT_NEAR(middle.y(), 0, 1e-4);
+    for (const btScalar x : {btScalar(-0.8), btScalar(0.5)}) {
+      const PickRay ray = camera.rayThrough(x, btScalar(0.3), btScalar(1.5));
+      const btVector3 seen = project(matrix, ray.origin + ray.direction * 20);
+      EXPECT_NEAR(seen.x(), x, 1e-3);
+      EXPECT_NEAR(seen.y(), 0.3, 1e-3);
+      EXPECT_LT(std::abs(seen.z()), 1) << "between the near and the far plane";
+    }
+  }
+}
+
+TEST(ViewerCamera, FramesABox) {
+  Camera camera;
+  const btVector3 low(10, 0, -3), high(14, 5, 2);
+  camera.frame(low, high);
+  const Matrix matrix = camera.viewProjection(btScalar(1.6));
+  btScalar most = 0;
+  for (int corner = 0; corner < 8; ++corner) {
+    const btVector3 point((corner & 1) != 0 ? low.x() : high.x(),
+                          (corner & 2) != 0 ? low.y() : high.y(),
+                          (corner & 4) != 0 ? low.z() : high.z());
+    const btVector3 seen = project(matrix, point);
+    most = std::max({most, std::abs(seen.x()), std::abs(seen.y())});
+  }
+  EXPECT_LT(most, 1) << "all of it is seen";
+  EXPECT_GT(most, 0.4) << "and not from afar";
+}
+
+/// Every shape with its name. A mesh has the shape's own bounds but for the collision margin.
+struct Shapes {
+  btBoxShape box{{1, 2, 3}};
+  btSphereShape sphere{2};
+  btCapsuleShape capsule{1, 4};
+  btCapsuleShapeX capsuleX{1, 3};
+  btCylinderShape cylinder{{1, 2, 1}};
+  btCylinderShapeX cylinderX{{3, 1, 1}};
+  btCylinderShapeZ cylinderZ{{1, 1, 2}};
+  btConeShape cone{1, 3};
+  btConeShapeX coneX{1, 2};
+  btConeShapeZ coneZ{2, 2};
+  btConvexHullShape hull;
+  btTriangleMesh triangles;
+  btCompoundShape compound;
+  btMultiSphereShape multiSphere;
+  std::vector<std::pair<const char*, btCollisionShape*>> all;
+
+  Shapes() : multiSphere(spheres(), radii(), 2) {
+    for (int i = 0; i < 6; ++i) {
+      btVector3 point(0, 0, 0);
+      point[i % 3] = i < 3 ? 2 : -1;
+      hull.addPoint(point);
+    }
+    hull.setLocalScaling({1, 2, 1});
+    compound.addChildShape(btTransform(btQuaternion({0, 0, 1}, SIMD_HALF_PI), {5, 0, 0}), &box);
+    compound.addChildShape(btTransform(btQuaternion::getIdentity(), {-5, 1, 0}), &sphere);
+    all = {{"box", &box},
+           {"sphere", &sphere},
+           {"capsule", &capsule},
+           {"capsuleX", &capsuleX},
+           {"cylinder", &cylinder},
+           {"cylinderX", &cylinderX},
+           {"cylinderZ", &cylinderZ},
+           {"cone", &cone},
+           {"coneX", &coneX},
+           {"coneZ", &coneZ},
+           {"hull", &hull},
+           {"compound", &compound},
+           {"multiSphere", &multiSphere}};
+  }
+
+  static const btVector3* spheres() {
+    static const btVector3 places[] = {{0, 0, 0}, {0, 2, 0}};
+    return places;
+  }
+  static const btScalar* radii() {
+    static const btScalar list[] = {1, 1};
+    return list;
+  }
+};
+
+TEST(ViewerMeshes, FillTheBoundsOfEveryShape) {
+  Shapes shapes;
+  ShapeMeshes meshes;
+  for (const auto& [name, shape] : shapes.all) {
+    btVector3 low, high, seenLow(100, 100, 100), seenHigh(-100, -100, -100);
+    shape->getAabb(btTransform::getIdentity(), low, high);
+    std::size_t triangles = 0;
+    for (const ShapePart& part : meshes.partsOf(*shape)) {
+      for (const Vertex& vertex : meshes[part.mesh].vertices) {
+        const btVector3 place =
+            part.place * btVector3(vertex.place[0], vertex.place[1], vertex.place[2]);
+        seenLow.setMin(place);
+        seenHigh.setMax(place);
+      }
+      triangles += meshes[part.mesh].triangles.size() / 3;
+    }
+    EXPECT_GE(triangles, 8u) << name;
+    for (int axis = 0; axis < 3; ++axis) {
+      // A margin of 0.04 m lies around some; what is round is drawn with corners.
+      EXPECT_NEAR(seenLow[axis], low[axis], 0.12) << name << axis;
+      EXPECT_NEAR(seenHigh[axis], high[axis], 0.12) << name << axis;
+    }
+  }
+}
+
+TEST(ViewerMeshes, NormalsOfRoundShapesPointOutward) {
+  Shapes shapes;
+  ShapeMeshes meshes;
+  int round = 0;
+  for (const auto& [name, shape] : shapes.all) {
+    if (!shape->isConvex()) continue;
+    const ShapePart& part = meshes.partsOf(*shape).front();
+    const Mesh& mesh = meshes[part.mesh];
+    btVector3 middle(0, 0, 0);
+    for (const Vertex& v : mesh.vertices) middle += btVector3(v.place[0], v.place[1], v.place[2]);
+    middle /= btScalar(mesh.vertices.size());
+    for (const Vertex& v : mesh.vertices) {
+      const btVector3 normal(v.normal[0], v.normal[1], v.normal[2]);
+      if (normal.isZero()) continue;  // flat
+      ++round;
+      const btVector3 out = btVector3(v.place[0], v.place[1], v.place[2]) - middle;
+      EXPECT_GT(normal.dot(out), 0) << name;
+      EXPECT_NEAR(normal.length(), 1, 1e-3) << name;
+    }
+  }
+  EXPECT_GT(round, 500);
+}
+
+TEST(ViewerMeshes, ClosedOnesAreCounterclockwiseFromOutside) {
+  Shapes shapes;
+  ShapeMeshes meshes;
+  for (const auto& [name, shape] : shapes.all) {
+    if (!shape->isConvex()) continue;
+    const Mesh& mesh = meshes[meshes.partsOf(*shape).front().mesh];
+    EXPECT_TRUE(mesh.isClosed) << name;
+    // The volume of a solid is the sum over its triangles; it is negative inside out.
+    btScalar volume = 0, size = 0;
+    for (std::size_t i = 0; i < mesh.triangles.size(); i += 3) {
+      btVector3 corner[3];
+      for (std::size_t k = 0; k < 3; ++k) {
+        const float(&place)[3] = mesh.vertices[mesh.triangles[i + k]].place;
+        corner[k].setValue(place[0], place[1], place[2]);
+      }
+      const btScalar part = corner[0].dot(corner[1].cross(corner[2])) / 6;
+      volume += part;
+      size += std::abs(part);
+    }
+    EXPECT_GT(volume, 0.5) << name;
+    EXPECT_GT(volume, 0.7 * size) << name << ": some are inside out";
+  }
+}
+
+TEST(ViewerMeshes, HaveEveryTriangleAndPlane) {
+  ShapeMeshes meshes;
+  btTriangleMesh triangles;
+  triangles.addTriangle({0, 0, 0}, {1, 0, 0}, {0, 0, 1});
+  triangles.addTriangle({5, 1, 0}, {6, 1, 0}, {5, 1, 1});
+  btBvhTriangleMeshShape mesh(&triangles, true);
+  const std::vector<ShapePart>& parts = meshes.partsOf(mesh);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(meshes[parts[0].mesh].triangles.size(), 6u);
+
+  btStaticPlaneShape plane({1, 0, 0}, 7);
+  const ShapePart& wall = meshes.partsOf(plane).front();
+  for (const Vertex& v : meshes[wall.mesh].vertices)
+    EXPECT_NEAR((wall.place * btVector3(v.place[0], v.place[1], v.place[2])).x(), 7, 1e-3);
+  EXPECT_TRUE(meshes[wall.mesh].isClosed) << "seen through from behind";
+  const std::size_t before = meshes.size();
+  meshes.partsOf(mesh);
+  EXPECT_EQ(meshes.size(), before) << "made once";
+}
+
+SessionOptions smallScene(const char* scene, int objects, const char* broadphase = "gpu-lbvh") {
+  SessionOptions options;
+  options.scene = scene;
+  options.objects = objects;
+  options.broadphase = broadphase;
+  options.finder.threads = 1;
+  return options;
+}
+
+/// A world of two boxes of side 2, `distance` apart, without gravity.
+struct TwoBoxes {
+  World world{makeBroadphase("gpu-lbvh", {})};
+  btBoxShape shape{{1, 1, 1}};
+  btRigidBody& a = world.addMoving(shape, 1, at(0, 0, 0));
+  btRigidBody& b = world.addMoving(shape, 1, at(5, 0, 0));
+
+  TwoBoxes() { world.bullet().setGravity({0, 0, 0}); }
+
+  void stepAt(btScalar distance) {
+    for (btRigidBody* body : {&a, &b}) {
+      body->setWorldTransform(at(body == &b ? distance : 0, 0, 0));
+      body->setLinearVelocity({0, 0, 0});
+      body->setAngularVelocity({0, 0, 0});
+    }
+    world.step();
+  }
+};
+
+TEST(ViewerPicking, FindsTheObjectAndItsPairs) {
+  TwoBoxes two;
+  two.stepAt(btScalar(1.9));
+  const PickRay ray{{0, 0, 10}, {0, 0, -1}};
+  ASSERT_EQ(pick(two.world, ray), &two.a);
+  const std::vector<Partner> partners = partnersOf(two.world, two.a);
+  ASSERT_EQ(partners.size(), 1u);
+  EXPECT_EQ(partners[0].object, &two.b);
+  EXPECT_GT(partners[0].contacts, 0);
+  EXPECT_EQ(pick(two.world, {{0, 5, 10}, {0, 0, -1}}), nullptr);
+  EXPECT_NE(pick(two.world, ray, {&two.a}), &two.a) << "seen through";
+  two.stepAt(5);
+  EXPECT_TRUE(partnersOf(two.world, two.a).empty());
+}
+
+TEST(ViewerChanges, FlashWhenAPairComesAndGoes) {
+  TwoBoxes two;
+  PairChanges changes;
+  two.stepAt(5);
+  changes.update(two.world);
+  EXPECT_TRUE(changes.flashes().empty());
+  two.stepAt(btScalar(1.9));
+  changes.update(two.world);
+  ASSERT_EQ(changes.flashes().size(), 1u);
+  EXPECT_TRUE(changes.flashes()[0].isAdded);
+  EXPECT_EQ(changes.added(), 1u);
+  two.stepAt(5);
+  changes.update(two.world);
+  ASSERT_EQ(changes.flashes().size(), 2u);
+  EXPECT_FALSE(changes.flashes()[1].isAdded);
+  EXPECT_EQ(changes.flashes()[0].age, 1);
+  EXPECT_EQ(changes.removed(), 1u);
+  for (int i = 1; i < PairChanges::kLifetime; ++i) changes.update(two.world);
+  EXPECT_EQ(changes.flashes().size(), 1u) << "the first is over";
+  changes.update(two.world);
+  EXPECT_TRUE(changes.flashes().empty());
+  two.stepAt(btScalar(1.9));
+  changes.reset(two.world);
+  changes.update(two.world);
+  EXPECT_TRUE(changes.flashes().empty()) << "what was there before is no event";
+}
+
+TEST(ViewerGraphs, KeepTheLastStepsAndEndOnRoundNumbers) {
+  History history;
+  EXPECT_EQ(history.last(), nullptr);
+  for (int i = 0; i < 300; ++i) {
+    StepRecord record;
+    record.pairs = i;
+    history.add(record);
+  }
+  EXPECT_EQ(history.size(), History::kSteps);
+  EXPECT_EQ(history[0].pairs, 300 - int(History::kSteps));
+  EXPECT_EQ(history.last()->pairs, 299);
+  for (const auto& [value, end] :
+       {std::pair(0.0, 1.0), {0.3, 0.5}, {1.0, 1.0}, {1.1, 2.0}, {4.0, 5.0}, {76134.0, 100000.0}})
+    EXPECT_NEAR(niceCeiling(value), end, 1e-9 * end) << value;
+}
+
+TEST(ViewerGraphs, ASlowStepDoesNotFlattenTheRest) {
+  History history;
+  for (int i = 0; i < 100; ++i) {
+    StepRecord record;
+    record.times.solver = i == 50 ? 1000 : 4;
+    history.add(record);
+  }
+  const std::vector<Series> solver = {
+      {"solver", {}, [](const StepRecord& record) { return record.times.solver; }}};
+  EXPECT_DOUBLE_EQ(reachOf(history, solver, true), 10);
+  EXPECT_DOUBLE_EQ(reachOf(history, solver, false), 1000);
+  EXPECT_DOUBLE_EQ(reachOf({}, solver, true), 0);
+}
+
+TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
+  View view(smallScene("pile", 60));
+  for (int i = 0; i < 40; ++i) view.step();
+  World& world = view.session().world();
+  ASSERT_GT(world.pairs(), 20);
+  const std::size_t plain = view.draw().lines.size();  // outlines of walls
+  view.switches.boxes = true;
+  EXPECT_EQ(view.draw().lines.size() - plain, 12u * std::size_t(world.objects()));
+  view.switches = {};
+  view.switches.pairs = true;
+  EXPECT_EQ(view.draw().linesBetween.size(), std::size_t(world.pairs()));
+  view.switches = {};
+  view.switches.changes = true;
+  EXPECT_EQ(view.draw().linesBetween.size(), view.session().changes().flashes().size());
+  view.switches = {};
+  view.switches.tree = true;
+  for (const char* broadphase : {"gpu-lbvh", "dbvt"}) {
+    view.swap(broadphase, {});
+    view.switches.treeLevel = kMaxTreeLevel;
+    EXPECT_GE(view.draw().lines.size() - plain, 12u * 60) << broadphase;
+    view.switches.treeLevel = 1;
+    // Bullet keeps a second tree for what does not move.
+    EXPECT_LE(view.draw().lines.size() - plain, 12u * 4) << broadphase;
+    EXPECT_GE(view.draw().lines.size() - plain, 12u * 2) << broadphase;
+  }
+}
+
+TEST(ViewerOverlays, ShowBoxesThatAreTestedOneByOne) {
+  View view(smallScene("stack", 20));
+  view.switches.sides = true;
+  view.draw();
+  const std::size_t before = view.overlays().sideBoxes();
+  btStaticPlaneShape plane({0, 1, 0}, 0);
+  btRigidBody ground(0, nullptr, &plane);
+  view.session().world().bullet().addRigidBody(&ground);
+  EXPECT_EQ(view.draw().linesOnTop.size(), 12u * (before + 1));
+  EXPECT_EQ(view.overlays().sideBoxes(), before + 1);
+  view.session().world().bullet().removeRigidBody(&ground);
+}
+
+TEST(ViewerScene, WallsInFrontAreOutlines) {
+  World world(makeBroadphase("gpu-lbvh", {}));
+  btBoxShape small({1, 1, 1}), wall({10, 10, btScalar(0.1)}), floor({10, btScalar(0.1), 10});
+  world.addMoving(small, 1, at(-3, 1, 0));
+  world.addMoving(small, 1, at(3, 1, 0));
+  const btRigidBody& front = world.addStatic(wall, at(0, 5, 5));
+  world.addStatic(wall, at(0, 5, -5));
+  world.addStatic(floor, at(0, -1, 0));
+  const btRigidBody& ceiling = world.addStatic(floor, at(0, 30, 0));
+  Camera camera;
+  camera.yaw = 0;
+  camera.pitch = 10;
+  camera.target.setValue(0, 1, 0);
+  const auto found = blockers(world, extentOf(world), camera);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0], &front);
+  EXPECT_EQ(found[1], &ceiling);
+}
+
+TEST(ViewerVerify, SeesALostPairAnExtraPairAndALostObject) {
+  TwoBoxes two;
+  two.stepAt(btScalar(1.9));
+  World& world = two.world;
+  EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "");
+  EXPECT_NE(verifyWorld(world, 3, PairPromise::exact), "");
+  btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
+  btBroadphaseProxy *a = two.a.getBroadphaseHandle(), *b = two.b.getBroadphaseHandle();
+  cache.removeOverlappingPair(a, b, world.bullet().getDispatcher());
+  EXPECT_NE(verifyWorld(world, 2, PairPromise::superset), "") << "a pair is missing";
+  a->m_collisionFilterMask = 0;
+  EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "") << "it is not wanted";
+  a->m_collisionFilterMask = -1;
+  two.stepAt(5);
+  EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "");
+  cache.addOverlappingPair(a, b);
+  EXPECT_NE(verifyWorld(world, 2, PairPromise::exact), "") << "a pair too many";
+  EXPECT_EQ(verifyWorld(world, 2, PairPromise::superset), "");
+  cache.removeOverlappingPair(a, b, world.bullet().getDispatcher());
+  two.a.setBroadphaseHandle(nullptr);
+  EXPECT_NE(verifyWorld(world, 2, PairPromise::exact), "") << "a proxy is lost";
+  two.a.setBroadphaseHandle(a);
+}
+
+TEST(ViewerSession, SwapsBetweenAllBroadPhases) {
+  for (const std::string& first : broadphaseNames()) {
+    Session session(smallScene("pile", 80, first.c_str()));
+    const int objects = session.world().objects();
+    for (const std::string& next : broadphaseNames()) {
+      for (int i = 0; i < 10; ++i) session.step();
+      session.swap(next, {});
+      EXPECT_EQ(verifyWorld(session.world(), objects, promiseOf(next)), "") << first << next;
+      session.step();
+      EXPECT_EQ(session.history().last()->swappedTo, next);
+      EXPECT_EQ(verifyWorld(session.world(), objects, promiseOf(next)), "") << first << next;
+    }
+  }
+}
+
+TEST(ViewerSession, ShotsComeBackWhenThereAreEnough) {
+  for (const char* broadphase : {"gpu-lbvh", "axis-sweep"}) {
+    Session session(smallScene("stack", 20, broadphase));
+    const int before = session.world().objects();
+    for (int i = 0; i < Session::kShots + 5; ++i) {
+      session.shoot({{0, 30, btScalar(2 * i)}, {1, 0, 0}});
+      if (i % 20 == 0) session.step();
+    }
+    session.step();
+    EXPECT_EQ(session.world().objects(), before + Session::kShots);
+    EXPECT_EQ(verifyWorld(session.world(), before + Session::kShots, promiseOf(broadphase)), "");
+    session.restart(session.options());
+    EXPECT_EQ(session.world().objects(), before);
+  }
+}
+
+}  // namespace

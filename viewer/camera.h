@@ -1,0 +1,47 @@
+// A camera on a sphere around a target. Does not know windows or OpenGL: it makes matrices for
+// those who do, and rays for picking.
+#pragma once
+
+#include <LinearMath/btVector3.h>
+
+#include <array>
+
+/// Column by column, as OpenGL wants it.
+using Matrix = std::array<float, 16>;
+
+struct PickRay {
+  btVector3 origin;
+  btVector3 direction;  ///< of length 1
+};
+
+class Camera {
+ public:
+  btScalar yaw = 35;    ///< degrees around the vertical axis; 0 looks from +z
+  btScalar pitch = 30;  ///< degrees above the horizon
+  btScalar distance = 30;
+  btVector3 target{0, 0, 0};
+
+  btVector3 eye() const;
+  Matrix viewProjection(btScalar aspect) const;
+
+  /// Through a point of the picture; x and y from -1 (left, bottom) to 1.
+  PickRay rayThrough(btScalar x, btScalar y, btScalar aspect) const;
+
+  void orbit(btScalar yawBy, btScalar pitchBy);
+  void zoom(btScalar factor) { distance *= factor; }
+  /// Moves the target in the picture's plane, in units of the picture's height.
+  void pan(btScalar right, btScalar up);
+
+  /// Looks at a box so that it fills the picture. A long box is looked at along its length, and
+  /// only its middle: all of it would be too small to see.
+  void frame(const btVector3& low, const btVector3& high);
+
+ private:
+  struct Axes {
+    btVector3 right, up, back;
+  };
+  Axes axes() const;
+};
+
+/// The orthographic view of a light that shines along `direction` on a ball.
+Matrix lightView(const btVector3& direction, const btVector3& centre, btScalar radius);

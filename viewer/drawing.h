@@ -1,0 +1,116 @@
+// What is to be drawn, as plain data: meshes with their instances, and lines. Made by
+// scene_drawing.h and overlays.h, drawn by renderer.h. Knows neither Bullet's worlds nor OpenGL.
+#pragma once
+
+#include <LinearMath/btTransform.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "camera.h"
+
+struct Colour {
+  std::uint8_t red = 0, green = 0, blue = 0, alpha = 255;
+
+  Colour faded(float by) const { return {red, green, blue, std::uint8_t(float(alpha) * by)}; }
+  Colour shaded(float by) const {
+    const auto scaled = [by](std::uint8_t part) {
+      const float value = float(part) * by;
+      return std::uint8_t(value > 255 ? 255 : value);
+    };
+    return {scaled(red), scaled(green), scaled(blue), alpha};
+  }
+};
+
+inline Colour mixed(Colour a, Colour b, float share) {
+  const auto mix = [share](std::uint8_t x, std::uint8_t y) {
+    return std::uint8_t(float(x) + (float(y) - float(x)) * share);
+  };
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue), mix(a.alpha, b.alpha)};
+}
+
+/// Every colour with a meaning, for the picture, its legend and the tests.
+namespace colours {
+inline constexpr Colour active{222, 160, 100}, sleeping{92, 122, 156}, fixed{122, 129, 140},
+    kinematic{84, 178, 160}, soft{214, 120, 110}, picked{255, 255, 255}, partner{255, 92, 170};
+inline constexpr Colour box{120, 190, 255, 150}, touchingPair{255, 214, 64, 255},
+    nearPair{64, 200, 255, 255}, addedPair{80, 255, 110, 255}, removedPair{255, 72, 60, 255},
+    sideBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
+/// The tree's nodes take turns, in the order of their leaves.
+inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
+                                       {130, 150, 255, 235},
+                                       {255, 100, 220, 235},
+                                       {90, 220, 255, 235},
+                                       {255, 225, 110, 235}};
+}  // namespace colours
+
+struct Vertex {
+  float place[3];
+  float normal[3];  ///< of length 1; or 0: that of the triangle, flat
+};
+
+/// Triangles by three indices each.
+struct Mesh {
+  std::vector<Vertex> vertices;
+  std::vector<std::uint32_t> triangles;
+  bool isClosed = false;  ///< only seen from outside, from where corners are counterclockwise
+};
+
+/// As alpha of a solid: no transparency, but a grid of metres on what faces upward.
+inline constexpr std::uint8_t kGridAlpha = 128;
+
+/// Where and in which colour a mesh is drawn: three columns of axes, with scale, then the place.
+struct Instance {
+  float model[12];
+  Colour colour;
+};
+
+struct Line {
+  float from[3];
+  Colour fromColour;
+  float to[3];
+  Colour toColour;
+};
+
+/// The same mesh at many places. `version` changes with the mesh, so that it is uploaded once.
+struct MeshInstances {
+  const Mesh* mesh = nullptr;
+  std::uint64_t version = 0;
+  std::vector<Instance> instances;
+};
+
+/// One picture's worth.
+struct Drawing {
+  std::vector<MeshInstances> solids;
+  Mesh softFaces;                  ///< in the world's space
+  std::vector<Line> lines;         ///< solids hide them, but for a trace
+  std::vector<Line> linesBetween;  ///< only hidden by what lies an object's size in front of them
+  std::vector<Line> linesOnTop;    ///< never hidden
+  float objectSize = 1;            ///< metres, of a usual object
+  btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< around what moves, for shadows
+};
+
+inline void addLine(std::vector<Line>& lines, const btVector3& from, const btVector3& to, Colour a,
+                    Colour b) {
+  lines.push_back({{float(from.x()), float(from.y()), float(from.z())},
+                   a,
+                   {float(to.x()), float(to.y()), float(to.z())},
+                   b});
+}
+
+inline void addLine(std::vector<Line>& lines, const btVector3& from, const btVector3& to,
+                    Colour colour) {
+  addLine(lines, from, to, colour, colour);
+}
+
+/// The twelve edges of a box.
+inline void addBox(std::vector<Line>& lines, const btVector3& low, const btVector3& high,
+                   Colour colour) {
+  const auto corner = [&](int bits) {
+    return btVector3((bits & 1) != 0 ? high.x() : low.x(), (bits & 2) != 0 ? high.y() : low.y(),
+                     (bits & 4) != 0 ? high.z() : low.z());
+  };
+  for (int from = 0; from < 8; ++from)
+    for (const int axis : {1, 2, 4})
+      if ((from & axis) == 0) addLine(lines, corner(from), corner(from | axis), colour);
+}

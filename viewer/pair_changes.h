@@ -1,0 +1,48 @@
+// Which pairs came and went with each step, and which did so lately, for any broad phase: found by
+// comparing the pair cache with itself a step before. Does not draw.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "world.h"
+
+/// A pair that came or went, where its two objects were then.
+struct Flash {
+  btVector3 from, to;
+  bool isAdded = false;
+  int age = 0;  ///< steps since
+};
+
+/// Bullet's index in the world's array of objects, of both; the lesser first.
+using ObjectPair = std::pair<int, int>;
+
+/// All pairs of the cache, sorted.
+std::vector<ObjectPair> pairsOf(World& world);
+
+/// Where a pair is drawn: from centre to centre, but with static objects, whose centre may be far
+/// away, to the nearest point of their box.
+std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
+                                       const btCollisionObject& b);
+
+class PairChanges {
+ public:
+  static constexpr int kLifetime = 15;  ///< steps that a flash lasts
+
+  /// To be called after each step.
+  void update(World& world);
+  /// What is in the cache now neither came nor went: for a new world, or a new broad phase, whose
+  /// other idea of a pair is no event.
+  void reset(World& world);
+
+  const std::deque<Flash>& flashes() const { return flashes_; }
+  std::size_t added() const { return added_; }      ///< by the last step
+  std::size_t removed() const { return removed_; }  ///< likewise
+
+ private:
+  std::vector<ObjectPair> pairs_;
+  std::deque<Flash> flashes_;
+  std::size_t added_ = 0, removed_ = 0;
+};

@@ -1,0 +1,84 @@
+#include "session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+Session::Session(const SessionOptions& options) { restart(options); }
+
+std::unique_ptr<btBroadphaseInterface> Session::make(const std::string& broadphase,
+                                                     const lbvh::Options& finder,
+                                                     int objects) const {
+  BroadphaseSetup setup;
+  setup.options = finder;
+  setup.options.stageTimes = true;
+  setup.maxObjects = objects + kShots;
+  // As rigid_bodies has it: far more than any scene needs.
+  const btScalar reach = 1000 + btScalar(objects) * btScalar(0.02);
+  setup.low.setValue(-reach, -reach, -reach);
+  setup.high.setValue(reach, reach, reach);
+  return makeBroadphase(broadphase, setup);
+}
+
+void Session::restart(const SessionOptions& options) {
+  const Scene* scene = findScene(options.scene.c_str());
+  if (scene == nullptr) throw std::invalid_argument("there is no scene '" + options.scene + "'");
+  options_ = options;
+  if (options_.objects == 0) options_.objects = scene->defaultObjects;
+  shots_.clear();
+  nextShot_ = 0;
+  // What must know the number of objects at its birth gets them from one that need not.
+  const bool isSized = options.broadphase == "axis-sweep" || options.broadphase == "simple";
+  world_ = std::make_unique<World>(
+      make(isSized ? "dbvt" : options.broadphase, options.finder, options_.objects));
+  scene->build(*world_, {options_.objects, options_.seed});
+  if (isSized) world_->setBroadphase(make(options.broadphase, options.finder, world_->objects()));
+  steps_ = 0;
+  swappedTo_.clear();
+  history_.clear();
+  changes_ = {};
+  changes_.reset(*world_);
+}
+
+void Session::step() {
+  world_->step();
+  const std::string error = errorOf(world_->broadphase());
+  if (!error.empty()) throw std::runtime_error(options_.broadphase + ": " + error);
+  ++steps_;
+  changes_.update(*world_);
+  StepRecord record;
+  record.times = world_->times();
+  if (const lbvh::Stats* stats = statsOf(world_->broadphase())) record.stages = *stats;
+  record.pairs = world_->pairs();
+  record.added = changes_.added();
+  record.removed = changes_.removed();
+  record.swappedTo.swap(swappedTo_);
+  history_.add(std::move(record));
+}
+
+void Session::swap(const std::string& broadphase, const lbvh::Options& finder) {
+  world_->setBroadphase(make(broadphase, finder, world_->objects()));
+  options_.broadphase = broadphase;
+  options_.finder = finder;
+  swappedTo_ = broadphase;
+  changes_.reset(*world_);
+}
+
+void Session::shoot(const PickRay& ray) {
+  const btScalar half = btScalar(0.6), mass = 400, speed = 45;  // m, kg, m/s
+  const btTransform start(btQuaternion::getIdentity(), ray.origin + ray.direction * 2);
+  if (shots_.size() < kShots) {
+    auto& shape = world_->make<btBoxShape>(btVector3(half, half, half));
+    shots_.push_back(&world_->addMoving(shape, mass, start));
+    nextShot_ = shots_.size() - 1;
+  }
+  btRigidBody& shot = *shots_[nextShot_];
+  nextShot_ = (nextShot_ + 1) % kShots;
+  shot.setWorldTransform(start);
+  shot.setInterpolationWorldTransform(start);
+  shot.setLinearVelocity(ray.direction * speed);
+  shot.setAngularVelocity({0, 0, 0});
+  shot.forceActivationState(ACTIVE_TAG);
+  shot.activate(true);
+  world_->bullet().updateSingleAabb(&shot);
+}

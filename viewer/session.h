@@ -1,0 +1,60 @@
+// A running simulation: a scene's world, its broad phase, which can be swapped between two steps,
+// and the figures of its last steps. Does not draw.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broadphases.h"
+#include "camera.h"
+#include "history.h"
+#include "pair_changes.h"
+#include "scenes.h"
+
+struct SessionOptions {
+  std::string scene = "debris";
+  int objects = 0;  ///< moving bodies; 0: the scene's default
+  std::uint32_t seed = 1;
+  std::string broadphase = "gpu-lbvh";
+  lbvh::Options finder;  ///< of gpu-lbvh
+};
+
+class Session {
+ public:
+  explicit Session(const SessionOptions& options);
+
+  /// Starts anew.
+  void restart(const SessionOptions& options);
+
+  /// @throws std::runtime_error if the broad phase could not finish the step
+  void step();
+
+  /// Lets the running world have another broad phase, or the same one with other options.
+  void swap(const std::string& broadphase, const lbvh::Options& finder);
+
+  /// Throws a box along a ray. The oldest comes back when there are kShots.
+  void shoot(const PickRay& ray);
+  static constexpr int kShots = 100;
+
+  World& world() { return *world_; }
+  const SessionOptions& options() const { return options_; }
+  int steps() const { return steps_; }
+  const History& history() const { return history_; }
+  const PairChanges& changes() const { return changes_; }
+
+ private:
+  /// With room for `objects`.
+  std::unique_ptr<btBroadphaseInterface> make(const std::string& broadphase,
+                                              const lbvh::Options& finder, int objects) const;
+
+  SessionOptions options_;
+  std::unique_ptr<World> world_;
+  int steps_ = 0;
+  std::vector<btRigidBody*> shots_;
+  std::size_t nextShot_ = 0;
+  History history_;
+  PairChanges changes_;
+  std::string swappedTo_;
+};

@@ -1,0 +1,16 @@
+// The viewer's window: GLFW, mouse and keys. Does not lay out the panel (ui.h).
+#pragma once
+
+#include "view.h"
+
+struct WindowOptions {
+  int width = 1280, height = 720;
+  bool hidesUi = false;
+};
+
+/// Shows the view until the window is closed.
+/// @throws std::runtime_error if there is no display or no OpenGL 3.3
+void runWindow(View& view, const WindowOptions& options);
+
+/// What the keys and buttons do, for --help and the docs.
+extern const char* const kKeys;
