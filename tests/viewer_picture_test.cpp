@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "graph.h"
 #include "script.h"
 
 namespace {
@@ -137,6 +138,8 @@ TEST(ViewerPicture, HasAPanelAndGraphsWithoutAWindow) {
   EXPECT_GT(differences(300, 1280, 530, 720), 100) << "the graphs go on";
   const Colour text{214, 218, 226};
   EXPECT_GT(first.count(text), 1000) << "text";
+  // Its square in the legend has 80 pixels, and so has another series'.
+  EXPECT_GT(first.count(pairSeries().front().colour), 350) << "the curve of pairs";
 }
 
 TEST(ViewerPicture, AVideoIsOnePictureAStep) {
