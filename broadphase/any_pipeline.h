@@ -13,12 +13,14 @@
 
 namespace lbvh {
 
-/// What a step reads. `forgotten` by box (may be shorter): its old pairs do not count.
+/// What a step reads. `changed`: as for PairFinder::update, or null. `forgotten` by box (may be
+/// shorter): its old pairs do not count.
 struct StepInput {
   View<const Aabb> boxes;
   View<const Filter> filters;
   View<const std::uint8_t> forgotten;
   std::uint64_t maxPairs;
+  View<const std::uint64_t> changed = {};
 };
 
 /// Where the last step ran, and why there; as in Stats.
@@ -43,6 +45,7 @@ class AnyPipeline {
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
   virtual Tree tree() const = 0;  ///< likewise, of the last buildTree(), until the next step
+  virtual PackedScene packed() const { return {}; }  ///< of the last step
   /// Null if it never changes.
   virtual const SpaceInfo* info() const { return nullptr; }
   virtual std::size_t memoryBytes() const = 0;

@@ -26,6 +26,7 @@ class FallbackPipeline final : public AnyPipeline {
   /// Trees for queries are the host's, built when asked for.
   void buildTree(View<const Aabb> boxes, StepStats& stats) override;
   Tree tree() const override { return host_->tree(); }
+  PackedScene packed() const override { return last_->packed(); }
 
   std::size_t memoryBytes() const override;
   const SpaceInfo* info() const override { return &info_; }

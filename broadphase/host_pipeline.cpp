@@ -1,13 +1,18 @@
 // The table of contents of a step on the host's cores: the stages in order, each timed. Boxes are
 // ordered as for a tree, but packed into blocks that are searched by vectors (exec/host_search.h);
-// the tree itself is built for queries, when somebody asks.
+// the tree itself is built for queries, when somebody asks. While most boxes rest, only the others
+// are ordered, packed and searched for (exec/host_resting.h).
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "broadphase/exec/host_delta.h"
+#include "broadphase/exec/host_merge.h"
+#include "broadphase/exec/host_resting.h"
 #include "broadphase/exec/host_search.h"
 #include "broadphase/exec/host_space.h"
 #include "broadphase/stages/validate.h"
@@ -18,18 +23,22 @@ namespace {
 
 class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
  public:
-  explicit HostPipeline(int threads) : TreeStages(threads), search_(space_.tasks()) {}
+  explicit HostPipeline(int threads)
+      : TreeStages(threads),
+        search_(space_.tasks()),
+        packing_(space_.tasks()),
+        movingPacking_(space_.tasks()),
+        resting_(space_.tasks()) {}
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in buffers that are written now
     tree_ = {};
+    scene_ = {};
     const std::vector<Pair> before(pairs_.begin(), kValidate ? pairs_.end() : pairs_.begin());
-    measureAndSort(input.boxes, stats);
-    pack(input, stats);
-    const auto found = static_cast<std::size_t>(find(input, stats));
-    const View<Pair> sorted = sortPairs(found, stats);
-    compare(sorted, input.forgotten, stats);
-    describe(*header(), stats);
+    const bool mostRest = follow(input, stats);
+    compare(mostRest ? findMoving(input, stats) : findAll(input, stats), input.forgotten, stats);
+    if (!mostRest) resting_.begin();
+    scene_ = {&packing_.packed(), mostRest ? &movingPacking_.packed() : nullptr};
     stats.pairs = pairs_.size;
     stats.added = added_.size;
     stats.removed = removed_.size;
@@ -51,6 +60,8 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   void adopt(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
+    scene_ = {};
+    resting_.forget();
     const View<Pair> room = buffers_[current_].ensure(pairs.size);
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
@@ -60,14 +71,24 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
   Tree tree() const override { return tree_; }
+  PackedScene packed() const override { return scene_; }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes = treeBytes() + search_.memoryBytes();
+    std::size_t bytes = treeBytes() + search_.memoryBytes() + packing_.memoryBytes() +
+                        movingPacking_.memoryBytes() + resting_.memoryBytes() +
+                        merge_.memoryBytes() + delta_.memoryBytes() + movingBoxes_.bytes() +
+                        words_.capacity() * sizeof(std::uint64_t) + spareWords_.bytes();
     for (const auto& buffer : buffers_) bytes += buffer.bytes();
     return bytes;
   }
 
  private:
+  /// Whether so many boxes are what they were that only the others need to be searched for.
+  bool follow(const StepInput& input, StepStats& stats) {
+    const auto timer = space_.timed("bounds", stats.boundsMs);
+    return resting_.follow(input, packing_);
+  }
+
   /// Stages 1 to 3, for the search: as for a tree, but along another curve.
   void measureAndSort(View<const Aabb> boxes, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
@@ -84,7 +105,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   template <class Key>
   void sortByCurve(View<const Aabb> boxes, StepStats& stats) {
-    const SortMemory<Key> memory = sortMemory<Key>(boxes.size);
+    const SortMemory<Key> memory = sortMemory<Key>(boxes.size, spareNodes(boxes.size));
     {
       const auto timer = space_.timed("codes", stats.codesMs);
       search_.assignKeys(boxes, header()->grid, memory.keys.data, memory.ids.data);
@@ -102,44 +123,93 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     link<Key>(boxes, header()->scene.ordinary, stats);
   }
 
-  /// Stage 4: blocks, in the memory of the nodes.
-  void pack(const StepInput& input, StepStats& stats) {
-    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    const std::size_t n = input.boxes.size;
-    const View<Node> memory = nodes_.ensure(std::max(2 * n, HostSearch::nodesFor(n)));
-    search_.pack(input.boxes, input.filters, ids_.data(), header()->scene, memory);
+  /// Stages 1 to 6, for all boxes.
+  View<Pair> findAll(const StepInput& input, StepStats& stats) {
+    measureAndSort(input.boxes, stats);
+    pack(packing_, input, stats);
+    const PackedBoxes& all = packing_.packed();
+    const std::uint64_t found = findLists(all, all, input.maxPairs, stats);
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    const View<Pair> sorted = buffers_[next(2)].ensure(static_cast<std::size_t>(found));
+    search_.sort(input.boxes.size, sorted.data);
+    buffers_[next(1)].ensure(sorted.size);  // for what is added
+    describe(*header(), stats);
+    return sorted;
   }
 
-  /// Stage 5: lists of neighbours, in the buffer that is free. A list holds second boxes only, so
-  /// half of the room is used.
-  std::uint64_t find(const StepInput& input, StepStats& stats) {
+  /// Stages 1 to 6, for the boxes that move: among themselves, and with those that rest.
+  View<Pair> findMoving(const StepInput& input, StepStats& stats) {
+    const View<const std::uint32_t> moving = resting_.moving();
+    const View<Aabb> boxes = movingBoxes_.ensure(moving.size);
+    for (std::size_t k = 0; k < moving.size; ++k) boxes[k] = input.boxes[moving[k]];
+    measureAndSort(boxes, stats);
+    for (std::uint32_t& id : View<std::uint32_t>{ids_.data(), moving.size}) id = moving[id];
+    pack(movingPacking_, input, stats);
+
+    const PackedBoxes &asking = movingPacking_.packed(), &resting = packing_.packed();
+    const PairWords format{static_cast<int>(std::bit_width(resting_.indices()))};
+    words_.clear();
+    for (const PackedBoxes* asked : {&asking, &resting}) {
+      const std::size_t found = findLists(asking, *asked, input.maxPairs, stats);
+      const auto timer = space_.timed("pair sort", stats.pairSortMs);
+      words_.resize(words_.size() + found);
+      search_.writeWords(moving, format, words_.data() + words_.size() - found);
+    }
+    describe(*header(), stats);
+    stats.sideBoxes += resting.side.size;
+    stats.nanBoxes += resting.nan.size;
+    stats.searched = moving.size;
+    return mergeWords(format, input.maxPairs, stats);
+  }
+
+  /// Stage 6 for the boxes that move: their pairs, sorted, among those of the boxes that rest.
+  View<Pair> mergeWords(PairWords format, std::uint64_t maxPairs, StepStats& stats) {
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    const View<std::uint64_t> words{words_.data(), words_.size()};
+    const std::uint64_t* sorted =
+        space_.sortWords(words, spareWords_.ensure(words.size).data, 2 * format.indexBits);
+    const auto rests = [this](Pair pair) {
+      return !(resting_.isMoving(pair.first) | resting_.isMoving(pair.second));
+    };
+    const View<Pair> merged =
+        merge_.merge(space_.tasks(), pairs_, rests, {sorted, words.size}, format,
+                     buffers_[next(2)].ensure(pairs_.size + words.size).data);
+    buffers_[next(1)].ensure(merged.size);  // for what is added
+    requireAtMost(maxPairs, merged.size);
+    return merged;
+  }
+
+  /// Stage 4: blocks.
+  void pack(HostPacking& packing, const StepInput& input, StepStats& stats) {
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+    packing.pack(input.boxes, input.filters, ids_.data(), header()->scene);
+  }
+
+  /// Stage 5: lists of neighbours, in the buffer that is free. A list holds second boxes only: two
+  /// in the room of a pair.
+  std::size_t findLists(const PackedBoxes& askers, const PackedBoxes& asked, std::uint64_t maxPairs,
+                        StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
+    Node* const memory = nodes_.ensure(spareNodes(askers.boxes.size)).data;
     Buffer<Pair>& buffer = buffers_[next(1)];
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
-    std::size_t needed = pairs_.size == 0 ? 8 * input.boxes.size : pairs_.size;
+    std::size_t needed = pairs_.size == 0 ? 4 * askers.boxes.size : pairs_.size;
     for (;;) {
       buffer.ensure(needed);
       const View<std::uint32_t> room{reinterpret_cast<std::uint32_t*>(buffer.data()),
-                                     buffer.capacity()};
-      const std::uint64_t found = search_.find(room, input.maxPairs);
-      requireAtMost(input.maxPairs, found);
-      if (found <= room.size) return found;
+                                     2 * buffer.capacity()};
+      const std::uint64_t found = search_.find(askers, asked, memory, room, maxPairs);
+      requireAtMost(maxPairs, found);
+      if (found <= room.size) return static_cast<std::size_t>(found);
       needed = static_cast<std::size_t>(found);
     }
-  }
-
-  /// Stage 6: from lists to pairs.
-  View<Pair> sortPairs(std::size_t found, StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const View<Pair> sorted = buffers_[next(2)].ensure(found);
-    search_.sort(sorted.data);
-    return sorted;
   }
 
   /// Stage 7: added pairs go where the lists were, removed ones over the old pairs.
   void compare(View<Pair> sorted, View<const std::uint8_t> forgotten, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
-    const auto lists = search_.compare(pairs_, sorted, forgotten, buffers_[next(1)].data());
+    const auto lists =
+        delta_.compare(space_.tasks(), pairs_, sorted, forgotten, buffers_[next(1)].data());
     added_ = lists.added;
     removed_ = lists.removed;
     pairs_ = sorted;
@@ -173,11 +243,20 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   }
 
   HostSearch search_;
+  HostPacking packing_;        ///< of all boxes; later of those that rest
+  HostPacking movingPacking_;  ///< of the others
+  HostResting resting_;
+  HostMerge merge_;
+  HostDelta delta_;
+  Buffer<Aabb> movingBoxes_;
+  std::vector<std::uint64_t> words_;  ///< pairs of the boxes that move
+  Buffer<std::uint64_t> spareWords_;
   Buffer<Pair> buffers_[3];
   int current_ = 0;
   View<Pair> pairs_;
   View<const Pair> added_, removed_;
   Tree tree_;
+  PackedScene scene_;
 };
 
 }  // namespace

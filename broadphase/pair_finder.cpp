@@ -72,18 +72,22 @@ PairFinder::~PairFinder() = default;
 PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
-void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters) {
+void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
+                        View<const std::uint64_t> changed) {
   impl_->hasDelta = impl_->hasTree = false;
   requireFitting(boxes, filters);
+  if (changed.data != nullptr && 64 * changed.size < boxes.size)
+    throw std::invalid_argument("a bit for each box, or none");
   Impl& impl = *impl_;
   impl.forgotten.reserve(boxes.size);  // before the step: nothing may fail after it
   StepStats& stats = impl.stats;
   stats = StepStats{};
+  stats.searched = boxes.size;  // where the pipeline does not say otherwise
   {
     StageTimer timer(stats.totalMs);
     const View<const std::uint8_t> forgotten{impl.forgotten.data(),
                                              impl.anyForgotten ? impl.forgotten.size() : 0};
-    impl.pipeline->step({boxes, filters, forgotten, impl.options.maxPairs}, stats);
+    impl.pipeline->step({boxes, filters, forgotten, impl.options.maxPairs, changed}, stats);
   }
   if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
   impl.forgotten.resize(boxes.size, 0);
@@ -134,6 +138,7 @@ View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
 Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
+PackedScene PairFinder::packed() const { return impl_->pipeline->packed(); }
 const Stats& PairFinder::stats() const { return impl_->stats; }
 
 }  // namespace lbvh

@@ -38,6 +38,7 @@ struct StepStats {
   std::size_t pairs = 0;        ///< overlapping pairs
   std::size_t added = 0;        ///< pairs that the step before did not have
   std::size_t removed = 0;      ///< pairs that only the step before had
+  std::size_t searched = 0;     ///< boxes whose pairs were searched for; the others rested
   std::size_t sideBoxes = 0;    ///< infinite and giant boxes, tested against all others
   std::size_t nanBoxes = 0;     ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;     ///< pairs that fit without growing
@@ -63,6 +64,15 @@ struct Stats : StepStats {
 /// Empty if `backend` can be had with this build on this machine, else one line saying why not.
 std::string whyUnavailable(Backend backend);
 
+struct PackedBoxes;
+
+/// The boxes of an update that ran on the host, packed; those that rest and those that moved. Null:
+/// there are none, or it ran elsewhere or failed. For this library's own queries.
+struct PackedScene {
+  const PackedBoxes* resting = nullptr;
+  const PackedBoxes* moving = nullptr;
+};
+
 /// Finds all overlapping pairs of a set of closed boxes, exactly: the result equals brute force
 /// with `overlap()`, in the same order on every backend, thread count and run.
 ///
@@ -86,7 +96,12 @@ class PairFinder {
   /// After an exception pairs() is still the result of the update before, added() and removed()
   /// are empty,
   /// and stats() tell how far the failed update came.
-  void update(View<const Aabb> boxes, View<const Filter> filters = {});
+  ///
+  /// With `changed`, a bit a box (box i is bit i % 64 of word i / 64), a caller tells which boxes
+  /// or filters may differ from those of the last update that did not throw; boxes behind that
+  /// one's are known to be new. Without, the finder keeps copies of all, and compares.
+  void update(View<const Aabb> boxes, View<const Filter> filters = {},
+              View<const std::uint64_t> changed = {});
 
   /// An update with the same boxes and filters as the last one, and nothing forgotten since, in no
   /// time: nothing is added or removed. For callers that know.
@@ -107,6 +122,9 @@ class PairFinder {
   /// The tree of the last buildTree, for queries (tree_query.h); an update drops it, because its
   /// own search needs none.
   Tree tree() const;
+
+  /// What the last update left in order, for exec/host_query.h; until the next one.
+  PackedScene packed() const;
 
   const Stats& stats() const;
 

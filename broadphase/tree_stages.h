@@ -38,7 +38,7 @@ class TreeStages {
   template <class Key>
   void sortByCode(View<const Aabb> boxes, StepStats& stats) {
     const std::size_t n = boxes.size;
-    const SortMemory<Key> memory = sortMemory<Key>(n);
+    const SortMemory<Key> memory = sortMemory<Key>(n, 2 * n);
     {
       const auto timer = space_.timed("codes", stats.codesMs);
       space_.forEach(n, AssignCodes<Key>{boxes, &header()->grid, memory.keys.data, memory.ids.data,
@@ -48,6 +48,9 @@ class TreeStages {
     sort(memory);
   }
 
+  /// Nodes that make two words for each of n boxes.
+  static std::size_t spareNodes(std::size_t n) { return n / 2 + 1; }
+
   template <class Key>
   struct SortMemory {
     View<Key> keys, spareKeys;
@@ -56,9 +59,10 @@ class TreeStages {
   };
 
   /// The nodes are not written before the sort is done, so they lend it its spare memory.
+  /// @param nodes for how many there must be room: at least spareNodes(n)
   template <class Key>
-  SortMemory<Key> sortMemory(std::size_t n) {
-    auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(2 * n).data);
+  SortMemory<Key> sortMemory(std::size_t n, std::size_t nodes) {
+    auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(nodes).data);
     return {{reinterpret_cast<Key*>(keys_.ensure(n * sizeof(Key) / 4).data), n},
             {reinterpret_cast<Key*>(spare), n},
             ids_.ensure(n),

@@ -41,6 +41,7 @@ struct GpuLbvhBroadphase::Impl {
         exact(proxies, finder),
         queries(proxies, finder),
         ghosts(proxies),
+        ownCache(proxies),
         cache(handedIn != nullptr ? handedIn : &ownCache) {}
 
   GpuLbvhGhosts& ghostsNow() {
@@ -220,11 +221,13 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     if (!proxies.takeChanges() && byGroup == wasByGroup) {
       finder.updateUnchanged();
       exact.updateUnchanged();
+      proxies.endStep();
       return true;
     }
-    finder.update(proxies.boxes(), filters);
+    finder.update(proxies.boxes(), filters, proxies.changed());
+    proxies.endStep();
     wasByGroup = byGroup;
-    queries.treeIsStale();
+    queries.stepIsDone();
     updateExact();
     return true;
   } catch (const std::exception& e) {
@@ -249,7 +252,7 @@ void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
   isInStep = false;  // should a callback of the cache throw
   if (cache == &ownCache) {
     try {
-      ownCache.addAll(pairs, proxies);
+      ownCache.addAll(pairs);
     } catch (const std::bad_alloc& e) {
       std::snprintf(error, sizeof error, "%s", e.what());
       return;
@@ -287,7 +290,7 @@ void GpuLbvhBroadphase::Impl::offerMissing() {
 }
 
 void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
-  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), proxies, dispatcher);
+  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), dispatcher);
   if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
   for (const lbvh::Pair pair : exact.removed())
     cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
@@ -363,6 +366,7 @@ void GpuLbvhBroadphase::printStats() {
   std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
               s.reason.c_str());
   count("proxies", m_impl->proxies.count());
+  count("boxes searched", s.searched);
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);

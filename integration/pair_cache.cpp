@@ -2,21 +2,14 @@
 
 #include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>
 #include <BulletCollision/BroadphaseCollision/btDispatcher.h>
+#include <BulletCollision/CollisionDispatch/btCollisionObject.h>
+#include <BulletCollision/NarrowPhaseCollision/btPersistentManifold.h>
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
 #include <new>
 
 namespace {
-
-bool isOf(const btBroadphasePair& pair, const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
-  return (pair.m_pProxy0 == a && pair.m_pProxy1 == b) ||
-         (pair.m_pProxy0 == b && pair.m_pProxy1 == a);
-}
-
-bool isOf(const btBroadphasePair& pair, const btBroadphaseProxy* proxy) {
-  return pair.m_pProxy0 == proxy || pair.m_pProxy1 == proxy;
-}
 
 // As btBroadphasePairSortPredicate, which is no order where ids are not unique.
 bool isBefore(const btBroadphasePair& a, const btBroadphasePair& b) {
@@ -25,54 +18,58 @@ bool isBefore(const btBroadphasePair& a, const btBroadphasePair& b) {
   return a.m_pProxy1->m_uniqueId > b.m_pProxy1->m_uniqueId;
 }
 
-void fetch(const void* memory) {
+void fetch(const void* memory, std::size_t bytes = 1) {
 #if defined(__GNUC__)
-  __builtin_prefetch(memory);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  for (std::size_t at = 0; at < bytes; at += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(begin + at));
 #else
-  (void)memory;
+  (void)memory, (void)bytes;
 #endif
 }
 
-// The pairs of a step lie all over the memory, and the narrow phase has emptied the processor's
-// caches: fetches in stages, each of what the one before has brought, take a third off removing.
-template <int Stages, class FetchAhead, class Do>
-void forEachAhead(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies,
-                  const FetchAhead& fetchAhead, const Do& apply) {
-  constexpr std::size_t kApart = 6;
-  for (std::size_t i = 0; i < pairs.size; ++i) {
-    for (int stage = 0; stage < Stages; ++stage) {
-      const std::size_t at = i + kApart * static_cast<std::size_t>(Stages - stage);
-      if (at >= pairs.size) continue;
-      fetchAhead(proxies.at(pairs[at].first), proxies.at(pairs[at].second), stage);
-    }
-    apply(proxies.at(pairs[i].first), proxies.at(pairs[i].second));
+/// Of most pairs it is the only one.
+void fetchManifold(const btBroadphasePair& pair) {
+  if (pair.m_algorithm == nullptr) return;
+  btPersistentManifold* few[8];
+  btManifoldArray manifolds;
+  manifolds.initializeFromBuffer(few, 0, 8);
+  pair.m_algorithm->getAllContactManifolds(manifolds);
+  if (manifolds.size() > 0) fetch(manifolds[0], sizeof(btPersistentManifold));
+}
+
+// A step's pairs lie all over the memory, and the narrow phase has emptied the processor's caches.
+// So what a few of them need is fetched at once, each stage from what the one before has brought.
+template <class Do, class... Fetch>
+void forEachAhead(lbvh::View<const lbvh::Pair> pairs, const Do& apply, const Fetch&... stages) {
+  constexpr std::size_t kFew = 16;
+  for (std::size_t begin = 0; begin < pairs.size; begin += kFew) {
+    const std::size_t end = std::min(begin + kFew, pairs.size);
+    const auto forFew = [&](const auto& call) {
+      for (std::size_t i = begin; i < end; ++i) call(pairs[i]);
+    };
+    (forFew(stages), ...);
+    forFew(apply);
   }
 }
 
 }  // namespace
 
-btBroadphaseProxy* GpuLbvhPairCache::proxyAt(std::uint32_t end) const {
-  const btBroadphasePair& pair = m_pairs[static_cast<int>(end / 2)];
-  return end % 2 == 0 ? pair.m_pProxy0 : pair.m_pProxy1;
+std::uint32_t& GpuLbvhPairCache::bucket(lbvh::Pair slots) {
+  const std::uint64_t bits = (std::uint64_t{slots.first} << 32) | slots.second;
+  return m_buckets[(bits * 0x9E3779B97F4A7C15u) >> m_bucketShift];  // 2^64 / golden ratio
 }
 
-// The same for (a, b) and (b, a), so that a search need not read the proxies' ids.
-std::size_t GpuLbvhPairCache::bucket(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
-  const std::uint64_t sum = (mixedBits(a) + mixedBits(b)) * 0x9E3779B97F4A7C15u;
-  return static_cast<std::size_t>(sum >> 32) & (m_buckets.size() - 1);
-}
-
-std::uint32_t GpuLbvhPairCache::find(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
+std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
   if (m_buckets.empty()) return kNone;
-  std::uint32_t pair = m_buckets[bucket(a, b)];
-  while (pair != kNone && !isOf(m_pairs[static_cast<int>(pair)], a, b))
-    pair = m_links[pair].inBucket;
+  std::uint32_t pair = bucket(slots);
+  while (pair != kNone && m_entries[pair].slots != slots) pair = m_entries[pair].inBucket;
   return pair;
 }
 
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  const std::uint32_t pair = find(a, b);
-  return pair == kNone ? nullptr : &m_pairs[static_cast<int>(pair)];
+  const std::uint32_t pair = find(slotsOf(a, b));
+  return pair == kNone ? nullptr : &at(pair);
 }
 
 bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
@@ -82,174 +79,131 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 }
 
 void GpuLbvhPairCache::reserve(std::size_t more) {
-  m_ends.reserveTwo();
-  const std::size_t size = m_links.size() + more;
-  if (size > m_links.capacity()) m_links.reserve(size + size / 4 + 64);
+  const std::size_t size = m_entries.size() + more;
+  if (size > m_entries.capacity()) m_entries.reserve(size + size / 4 + 64);
   if (static_cast<int>(size) > m_pairs.capacity())
-    m_pairs.reserve(static_cast<int>(m_links.capacity()));
+    m_pairs.reserve(static_cast<int>(m_entries.capacity()));
   if (size <= m_buckets.size()) return;
-  std::size_t buckets = std::max<std::size_t>(m_buckets.size(), 64);
-  while (buckets < size) buckets *= 2;
-  std::vector<std::uint32_t>(buckets).swap(m_buckets);
+  int power = 6;
+  while ((std::size_t{1} << power) < size) ++power;
+  std::vector<std::uint32_t>(std::size_t{1} << power).swap(m_buckets);
+  m_bucketShift = 64 - power;
   relinkBuckets();
 }
 
 void GpuLbvhPairCache::relinkBuckets() {
   std::fill(m_buckets.begin(), m_buckets.end(), kNone);
-  for (std::uint32_t pair = 0; pair < m_links.size(); ++pair) linkInBucket(pair);
+  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair) linkInBucket(pair);
 }
 
 void GpuLbvhPairCache::linkInBucket(std::uint32_t pair) {
-  const btBroadphasePair& p = m_pairs[static_cast<int>(pair)];
-  std::uint32_t& head = m_buckets[bucket(p.m_pProxy0, p.m_pProxy1)];
-  m_links[pair].inBucket = head;
+  std::uint32_t& head = bucket(m_entries[pair].slots);
+  m_entries[pair].inBucket = head;
   head = pair;
-}
-
-void GpuLbvhPairCache::link(std::uint32_t pair) {
-  linkInBucket(pair);
-  for (const std::uint32_t end : {2 * pair, 2 * pair + 1}) {
-    std::uint32_t& first = m_ends.at(proxyAt(end));
-    next(end) = first;
-    previous(end) = kNone;
-    if (first != kNone) previous(first) = end;
-    first = end;
-  }
 }
 
 /// What leads to the pair in its bucket.
 std::uint32_t& GpuLbvhPairCache::bucketLink(std::uint32_t pair) {
-  const btBroadphasePair& p = m_pairs[static_cast<int>(pair)];
-  std::uint32_t* at = &m_buckets[bucket(p.m_pProxy0, p.m_pProxy1)];
-  while (*at != pair) at = &m_links[*at].inBucket;
-  return *at;
+  std::uint32_t* link = &bucket(m_entries[pair].slots);
+  while (*link != pair) link = &m_entries[*link].inBucket;
+  return *link;
 }
 
-void GpuLbvhPairCache::unlink(std::uint32_t pair) {
-  bucketLink(pair) = m_links[pair].inBucket;
-  for (const std::uint32_t end : {2 * pair, 2 * pair + 1}) {
-    if (next(end) != kNone) previous(next(end)) = previous(end);
-    if (previous(end) != kNone)
-      next(previous(end)) = next(end);
-    else if (next(end) != kNone)
-      m_ends.at(proxyAt(end)) = next(end);
-    else
-      m_ends.forget(proxyAt(end));
-  }
-}
-
-/// Fills the place of a pair that was unlinked.
+/// Fills the place of a pair that no bucket leads to.
 void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
-  const auto last = static_cast<std::uint32_t>(m_pairs.size() - 1);
+  const auto last = static_cast<std::uint32_t>(m_entries.size() - 1);
   if (last != pair) {
     bucketLink(last) = pair;
-    for (const std::uint32_t side : {0u, 1u}) {
-      const std::uint32_t from = 2 * last + side, to = 2 * pair + side;
-      if (next(from) != kNone) previous(next(from)) = to;
-      if (previous(from) != kNone)
-        next(previous(from)) = to;
-      else
-        m_ends.at(proxyAt(from)) = to;
-    }
-    m_links[pair] = m_links[last];
-    m_pairs[static_cast<int>(pair)] = m_pairs[static_cast<int>(last)];
+    m_entries[pair] = m_entries[last];
+    at(pair) = at(last);
   }
-  m_links.pop_back();
+  m_entries.pop_back();
   m_pairs.pop_back();
 }
 
-btBroadphasePair* GpuLbvhPairCache::add(btBroadphaseProxy* a, btBroadphaseProxy* b) {
+btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
   if (!needsBroadphaseCollision(a, b)) return nullptr;
-  if (btBroadphasePair* there = findPair(a, b)) return there;
+  const lbvh::Pair slots = slotsOf(a, b);
+  const std::uint32_t there = find(slots);
+  if (there != kNone) return &at(there);
   reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) m_ghost->addOverlappingPair(a, b);
   m_pairs.push_back(btBroadphasePair(*a, *b));
-  m_links.emplace_back();
-  link(static_cast<std::uint32_t>(m_pairs.size() - 1));
-  return &m_pairs[m_pairs.size() - 1];
+  m_entries.push_back({slots, kNone});
+  linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
+  m_partners.add(slots);
+  return &at(static_cast<std::uint32_t>(m_entries.size() - 1));
 }
 
 btBroadphasePair* GpuLbvhPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
   try {
-    return add(a, b);
+    return add(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b));
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhPairCache: out of memory");
     return nullptr;
   }
 }
 
-void GpuLbvhPairCache::fetchForRemoval(const btBroadphaseProxy* a, const btBroadphaseProxy* b,
-                                       int stage) const {
-  const std::uint32_t& head = m_buckets[bucket(a, b)];
-  if (stage == 0) return fetch(&head);
-  if (head >= m_links.size()) return;
-  const Links& links = m_links[head];
-  const btBroadphasePair& pair = m_pairs[static_cast<int>(head)];
-  if (stage == 1) {
-    fetch(&links);
-    fetch(&pair);
-    return;
-  }
-  for (const std::uint32_t end :
-       {links.next[0], links.next[1], links.previous[0], links.previous[1]})
-    if (end != kNone) fetch(&m_links[end / 2]);
-  fetch(pair.m_algorithm);
-}
-
-void GpuLbvhPairCache::fetchForAddition(const btBroadphaseProxy* a, const btBroadphaseProxy* b,
-                                        int stage) const {
-  const std::uint32_t& head = m_buckets[bucket(a, b)];
-  if (stage == 0) {
-    fetch(&head);
-    fetch(b);
-    fetch(m_ends.address(b));
-    return;
-  }
-  if (head < m_links.size()) fetch(&m_pairs[static_cast<int>(head)]);
-  const std::uint32_t end = m_ends.get(b);
-  if (end != kNone) fetch(&m_links[end / 2]);
-}
-
-void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies,
-                                 btDispatcher* dispatcher) {
-  if (m_buckets.empty()) return;
-  const auto fetchAhead = [&](const auto* a, const auto* b, int stage) {
-    fetchForRemoval(a, b, stage);
-  };
-  forEachAhead<3>(pairs, proxies, fetchAhead, [&](GpuLbvhProxy* a, GpuLbvhProxy* b) {
-    removeOverlappingPair(a, b, dispatcher);
-  });
-}
-
-void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies) {
+void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return;
   reserve(pairs.size);
-  const auto fetchAhead = [&](const auto* a, const auto* b, int stage) {
-    fetchForAddition(a, b, stage);
-  };
-  forEachAhead<2>(pairs, proxies, fetchAhead, [&](GpuLbvhProxy* a, GpuLbvhProxy* b) { add(a, b); });
+  m_partners.drop();
+  forEachAhead(
+      pairs, [this](lbvh::Pair pair) { add(m_proxies.at(pair.first), m_proxies.at(pair.second)); },
+      [this](lbvh::Pair pair) {
+        fetch(&bucket(pair));
+        fetch(m_proxies.at(pair.second));
+      },
+      [this](lbvh::Pair pair) {
+        const std::uint32_t head = bucket(pair);
+        if (head != kNone) fetch(&m_entries[head]);
+      });
 }
 
-void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
-  btBroadphasePair& gone = m_pairs[static_cast<int>(pair)];
-  cleanOverlappingPair(gone, dispatcher);
-  void* userData = gone.m_internalInfo1;
+void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
+  if (m_buckets.empty()) return;
+  forEachAhead(
+      pairs,
+      [&](lbvh::Pair pair) {
+        const std::uint32_t there = find(pair);
+        if (there != kNone) remove(there, dispatcher);
+      },
+      [this](lbvh::Pair pair) { fetch(&bucket(pair)); },
+      [this](lbvh::Pair pair) {
+        const std::uint32_t head = bucket(pair);
+        if (head == kNone) return;
+        fetch(&m_entries[head]);
+        fetch(&at(head));
+      },
+      [this](lbvh::Pair pair) {
+        const std::uint32_t head = bucket(pair);
+        if (head != kNone) fetch(at(head).m_algorithm);
+      },
+      [this](lbvh::Pair pair) {
+        const std::uint32_t head = bucket(pair);
+        if (head != kNone) fetchManifold(at(head));
+      });
+}
+
+void* GpuLbvhPairCache::remove(std::uint32_t pair, btDispatcher* dispatcher) {
+  cleanOverlappingPair(at(pair), dispatcher);
+  void* userData = at(pair).m_internalInfo1;
   if (m_ghost != nullptr) {
-    btBroadphaseProxy *a = gone.m_pProxy0, *b = gone.m_pProxy1;
-    m_ghost->removeOverlappingPair(a, b, dispatcher);
-    pair = find(a, b);  // should the callback have changed this cache
+    const lbvh::Pair slots = m_entries[pair].slots;
+    m_ghost->removeOverlappingPair(at(pair).m_pProxy0, at(pair).m_pProxy1, dispatcher);
+    pair = find(slots);  // should the callback have changed this cache
     if (pair == kNone) return userData;
   }
-  unlink(pair);
+  bucketLink(pair) = m_entries[pair].inBucket;
   moveLastTo(pair);
   return userData;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                                               btDispatcher* dispatcher) {
-  const std::uint32_t pair = find(a, b);
-  return pair == kNone ? nullptr : removeAt(pair, dispatcher);
+  const std::uint32_t pair = find(slotsOf(a, b));
+  return pair == kNone ? nullptr : remove(pair, dispatcher);
 }
 
 void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher* dispatcher) {
@@ -260,54 +214,95 @@ void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher
 }
 
 /// Into m_gathered, in the array's order; false if there is no memory.
-bool GpuLbvhPairCache::gatherPairsOf(const btBroadphaseProxy* proxy) {
+bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   m_gathered.clear();
   try {
-    for (std::uint32_t end = m_ends.get(proxy); end != kNone; end = next(end))
-      m_gathered.push_back(end / 2);
+    if (!m_partners.isKnown())
+      m_partners.build(m_entries.size(), m_proxies.boxes().size,
+                       [this](std::size_t pair) { return m_entries[pair].slots; });
+    m_partners.forEachOf(slot, [&](std::uint32_t partner) {
+      fetch(&bucket(lbvh::makePair(slot, partner)));
+      m_gathered.push_back(partner);
+    });
   } catch (const std::bad_alloc&) {
     return false;
   }
+  for (std::uint32_t& one : m_gathered) one = find(lbvh::makePair(slot, one));
   std::sort(m_gathered.begin(), m_gathered.end());
+  m_gathered.erase(std::unique(m_gathered.begin(), m_gathered.end()), m_gathered.end());
+  if (!m_gathered.empty() && m_gathered.back() == kNone) m_gathered.pop_back();  // are no more
   return true;
 }
 
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
-  if (gatherPairsOf(proxy)) {
-    for (const std::uint32_t pair : m_gathered)
-      cleanOverlappingPair(m_pairs[static_cast<int>(pair)], dispatcher);
+  const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
+  if (gatherPairsOf(slot)) {
+    for (const std::uint32_t pair : m_gathered) cleanOverlappingPair(at(pair), dispatcher);
     return;
   }
-  for (std::uint32_t end = m_ends.get(proxy); end != kNone; end = next(end))
-    cleanOverlappingPair(m_pairs[static_cast<int>(end / 2)], dispatcher);
+  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
+    if (isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
 }
 
 void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* proxy,
                                                              btDispatcher* dispatcher) {
-  // As a scan of the array would: a removed pair's place is taken by the last one, which may be
-  // the proxy's as well.
-  if (gatherPairsOf(proxy)) {
-    std::size_t begin = 0, end = m_gathered.size();
-    while (begin < end) {
-      const std::uint32_t pair = m_gathered[begin];
-      const auto last = static_cast<std::uint32_t>(m_pairs.size() - 1);
-      if (pair > last || !isOf(m_pairs[static_cast<int>(pair)], proxy)) break;
-      const bool lastIsNext = end - begin > 1 && m_gathered[end - 1] == last;
-      removeAt(pair, dispatcher);
+  const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
+  do {
+    if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);
+    // As a scan would: the place of a removed pair is taken by the last, which may be the proxy's.
+    std::vector<std::uint32_t> places;
+    places.swap(m_gathered);  // a ghost callback may come back here
+    for (std::size_t begin = 0, end = places.size(); begin < end;) {
+      if (places[begin] >= m_entries.size() || !isOf(places[begin], slot)) break;
+      const bool lastIsNext = end - begin > 1 && places[end - 1] == m_entries.size() - 1;
+      remove(places[begin], dispatcher);
       if (lastIsNext)
         --end;
       else
         ++begin;
     }
+    places.swap(m_gathered);
+  } while (m_ghost != nullptr && !m_gathered.empty());  // it may have added some
+}
+
+void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {
+  for (std::uint32_t pair = 0; pair < m_entries.size();)
+    if (isOf(pair, slot))
+      remove(pair, dispatcher);
+    else
+      ++pair;
+}
+
+// The callback is the narrow phase's, as a rule. What it reads of a pair lies all over the memory,
+// and waiting for that took up to two fifths of its time. It passes over what sleeps.
+void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
+  const auto ahead = [&](int stages) {
+    const int pair = at + 3 * stages;
+    return pair < m_pairs.size() ? &m_pairs[pair] : nullptr;
+  };
+  const auto isMoving = [this](const btBroadphasePair& pair) {
+    return m_proxies.movedInLastStep(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)) ||
+           m_proxies.movedInLastStep(static_cast<const GpuLbvhProxy*>(pair.m_pProxy1));
+  };
+  if (const btBroadphasePair* pair = ahead(3)) {
+    fetch(pair->m_pProxy0);
+    fetch(pair->m_pProxy1);
   }
-  // What is left: without memory all; none else, unless a ghost callback added some.
-  while (m_ends.get(proxy) != kNone) removeAt(m_ends.get(proxy) / 2, dispatcher);
+  if (const btBroadphasePair* pair = ahead(2); pair != nullptr && isMoving(*pair)) {
+    fetch(pair->m_algorithm);
+    // Fetched, but not read, so that clients may be anything.
+    fetch(pair->m_pProxy0->m_clientObject, sizeof(btCollisionObject));
+    fetch(pair->m_pProxy1->m_clientObject, sizeof(btCollisionObject));
+  }
+  const btBroadphasePair* pair = ahead(1);
+  if (pair != nullptr && isMoving(*pair)) fetchManifold(*pair);
 }
 
 void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
                                                   btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs");
   for (int i = 0; i < m_pairs.size();) {
+    fetchForNarrowPhase(i);
     btBroadphaseProxy *a = m_pairs[i].m_pProxy0, *b = m_pairs[i].m_pProxy1;
     if (callback->processOverlap(m_pairs[i]))
       removeOverlappingPair(a, b, dispatcher);
@@ -338,10 +333,7 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
 
 void GpuLbvhPairCache::sortOverlappingPairs(btDispatcher* /*dispatcher*/) {
   std::stable_sort(first(), first() + m_pairs.size(), isBefore);
-  for (int i = 0; i < m_pairs.size(); ++i) {
-    m_ends.at(m_pairs[i].m_pProxy0) = kNone;
-    m_ends.at(m_pairs[i].m_pProxy1) = kNone;
-  }
-  std::fill(m_buckets.begin(), m_buckets.end(), kNone);
-  for (std::uint32_t pair = 0; pair < m_links.size(); ++pair) link(pair);
+  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
+    m_entries[pair].slots = slotsOf(at(pair).m_pProxy0, at(pair).m_pProxy1);
+  relinkBuckets();
 }

@@ -1,7 +1,7 @@
 // The broad phase's own pair cache. Its array is, element for element, what that of
-// btHashedOverlappingPairCache would be; but a proxy's pairs are linked, so that removing a proxy
-// costs as much as it has pairs and not two scans of all pairs, and sorting keeps algorithms.
-// Takes the proxies of any broad phase. Finds no pair. Not installed.
+// btHashedOverlappingPairCache would be; but removing a proxy does not scan all pairs, sorting
+// keeps algorithms, and memory is fetched ahead of those who walk it, the narrow phase above all.
+// Takes only the proxies of its broad phase. Finds no pair. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "partners.h"
 #include "proxies.h"
-#include "proxy_table.h"
 
 class GpuLbvhPairCache final : public btOverlappingPairCache {
  public:
+  explicit GpuLbvhPairCache(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+
   /// Null if the filter refuses the pair, or there is no memory for it.
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
   void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
@@ -49,46 +51,50 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
   int getNumOverlappingPairs() const override { return m_pairs.size(); }
 
-  /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn; memory is
-  /// fetched some pairs ahead. The additions throw std::bad_alloc, with the pairs so far added.
-  void removeAll(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies,
-                 btDispatcher* dispatcher);
-  void addAll(lbvh::View<const lbvh::Pair> pairs, const GpuLbvhProxies& proxies);
+  /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn. The additions
+  /// throw std::bad_alloc, with the pairs so far added.
+  void removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
+  void addAll(lbvh::View<const lbvh::Pair> pairs);
 
  private:
-  static constexpr std::uint32_t kNone = GpuLbvhProxyTable::kNone;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Beside each pair: the next pair of its bucket, and its place in the lists of its two proxies.
-  /// These are of ends: end 2 k is pair k as its m_pProxy0's, end 2 k + 1 as its m_pProxy1's.
-  struct Links {
+  /// Beside each pair: its proxies by slot, and the next pair of its bucket.
+  struct Entry {
+    lbvh::Pair slots;
     std::uint32_t inBucket;
-    std::uint32_t next[2], previous[2];
   };
 
+  static lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+    return lbvh::makePair(static_cast<const GpuLbvhProxy*>(a)->m_slot,
+                          static_cast<const GpuLbvhProxy*>(b)->m_slot);
+  }
+
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
-  btBroadphaseProxy* proxyAt(std::uint32_t end) const;
-  std::uint32_t& next(std::uint32_t end) { return m_links[end / 2].next[end % 2]; }
-  std::uint32_t& previous(std::uint32_t end) { return m_links[end / 2].previous[end % 2]; }
+  btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
+  bool isOf(std::uint32_t pair, std::uint32_t slot) const {
+    return m_entries[pair].slots.first == slot || m_entries[pair].slots.second == slot;
+  }
 
-  std::size_t bucket(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const;
-  std::uint32_t find(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const;
+  std::uint32_t& bucket(lbvh::Pair slots);
+  std::uint32_t find(lbvh::Pair slots);
   std::uint32_t& bucketLink(std::uint32_t pair);
-  void fetchForRemoval(const btBroadphaseProxy* a, const btBroadphaseProxy* b, int stage) const;
-  void fetchForAddition(const btBroadphaseProxy* a, const btBroadphaseProxy* b, int stage) const;
-  void reserve(std::size_t more);
-  void relinkBuckets();
   void linkInBucket(std::uint32_t pair);
-  void link(std::uint32_t pair);
-  void unlink(std::uint32_t pair);
+  void relinkBuckets();
+  void reserve(std::size_t more);
   void moveLastTo(std::uint32_t pair);
-  btBroadphasePair* add(btBroadphaseProxy* a, btBroadphaseProxy* b);
-  void* removeAt(std::uint32_t pair, btDispatcher* dispatcher);
-  bool gatherPairsOf(const btBroadphaseProxy* proxy);
+  btBroadphasePair* add(GpuLbvhProxy* a, GpuLbvhProxy* b);
+  void* remove(std::uint32_t pair, btDispatcher* dispatcher);
+  bool gatherPairsOf(std::uint32_t slot);
+  void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
+  void fetchForNarrowPhase(int at) const;
 
+  const GpuLbvhProxies& m_proxies;
   btBroadphasePairArray m_pairs;
-  std::vector<Links> m_links;            // by pair
+  std::vector<Entry> m_entries;          // by pair
   std::vector<std::uint32_t> m_buckets;  // the first pair of each; a power of two of them
-  GpuLbvhProxyTable m_ends;              // the first end of each proxy
+  int m_bucketShift = 0;                 // 64 less the power
+  GpuLbvhPartners m_partners;
   std::vector<std::uint32_t> m_gathered;
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;

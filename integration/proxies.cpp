@@ -89,7 +89,8 @@ void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
   touch();
 }
 
-lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin, const btVector3& aabbMax) const {
+inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
+                                           const btVector3& aabbMax) const {
   const btVector3 margin(m_margin, m_margin, m_margin);
   const btVector3 lo = aabbMin - margin, hi = aabbMax + margin;
   return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},
@@ -100,6 +101,10 @@ void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
   if (slot == m_blocks.size() * kBlock) addBlock();
   reserveBoxes(slot + 1);
+  if (slot % 64 == 0) {
+    m_changed.push_back(0);
+    m_moved.push_back(0);
+  }
   m_boxes.push_back(kNoBox);
   at(slot)->m_slot = slot;
   at(slot)->m_link = kNoSlot;
@@ -121,13 +126,15 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
-  touch();
+  touch(slot);
   return proxy;
 }
 
 // Growth by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity()) m_boxes.reserve(all + m_boxes.size() / 16 + kBlock);
+  m_changed.reserve(m_boxes.capacity() / 64 + 1);
+  m_moved.reserve(m_changed.capacity());
 }
 
 void GpuLbvhProxies::reserve(std::size_t more) {
@@ -142,7 +149,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   proxy->m_link = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
-  touch();
+  touch(proxy->m_slot);
   proxy->m_isAlive = proxy->m_isDoomed = false;
   proxy->m_clientObject = nullptr;
 }
@@ -155,13 +162,15 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
   if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
   box = fattened(aabbMin, aabbMax);
-  touch();
+  touch(proxy->m_slot);
   return true;
 }
 
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   m_boxes.clear();
+  m_changed.clear();
+  m_moved.clear();
   m_firstFree = kNoSlot;
   m_lastId = 0;
 }
@@ -172,7 +181,7 @@ lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
   for (std::uint32_t slot = 0; slot < m_filters.size(); ++slot) {
     const GpuLbvhProxy* proxy = at(slot);
     const lbvh::Filter now{proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
-    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) touch();
+    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) touch(slot);
     m_filters[slot] = now;
   }
   return {m_filters.data(), m_filters.size()};

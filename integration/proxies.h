@@ -5,6 +5,7 @@
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseProxy.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -88,6 +89,16 @@ class GpuLbvhProxies {
   bool takeChanges() { return std::exchange(m_hasChanges, false); }
   void touch() { m_hasChanges = true; }
 
+  /// A bit a slot: those that are others than at the end of the last step.
+  lbvh::View<const std::uint64_t> changed() const { return {m_changed.data(), m_changed.size()}; }
+  void endStep() {
+    m_moved.swap(m_changed);
+    std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
+  }
+  bool movedInLastStep(const GpuLbvhProxy* proxy) const {
+    return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
+  }
+
  private:
   static constexpr std::uint32_t kBlock = 256;
   static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
@@ -102,6 +113,10 @@ class GpuLbvhProxies {
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
+  void touch(std::uint32_t slot) {
+    m_changed[slot / 64] |= std::uint64_t{1} << slot % 64;
+    touch();
+  }
   void reserveBoxes(std::size_t all);
   void addBlock() { m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock)); }
 
@@ -110,6 +125,7 @@ class GpuLbvhProxies {
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  // a few
   std::vector<lbvh::Filter> m_filters;
+  std::vector<std::uint64_t> m_changed, m_moved;  // in this step, and in the last one
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
   int m_lastId = 0;

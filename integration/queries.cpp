@@ -35,7 +35,16 @@ bool GpuLbvhQueries::remember(GpuLbvhProxy* proxy) {
   return true;
 }
 
-void GpuLbvhQueries::treeIsFresh() {
+// A step on a GPU leaves nothing here.
+void GpuLbvhQueries::stepIsDone() {
+  m_step = m_finder.packed();
+  if (m_step.resting != nullptr)
+    forgetChanged();
+  else
+    treeIsStale();
+}
+
+void GpuLbvhQueries::forgetChanged() {
   for (GpuLbvhProxy* proxy : m_changed) proxy->m_isChanged = false;
   m_changed.clear();
   m_treeIsLost = false;
@@ -49,8 +58,9 @@ void GpuLbvhQueries::refreshTree() {
   const std::lock_guard<std::mutex> lock(m_rebuild);
   if (!m_treeIsStale.load(std::memory_order_relaxed)) return;
   try {
+    m_step = {};
     m_finder.buildTree(m_proxies.boxes());
-    treeIsFresh();
+    forgetChanged();
   } catch (const std::exception&) {
     m_treeIsLost = true;
     m_treeIsStale.store(false, std::memory_order_release);

@@ -1,6 +1,6 @@
-// Ray and box queries of the broad phase: the finder's tree, plus the proxies that changed since it
-// was built, tested one by one. Sees every change at once; safe on many threads between changes.
-// Not installed.
+// Ray and box queries of the broad phase: what the finder's last step left in order, or a tree,
+// plus the proxies that changed since, tested one by one. Sees every change at once; safe on many
+// threads between changes. Not installed.
 #pragma once
 
 #include <LinearMath/btVector3.h>
@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "broadphase/exec/host_query.h"
 #include "broadphase/pair_finder.h"
 #include "broadphase/tree_query.h"
 #include "proxies.h"
@@ -35,11 +36,11 @@ class GpuLbvhQueries {
   GpuLbvhQueries(GpuLbvhProxies& proxies, lbvh::PairFinder& finder)
       : m_proxies(proxies), m_finder(finder) {}
 
-  /// The proxy's box is no longer what the tree has.
+  /// The proxy's box is no longer what it was.
   void changed(GpuLbvhProxy* proxy);
 
-  /// The finder built its tree from the boxes as they are now.
-  void treeIsFresh();
+  /// The finder's step ran over the boxes as they are now.
+  void stepIsDone();
 
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
@@ -57,19 +58,24 @@ class GpuLbvhQueries {
         if (hits(boxes[slot])) visitLiving(m_proxies.at(slot));
       return;
     }
-    lbvh::queryTree(m_finder.tree(), boxes, hits, [&](std::uint32_t slot) {
+    const auto visitUnchanged = [&](std::uint32_t slot) {
       GpuLbvhProxy* proxy = m_proxies.at(slot);
       if (!proxy->m_isChanged) visitLiving(proxy);
-    });
+    };
+    if (m_step.resting == nullptr) lbvh::queryTree(m_finder.tree(), boxes, hits, visitUnchanged);
+    for (const lbvh::PackedBoxes* part : {m_step.resting, m_step.moving})
+      if (part != nullptr) lbvh::queryPacked(*part, boxes, hits, visitUnchanged);
     for (GpuLbvhProxy* proxy : m_changed) visitLiving(proxy);
   }
 
  private:
   bool remember(GpuLbvhProxy* proxy);
+  void forgetChanged();
   void refreshTree();
 
   GpuLbvhProxies& m_proxies;
   lbvh::PairFinder& m_finder;
+  lbvh::PackedScene m_step;              // without it the finder's tree is asked
   std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
   std::atomic<bool> m_treeIsStale{false};
   bool m_treeIsLost = false;  // no memory for one

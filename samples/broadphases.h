@@ -25,6 +25,9 @@ const std::vector<std::string>& broadphaseNames();
 std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
                                                       const BroadphaseSetup& setup);
 
+/// Why a comparison of all broad phases is better off without this one; empty: it is not.
+std::string whyLeftOut(const std::string& name, int objects);
+
 /// Where a broad phase runs.
 struct Space {
   std::string word;     ///< for programs: host, cuda, or - for Bullet's own

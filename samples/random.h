@@ -9,7 +9,8 @@
 
 class Random {
  public:
-  explicit Random(std::uint32_t seed) : generator_(seed) {}
+  /// @param start the seed; a header of Bullet has a global of that name
+  explicit Random(std::uint32_t start) : generator_(start) {}
 
   /// In [0, 1), with 24 bits, so it is exact in a float.
   btScalar unit() { return btScalar(generator_() >> 8) * btScalar(1.0 / 16777216.0); }

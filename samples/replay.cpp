@@ -1,9 +1,11 @@
-// replay: finds the pairs of recorded boxes, frame by frame, and prints count, hash and times.
-// Compares with the .ref beside the file, if there is one. POSIX, for the peak of memory.
+// replay: finds the pairs of recorded boxes, frame by frame, and prints count, hash and times; with
+// one finder, or with all in turn. Compares the exact ones with each other and with the .ref beside
+// the file, if there is one. POSIX, for the peak of memory.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "box_finders.h"
@@ -12,6 +14,8 @@
 #include "timing.h"
 
 namespace {
+
+constexpr const char* kAll = "all";
 
 struct Settings {
   std::string file;
@@ -31,11 +35,26 @@ double peakMemoryMb() {
 #endif
 }
 
+struct Times {
+  std::vector<double> update;
+  std::vector<double> find;
+  std::vector<double> total;
+  std::vector<lbvh::StepStats> stages;
+};
+
+/// A finder and what it did so far.
+struct Contestant {
+  std::string name;
+  std::unique_ptr<BoxFinder> finder;
+  Times times;
+  PairHash found;  ///< in the last frame
+};
+
 /// The reference, if it can be compared with; says so if it cannot.
 Reference usableReference(const Settings& settings) {
   const std::string path = referencePath(settings.file);
   Reference reference = readReference(path);
-  if (!reference.empty() && !findsExactly(settings.finder)) {
+  if (!reference.empty() && settings.finder != kAll && !findsExactly(settings.finder)) {
     fmt::print(stderr, "replay: {} finds more pairs than overlap; not compared with {}\n",
                settings.finder, path);
     reference.clear();
@@ -43,13 +62,33 @@ Reference usableReference(const Settings& settings) {
   return reference;
 }
 
-/// Whether a frame agrees with the reference, or the reference does not have it.
-bool agrees(const Reference& reference, std::uint32_t frame, const PairHash& found) {
-  const auto expected = reference.find(frame);
-  if (expected == reference.end() || expected->second == found) return true;
-  fmt::print(stderr, "replay: frame {} has {} pairs, hash {:016x}; the reference has {}, {:016x}\n",
-             frame, found.pairs(), found.hash(), expected->second.pairs(), expected->second.hash());
+bool isSame(const PairHash& found, const PairHash& expected, std::uint32_t frame,
+            const std::string& name, const char* expectedFrom) {
+  if (expected == found) return true;
+  fmt::print(stderr, "replay: frame {}: {} has {} pairs, hash {:016x}; {} has {}, {:016x}\n", frame,
+             name, found.pairs(), found.hash(), expectedFrom, expected.pairs(), expected.hash());
   return false;
+}
+
+/// Whether the exact finders agree with the reference, where it has this frame, and with the first
+/// of them; the others must not have fewer pairs.
+bool agree(const std::vector<Contestant>& contestants, const Reference& reference,
+           std::uint32_t frame) {
+  const auto expected = reference.find(frame);
+  const PairHash& first = contestants.front().found;
+  bool all = true;
+  for (const Contestant& one : contestants) {
+    if (findsExactly(one.name)) {
+      if (expected != reference.end())
+        all = isSame(one.found, expected->second, frame, one.name, "the reference") && all;
+      all = isSame(one.found, first, frame, one.name, contestants.front().name.c_str()) && all;
+    } else if (contestants.size() > 1 && one.found.pairs() < first.pairs()) {
+      fmt::print(stderr, "replay: frame {}: {} has only {} of {} pairs\n", frame, one.name,
+                 one.found.pairs(), first.pairs());
+      all = false;
+    }
+  }
+  return all;
 }
 
 /// The stages of a step, by the names they are printed with.
@@ -75,28 +114,82 @@ void printStages(const std::vector<lbvh::StepStats>& frames) {
   fmt::print("\n");
 }
 
-struct Times {
-  std::vector<double> update;
-  std::vector<double> find;
-  std::vector<double> total;
-  std::vector<lbvh::StepStats> stages;
-};
-
 /// One frame: checking and hashing are not timed.
-PairHash replayFrame(BoxFinder& finder, const std::vector<lbvh::Aabb>& boxes, Times& times) {
+void replayFrame(Contestant& one, const std::vector<lbvh::Aabb>& boxes) {
   const Stopwatch total;
-  finder.setBoxes(boxes);
-  times.update.push_back(total.milliseconds());
+  one.finder->setBoxes(boxes);
+  one.times.update.push_back(total.milliseconds());
   const Stopwatch find;
-  finder.find();
-  times.find.push_back(find.milliseconds());
-  times.total.push_back(total.milliseconds());
-  if (const lbvh::StepStats* stats = finder.stats()) times.stages.push_back(*stats);
-  return finder.pairs();
+  one.finder->find();
+  one.times.find.push_back(find.milliseconds());
+  one.times.total.push_back(total.milliseconds());
+  if (const lbvh::StepStats* stats = one.finder->stats()) one.times.stages.push_back(*stats);
+  one.found = one.finder->pairs();
 }
 
+/// Empty if the finder can take all frames of the file, and in a sensible time.
+std::string whyNot(const std::string& name, const std::string& path, std::uint32_t frames) {
+  BoxReader reader(path);
+  const std::string tooMany = whyLeftOut(name, static_cast<int>(reader.objects()));
+  if (!tooMany.empty()) return tooMany;
+  std::vector<lbvh::Aabb> boxes;
+  for (std::uint32_t frame = 0; frame < frames; ++frame) {
+    reader.read(boxes);
+    requireBoxes("core", boxes, path);  // what no finder takes is no reason to leave out one
+    try {
+      requireBoxes(name, boxes, path);
+    } catch (const FileError& error) {
+      return error.what();
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> chosen(const Settings& settings, std::uint32_t frames) {
+  if (settings.finder != kAll) return {settings.finder};
+  std::vector<std::string> names;
+  for (const std::string& name : boxFinderNames()) {
+    const std::string reason = whyNot(name, settings.file, frames);
+    if (reason.empty())
+      names.push_back(name);
+    else
+      fmt::print("{} is left out: {}\n", name, reason);
+  }
+  return names;
+}
+
+void printComparison(const std::vector<Contestant>& contestants) {
+  double dbvt = 0;
+  for (const Contestant& one : contestants)
+    if (one.name == "dbvt") dbvt = median(one.times.total);
+  fmt::print("\n{:<12}{:>7}{:>11}{:>10}{:>11}{:>9}{:>14}{:>11}\n", "median ms", "exact", "update",
+             "find", "both", "95 %", "dbvt / this", "pairs");
+  for (const Contestant& one : contestants) {
+    const double both = median(one.times.total);
+    fmt::print("{:<12}{:>7}{:>11.3f}{:>10.3f}{:>11.3f}{:>9.3f}{:>14}{:>11}\n", one.name,
+               findsExactly(one.name) ? "yes" : "no", median(one.times.update),
+               median(one.times.find), both, percentile(one.times.total, 0.95),
+               both > 0 ? fmt::format("{:.2f}", dbvt / both) : "-", one.found.pairs());
+  }
+  fmt::print(
+      "Exact: just the boxes that overlap, checked against each other in every frame; the "
+      "others have more.\nPairs: of the last frame.\n\n");
+}
+
+void printSummary(const Contestant& one, std::uint32_t objects) {
+  const Space space = one.finder->space();
+  fmt::print(
+      "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.3f} "
+      "median_find_ms={:.3f} median_total_ms={:.3f} peak_rss_mb={:.1f}\n",
+      one.name, space.word, space.threads, objects, one.times.total.size(),
+      median(one.times.update), median(one.times.find), median(one.times.total), peakMemoryMb());
+}
+
+/// The finders take turns frame by frame, each time another first, so that what disturbs the
+/// machine disturbs all of them.
 int replay(const Settings& settings) {
-  if (settings.finder == "core" || settings.finder == "gpu-lbvh") requireBackend(settings.options);
+  if (settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll)
+    requireBackend(settings.options);
   BoxReader reader(settings.file);
   const Reference reference = usableReference(settings);
   const std::uint32_t frames = std::min(reader.frames(), settings.frames.value_or(reader.frames()));
@@ -105,25 +198,28 @@ int replay(const Settings& settings) {
     reader.read(boxes);
     requireBoxes(settings.finder, boxes, settings.file);
   };
+  const std::vector<std::string> names = chosen(settings, frames);
   if (frames > 0) readFrame();
-  const auto finder = makeBoxFinder(settings.finder, settings.options, boxes);
+  std::vector<Contestant> contestants;
+  for (const std::string& name : names)
+    contestants.push_back({name, makeBoxFinder(name, settings.options, boxes), {}, {}});
 
-  Times times;
   bool allAgree = true;
   for (std::uint32_t frame = 0; frame < frames && allAgree; ++frame) {
     if (frame > 0) readFrame();
-    const PairHash found = replayFrame(*finder, boxes, times);
+    for (std::size_t turn = 0; turn < contestants.size(); ++turn)
+      replayFrame(contestants[(frame + turn) % contestants.size()], boxes);
+    const Contestant& first = contestants.front();
     fmt::print("frame={} pairs={} hash={:016x} update_ms={:.3f} find_ms={:.3f}\n", frame,
-               found.pairs(), found.hash(), times.update.back(), times.find.back());
-    allAgree = agrees(reference, frame, found);
+               first.found.pairs(), first.found.hash(), first.times.update.back(),
+               first.times.find.back());
+    allAgree = agree(contestants, reference, frame);
   }
-  if (settings.stages && !times.stages.empty()) printStages(times.stages);
-  const Space space = finder->space();
-  fmt::print(
-      "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.3f} "
-      "median_find_ms={:.3f} median_total_ms={:.3f} peak_rss_mb={:.1f}\n",
-      settings.finder, space.word, space.threads, reader.objects(), times.total.size(),
-      median(times.update), median(times.find), median(times.total), peakMemoryMb());
+  if (contestants.size() > 1) printComparison(contestants);
+  for (const Contestant& one : contestants) {
+    if (settings.stages && !one.times.stages.empty()) printStages(one.times.stages);
+    printSummary(one, reader.objects());
+  }
   return allAgree ? 0 : 1;
 }
 
@@ -134,9 +230,11 @@ int main(int argc, char** argv) {
   CLI::App app("Finds the overlapping pairs of recorded boxes, frame by frame.", "replay");
   app.add_option("FILE", settings.file, "recorded boxes, .aabb; a .ref beside it is compared with")
       ->required();
+  std::vector<std::string> names = boxFinderNames();
+  names.emplace_back(kAll);
   app.add_option("--broadphase", settings.finder,
-                 "core: the library alone; the others through Bullet's interface")
-      ->check(CLI::IsMember(boxFinderNames()))
+                 "core: the library alone; the others through Bullet's interface; all: a table")
+      ->check(CLI::IsMember(names))
       ->capture_default_str();
   app.add_option("--frames", settings.frames, "at most so many frames; default: all");
   app.add_flag("--stages", settings.stages,

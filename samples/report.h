@@ -15,10 +15,11 @@
 struct Run {
   std::string broadphase;
   Space space;
-  int objects = 0;  ///< moving bodies
+  int objects = 0;  ///< asked for; the ground comes on top
   std::vector<StepTimes> steps;
-  int pairs = 0;           ///< in the pair cache after the last step
-  std::uint64_t hash = 0;  ///< of all transforms after the last step
+  std::vector<int> pairCounts;  ///< after each step
+  int pairs = 0;                ///< in the pair cache after the last step
+  std::uint64_t hash = 0;       ///< of all transforms after the last step
 };
 
 /// Medians of each part by itself.

@@ -1,11 +1,13 @@
 // rigid_bodies: runs a scene with one broad phase, or with several in turn, and prints where the
-// time of a step went. Can record the boxes of each step for replay.
+// time of a step went. Can record the boxes of each step for replay, and write a report.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "broadphases.h"
 #include "command_line.h"
+#include "html_report.h"
 #include "recorded_boxes.h"
 #include "report.h"
 #include "scenes.h"
@@ -22,12 +24,12 @@ struct Settings {
   std::uint32_t seed = 1;
   std::string csv;
   std::string record;
+  std::string report;
+  std::vector<int> sizes;
   bool list = false;
-
-  std::vector<std::string> broadphases() const {
-    return compare.empty() ? std::vector{broadphase} : compare;
-  }
 };
+
+constexpr const char* kAll = "all";
 
 std::vector<std::string> sceneNames() {
   std::vector<std::string> names;
@@ -37,10 +39,14 @@ std::vector<std::string> sceneNames() {
 
 int list() {
   for (const Scene& scene : scenes()) {
-    fmt::print("{:<8}{:>7} objects  {}\n", scene.name, scene.defaultObjects, scene.stresses);
+    fmt::print("{:<11}{:>7} objects  {}\n", scene.name, scene.defaultObjects, scene.stresses);
   }
   fmt::print("broad phases: {}\n", fmt::join(broadphaseNames(), ", "));
   return 0;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 struct LiveRun {
@@ -48,22 +54,18 @@ struct LiveRun {
   Run run;
 };
 
-LiveRun start(const Settings& settings, const Scene& scene, const std::string& broadphase) {
+LiveRun start(const Settings& settings, const Scene& scene, const std::string& broadphase,
+              int objects) {
   LiveRun live;
   live.run.broadphase = broadphase;
-  live.run.objects = settings.objects.value_or(scene.defaultObjects);
-  BroadphaseSetup setup;
-  setup.options = settings.options;
-  setup.maxObjects = live.run.objects + kMaxStaticBodies;
-  // Far more than any scene needs: the longest is a corridor of 2 cm per piece.
-  const btScalar reach = 1000 + btScalar(live.run.objects) * btScalar(0.02);
-  setup.low.setValue(-reach, -reach, -reach);
-  setup.high.setValue(reach, reach, reach);
-  live.world = std::make_unique<World>(makeBroadphase(broadphase, setup));
+  live.run.objects = objects;
+  live.world = std::make_unique<World>(
+      makeBroadphase(broadphase, setupFor(live.run.objects, settings.options)));
   scene.build(*live.world, {live.run.objects, settings.seed});
   live.run.space = spaceOf(live.world->broadphase());
-  fmt::print("{}: {} moving and {} static bodies; {}\n", broadphase, live.run.objects,
-             live.world->objects() - live.run.objects, live.run.space.details);
+  const int still = live.world->staticObjects();
+  fmt::print("{}: {} moving and {} static objects; {}\n", broadphase, live.world->objects() - still,
+             still, live.run.space.details);
   return live;
 }
 
@@ -73,6 +75,7 @@ void step(LiveRun& live) {
   if (!error.empty()) throw std::runtime_error(fmt::format("{}: {}", live.run.broadphase, error));
   live.run.steps.push_back(live.world->times());
   live.run.pairs = live.world->pairs();
+  live.run.pairCounts.push_back(live.run.pairs);
 }
 
 /// The worlds take turns step by step, so that what disturbs the machine disturbs all of them.
@@ -89,23 +92,34 @@ void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional
   }
 }
 
-int run(const Settings& settings) {
-  if (settings.list) return list();
-  const Scene& scene = *findScene(settings.scene.c_str());
-  const std::vector<std::string> names = settings.broadphases();
-  for (const std::string& name : names) {
-    if (name == "gpu-lbvh") requireBackend(settings.options);
+/// Those to run with so many objects; `all` leaves out what would take too long, and says so.
+std::vector<std::string> chosen(const Settings& settings, int objects,
+                                std::vector<LeftOut>& leftOut) {
+  if (settings.compare.empty()) return {settings.broadphase};
+  if (settings.compare != std::vector<std::string>{kAll}) return settings.compare;
+  std::vector<std::string> names;
+  for (const std::string& name : broadphaseNames()) {
+    const std::string reason = whyLeftOut(name, objects);
+    if (reason.empty()) {
+      names.push_back(name);
+      continue;
+    }
+    fmt::print("{} is left out: {}\n", name, reason);
+    leftOut.push_back({name, objects, reason});
   }
+  return names;
+}
+
+std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int objects,
+                           const std::vector<std::string>& names) {
   std::optional<CsvFile> csv;
   if (!settings.csv.empty()) csv.emplace(settings.csv);
   std::optional<BoxWriter> recorder;
   if (!settings.record.empty()) {
     recorder.emplace(settings.record, static_cast<std::uint32_t>(settings.steps));
   }
-
-  fmt::print("scene {}, {} steps of 1/60 s, seed {}\n", scene.name, settings.steps, settings.seed);
   std::vector<LiveRun> lives;
-  for (const std::string& name : names) lives.push_back(start(settings, scene, name));
+  for (const std::string& name : names) lives.push_back(start(settings, scene, name, objects));
   std::fflush(stdout);
   runAll(settings, lives, csv, recorder);
 
@@ -113,11 +127,49 @@ int run(const Settings& settings) {
   for (LiveRun& live : lives) {
     live.run.space = spaceOf(live.world->broadphase());  // it may have changed to the host
     live.run.hash = live.world->hash();
-    runs.push_back(live.run);
+    runs.push_back(std::move(live.run));
   }
   printTable(runs);
   for (const Run& one : runs) printSummary(scene.name, one);
+  return runs;
+}
+
+int run(const Settings& settings, const std::string& command) {
+  if (settings.list) return list();
+  if (settings.compare.size() > 1 && contains(settings.compare, kAll))
+    throw UsageError("--compare: all goes alone");
+  if (contains(settings.compare, "gpu-lbvh") || contains(settings.compare, kAll) ||
+      (settings.compare.empty() && settings.broadphase == "gpu-lbvh"))
+    requireBackend(settings.options);
+  if (!settings.report.empty()) requireWritable(settings.report);
+
+  const Scene& scene = *findScene(settings.scene.c_str());
+  Comparison comparison{&scene, command, settings.steps, settings.seed, {}, {}};
+  std::vector<int> sizes = settings.sizes;
+  if (sizes.empty()) sizes = {settings.objects.value_or(scene.defaultObjects)};
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  fmt::print("scene {}, {} steps of 1/60 s, seed {}\n", scene.name, settings.steps, settings.seed);
+  for (const int objects : sizes) {
+    const auto names = chosen(settings, objects, comparison.leftOut);
+    comparison.sizes.push_back({objects, runAtSize(settings, scene, objects, names)});
+  }
+  if (!settings.report.empty()) {
+    writeHtmlReport(settings.report, comparison);
+    fmt::print("report written to {}\n", settings.report);
+  }
   return 0;
+}
+
+/// The command as a shell takes it.
+std::string quoted(int argc, char** argv) {
+  std::string line = "rigid_bodies";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool plain = word.find_first_of(" \t\n'\"\\$`*?[](){}<>|&;#~!") == std::string::npos;
+    line.append(plain && !word.empty() ? " " + word : " '" + word + "'");
+  }
+  return line;
 }
 
 void addOptions(CLI::App& app, Settings& settings) {
@@ -127,20 +179,32 @@ void addOptions(CLI::App& app, Settings& settings) {
   auto* one = app.add_option("--broadphase", settings.broadphase, "what finds the pairs")
                   ->check(CLI::IsMember(broadphaseNames()))
                   ->capture_default_str();
-  app.add_option("--compare", settings.compare, "broad phases to run in turn: a,b,...")
-      ->check(CLI::IsMember(broadphaseNames()))
+  std::vector<std::string> comparable = broadphaseNames();
+  comparable.emplace_back(kAll);
+  app.add_option("--compare", settings.compare, "broad phases to run in turn: a,b,... or all")
+      ->check(CLI::IsMember(comparable))
       ->delimiter(',')
       ->excludes(one);
   addFinderOptions(app, settings.options);
   app.add_option("--steps", settings.steps, "steps of 1/60 s")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--objects", settings.objects, "moving bodies; default: the scene's")
-      ->check(CLI::Range(1, 10000000));
+  auto* objects = app.add_option("--objects", settings.objects,
+                                 "how many, without the ground; default: the scene's")
+                      ->check(CLI::Range(1, 10000000));
   app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
-  app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file");
-  app.add_option("--record", settings.record,
-                 "write the boxes of each step (of the first broad phase) to this .aabb file");
+  auto* csv =
+      app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file");
+  auto* record =
+      app.add_option("--record", settings.record,
+                     "write the boxes of each step (of the first broad phase) to this .aabb file");
+  app.add_option("--report", settings.report, "write a page with tables and charts, out.html");
+  app.add_option("--sizes", settings.sizes, "run with n objects for each of n,n,...")
+      ->check(CLI::Range(1, 10000000))
+      ->delimiter(',')
+      ->excludes(objects)
+      ->excludes(csv)
+      ->excludes(record);
   app.add_flag("--list", settings.list, "list the scenes and the broad phases");
 }
 
@@ -150,5 +214,5 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Runs a scene of rigid bodies and times the parts of its steps.", "rigid_bodies");
   addOptions(app, settings);
-  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+  return runProgram(app, argc, argv, [&] { return run(settings, quoted(argc, argv)); });
 }

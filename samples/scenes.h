@@ -4,10 +4,11 @@
 
 #include <cstdint>
 
+#include "broadphases.h"
 #include "world.h"
 
 struct SceneOptions {
-  int objects = 0;  ///< moving bodies; the static ones come on top
+  int objects = 0;  ///< the ground, and the like, comes on top
   std::uint32_t seed = 1;
 };
 
@@ -18,8 +19,11 @@ struct Scene {
   void (*build)(World& world, const SceneOptions& options);
 };
 
-/// No scene has more static bodies than this.
+/// What comes on top of SceneOptions::objects is not more than this.
 inline constexpr int kMaxStaticBodies = 16;
+
+/// For a broad phase that is to hold any scene of so many objects.
+BroadphaseSetup setupFor(int objects, const lbvh::Options& options);
 
 /// All scenes, the default first.
 const std::vector<Scene>& scenes();
@@ -31,6 +35,13 @@ void buildDebris(World& world, const SceneOptions& options);
 void buildPile(World& world, const SceneOptions& options);
 void buildRain(World& world, const SceneOptions& options);
 void buildStack(World& world, const SceneOptions& options);
+void buildRagdolls(World& world, const SceneOptions& options);
+void buildCity(World& world, const SceneOptions& options);
+void buildBullets(World& world, const SceneOptions& options);
+void buildTriggers(World& world, const SceneOptions& options);
+void buildSoftBodies(World& world, const SceneOptions& options);
+void buildSwarm(World& world, const SceneOptions& options);
+void buildPlanes(World& world, const SceneOptions& options);
 
 /// A transform that only moves.
 inline btTransform at(btScalar x, btScalar y, btScalar z) {

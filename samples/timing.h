@@ -1,9 +1,11 @@
-// Wall-clock timing for the samples: a stopwatch and the median.
+// Wall-clock timing for the samples: a stopwatch, and percentiles.
 // Does not print.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 class Stopwatch {
@@ -17,10 +19,15 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// The upper median, so that it is a value that was measured; 0 of nothing.
-inline double median(std::vector<double> values) {
+/// A value that was measured and that `share` of them stay below; 0 of nothing.
+inline double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto last = static_cast<std::ptrdiff_t>(values.size()) - 1;
+  const auto place = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+  const auto middle = values.begin() + std::min(place, last);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+
+/// The upper median.
+inline double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }

@@ -2,25 +2,28 @@
 // that it needs no change in Bullet and no profiler.
 #include "world.h"
 
+#include <BulletSoftBody/btSoftBodyRigidBodyCollisionConfiguration.h>
+#include <BulletSoftBody/btSoftRigidDynamicsWorld.h>
+
 #include <cstring>
 
 #include "broadphases.h"
 #include "migrateBroadphase.h"
 #include "timing.h"
 
-class World::TimedWorld : public btDiscreteDynamicsWorld {
+class World::TimedWorld : public btSoftRigidDynamicsWorld {
  public:
-  using btDiscreteDynamicsWorld::btDiscreteDynamicsWorld;
+  using btSoftRigidDynamicsWorld::btSoftRigidDynamicsWorld;
 
   void updateAabbs() override {
     const Stopwatch watch;
-    btDiscreteDynamicsWorld::updateAabbs();
+    btSoftRigidDynamicsWorld::updateAabbs();
     times.updateAabbs += watch.milliseconds();
   }
 
   void computeOverlappingPairs() override {
     const Stopwatch watch;
-    btDiscreteDynamicsWorld::computeOverlappingPairs();
+    btSoftRigidDynamicsWorld::computeOverlappingPairs();
     times.calculatePairs += watch.milliseconds();
   }
 
@@ -28,13 +31,13 @@ class World::TimedWorld : public btDiscreteDynamicsWorld {
   void performDiscreteCollisionDetection() override {
     const double before = times.broadphase();
     const Stopwatch watch;
-    btDiscreteDynamicsWorld::performDiscreteCollisionDetection();
+    btSoftRigidDynamicsWorld::performDiscreteCollisionDetection();
     times.narrowPhase += watch.milliseconds() - (times.broadphase() - before);
   }
 
   void solveConstraints(btContactSolverInfo& info) override {
     const Stopwatch watch;
-    btDiscreteDynamicsWorld::solveConstraints(info);
+    btSoftRigidDynamicsWorld::solveConstraints(info);
     times.solver += watch.milliseconds();
   }
 
@@ -42,20 +45,19 @@ class World::TimedWorld : public btDiscreteDynamicsWorld {
 };
 
 World::World(std::unique_ptr<btBroadphaseInterface> broadphase)
-    : dispatcher_(&configuration_),
+    : configuration_(std::make_unique<btSoftBodyRigidBodyCollisionConfiguration>()),
+      dispatcher_(configuration_.get()),
       broadphase_(std::move(broadphase)),
       world_(std::make_unique<TimedWorld>(&dispatcher_, broadphase_.get(), &solver_,
-                                          &configuration_)) {
+                                          configuration_.get())) {
   world_->setGravity({0, btScalar(-9.81), 0});
 }
 
-// All pairs in one pass; left to Bullet's destructor, a large world takes seconds to go.
-World::~World() { removeAllPairs(*broadphase_, &dispatcher_); }
-
-btRigidBody& World::add(std::unique_ptr<btRigidBody> body) {
-  bodies_.push_back(std::move(body));
-  world_->addRigidBody(bodies_.back().get());
-  return *bodies_.back();
+World::~World() {
+  // Bodies want their joints gone first. Bullet searches its list from the front.
+  while (world_->getNumConstraints() > 0) world_->removeConstraint(world_->getConstraint(0));
+  // All pairs in one pass; left to Bullet's destructor, a large world takes seconds to go.
+  removeAllPairs(*broadphase_, &dispatcher_);
 }
 
 btRigidBody& World::addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start) {
@@ -63,16 +65,73 @@ btRigidBody& World::addMoving(btCollisionShape& shape, btScalar mass, const btTr
   shape.calculateLocalInertia(mass, inertia);
   btRigidBody::btRigidBodyConstructionInfo info(mass, nullptr, &shape, inertia);
   info.m_startWorldTransform = start;
-  return add(std::make_unique<btRigidBody>(info));
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  world_->addRigidBody(&body);
+  return body;
 }
 
 btRigidBody& World::addStatic(btCollisionShape& shape, const btTransform& place) {
   btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, &shape);
   info.m_startWorldTransform = place;
-  return add(std::make_unique<btRigidBody>(info));
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  world_->addRigidBody(&body);
+  return body;
+}
+
+btRigidBody& World::addKinematic(btCollisionShape& shape, const btTransform& start, int group,
+                                 int mask) {
+  btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, &shape);
+  info.m_startWorldTransform = start;
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  body.setCollisionFlags(btCollisionObject::CF_KINEMATIC_OBJECT);
+  body.setActivationState(DISABLE_DEACTIVATION);
+  world_->addRigidBody(&body, group, mask);
+  return body;
+}
+
+btPairCachingGhostObject& World::addGhost(btCollisionShape& shape, const btTransform& place,
+                                          int flags, int group, int mask) {
+  if (!ghostCallback_) ghostCallback_ = std::make_unique<btGhostPairCallback>();
+  broadphase_->getOverlappingPairCache()->setInternalGhostPairCallback(ghostCallback_.get());
+  auto& ghost = own(std::make_unique<btPairCachingGhostObject>());
+  ghost.setCollisionShape(&shape);
+  ghost.setWorldTransform(place);
+  ghost.setCollisionFlags(flags);
+  world_->addCollisionObject(&ghost, group, mask);
+  return ghost;
+}
+
+btSoftBody& World::add(std::unique_ptr<btSoftBody> body) {
+  world_->addSoftBody(body.get());
+  return own(std::move(body));
+}
+
+void World::add(std::unique_ptr<btTypedConstraint> joint) {
+  world_->addConstraint(joint.get(), true);
+  // Some broad phases pair objects as soon as they are added, before a filter knows of the joint.
+  broadphase_->getOverlappingPairCache()->removeOverlappingPair(
+      joint->getRigidBodyA().getBroadphaseProxy(), joint->getRigidBodyB().getBroadphaseProxy(),
+      &dispatcher_);
+  joints_.push_back(std::move(joint));
+}
+
+void World::add(std::unique_ptr<btActionInterface> action) {
+  world_->addAction(action.get());
+  actions_.push_back(std::move(action));
+}
+
+void World::setFilter(std::unique_ptr<btOverlapFilterCallback> filter) {
+  filter_ = std::move(filter);
+  broadphase_->getOverlappingPairCache()->setOverlapFilterCallback(filter_.get());
+}
+
+void World::beforeEachStep(std::function<void(int step)> callback) {
+  beforeStep_ = std::move(callback);
 }
 
 void World::step() {
+  if (beforeStep_) beforeStep_(steps_);
+  ++steps_;
   world_->times = {};
   const Stopwatch watch;
   world_->stepSimulation(btScalar(1) / 60, 0);
@@ -104,11 +163,20 @@ std::uint64_t World::hash() const {
     const btTransform& place = objects[i]->getWorldTransform();
     add(place.getOrigin());
     for (int row = 0; row < 3; ++row) add(place.getBasis()[row]);
+    if (const btSoftBody* soft = btSoftBody::upcast(objects[i]))
+      for (int node = 0; node < soft->m_nodes.size(); ++node) add(soft->m_nodes[node].m_x);
   }
   return hash;
 }
 
 int World::objects() const { return world_->getNumCollisionObjects(); }
+
+int World::staticObjects() const {
+  const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
+  int count = 0;
+  for (int i = 0; i < objects.size(); ++i) count += objects[i]->isStaticObject();
+  return count;
+}
 
 std::vector<lbvh::Aabb> World::boxes() {
   std::vector<lbvh::Aabb> boxes;
@@ -124,3 +192,4 @@ std::vector<lbvh::Aabb> World::boxes() {
 }
 
 btDiscreteDynamicsWorld& World::bullet() { return *world_; }
+btSoftBodyWorldInfo& World::softInfo() { return world_->getWorldInfo(); }

@@ -2,14 +2,19 @@
 // Does not choose the broad phase (broadphases.h) nor what is in the world (scenes.h).
 #pragma once
 
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <btBulletDynamicsCommon.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "broadphase/types.h"
+
+class btSoftBody;
+struct btSoftBodyWorldInfo;
 
 /// Wall-clock milliseconds of one step's parts.
 struct StepTimes {
@@ -29,7 +34,9 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Makes a shape, or a mesh that a shape refers to, which lives as long as the world.
+  // Whatever is made here or handed over lives as long as the world.
+
+  /// Makes a shape, or a mesh that a shape refers to.
   template <class Shape, class... Arguments>
   Shape& make(Arguments&&... arguments) {
     auto owner = std::make_unique<Shape>(std::forward<Arguments>(arguments)...);
@@ -41,6 +48,30 @@ class World {
   btRigidBody& addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start);
   btRigidBody& addStatic(btCollisionShape& shape, const btTransform& place);
 
+  /// A body that the scene moves; by Bullet's default it meets neither its kind nor static bodies.
+  btRigidBody& addKinematic(btCollisionShape& shape, const btTransform& start,
+                            int group = btBroadphaseProxy::StaticFilter,
+                            int mask = btBroadphaseProxy::AllFilter ^
+                                       btBroadphaseProxy::StaticFilter);
+
+  /// Whose overlapping objects are kept up to date from now on.
+  btPairCachingGhostObject& addGhost(btCollisionShape& shape, const btTransform& place, int flags,
+                                     int group, int mask);
+
+  /// Made with softInfo().
+  btSoftBody& add(std::unique_ptr<btSoftBody> body);
+
+  /// Between two bodies of this world, which no longer touch each other.
+  void add(std::unique_ptr<btTypedConstraint> joint);
+  void add(std::unique_ptr<btActionInterface> action);
+
+  /// Decides from now on which pairs are wanted, instead of groups and masks.
+  void setFilter(std::unique_ptr<btOverlapFilterCallback> filter);
+
+  /// What the scene does itself, before each step: moves kinematic bodies, fires, reads ghosts. It
+  /// may keep references to what is in the world. Not timed.
+  void beforeEachStep(std::function<void(int step)> callback);
+
   /// One step of 1/60 s, not subdivided.
   void step();
 
@@ -50,27 +81,41 @@ class World {
 
   const StepTimes& times() const;
   int pairs() const;                ///< in the pair cache after the last step
-  int objects() const;              ///< moving and static
+  int objects() const;              ///< of all kinds
+  int staticObjects() const;        ///< that never move
   std::vector<lbvh::Aabb> boxes();  ///< of all objects, as the broad phase has them
 
-  /// Of all transforms, bit by bit: two runs with one hash went the same way.
+  /// Of all transforms, and nodes of soft bodies, bit by bit: two runs with one hash went the same
+  /// way.
   std::uint64_t hash() const;
-  btDiscreteDynamicsWorld& bullet();
+  btDiscreteDynamicsWorld& bullet();  ///< a btSoftRigidDynamicsWorld
+  btSoftBodyWorldInfo& softInfo();
   btBroadphaseInterface& broadphase() { return *broadphase_; }
 
  private:
   class TimedWorld;
   void keep(std::unique_ptr<btCollisionShape> shape) { shapes_.push_back(std::move(shape)); }
   void keep(std::unique_ptr<btStridingMeshInterface> mesh) { meshes_.push_back(std::move(mesh)); }
-  btRigidBody& add(std::unique_ptr<btRigidBody> body);
+  template <class Object>
+  Object& own(std::unique_ptr<Object> object) {
+    Object& reference = *object;
+    objects_.push_back(std::move(object));
+    return reference;
+  }
 
   // Destroyed from the last to the first: the world goes before everything that it refers to.
-  btDefaultCollisionConfiguration configuration_;
+  std::unique_ptr<btCollisionConfiguration> configuration_;
   btCollisionDispatcher dispatcher_;
+  std::unique_ptr<btGhostPairCallback> ghostCallback_;  ///< in the cache; null without ghosts
+  std::unique_ptr<btOverlapFilterCallback> filter_;
   std::unique_ptr<btBroadphaseInterface> broadphase_;
   btSequentialImpulseConstraintSolver solver_;
   std::vector<std::unique_ptr<btStridingMeshInterface>> meshes_;
   std::vector<std::unique_ptr<btCollisionShape>> shapes_;
-  std::vector<std::unique_ptr<btRigidBody>> bodies_;
+  std::vector<std::unique_ptr<btCollisionObject>> objects_;
+  std::vector<std::unique_ptr<btTypedConstraint>> joints_;
+  std::vector<std::unique_ptr<btActionInterface>> actions_;
   std::unique_ptr<TimedWorld> world_;
+  std::function<void(int)> beforeStep_;
+  int steps_ = 0;
 };

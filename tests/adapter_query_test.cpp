@@ -122,6 +122,27 @@ TEST_F(Query, SeesEveryChangeAtOnce) {
   }
 }
 
+// Straight after steps of which the host searched only for what had moved.
+TEST_F(Query, AsksWhatRestsAndWhatMoves) {
+  create(400);
+  const btVector3 far(btScalar(1e30), btScalar(1e30), btScalar(1e30));
+  proxies.push_back(ours.createProxy(-far, far, 0, &number, 1, -1, nullptr));
+  ours.calculateOverlappingPairs(nullptr);
+  expectRight();
+  int restingSteps = 0;
+  for (int round = 0; round < 12; ++round) {
+    for (std::uint32_t i = 0; i < 8; ++i) move(random.below(380));
+    ours.calculateOverlappingPairs(nullptr);
+    restingSteps += ours.stats().searched < 400;
+    expectRight();
+    move(random.below(380));
+    destroy(random.below(380));
+    create(1);
+    expectRight();
+  }
+  if (ours.stats().backend == "host") EXPECT_GE(restingSteps, 8);
+}
+
 TEST_F(Query, ParallelRaysAlongAFaceHit) {
   create(0);
   proxies.push_back(

@@ -28,6 +28,9 @@ expect 0 any 'summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms
 expect 0 any 'summary .*broadphase=dbvt' \
   "$bin/rigid_bodies" --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
 expect 0 any 'debris' "$bin/rigid_bodies" --list
+expect 0 0 'report written to pile.html' \
+  "$bin/rigid_bodies" --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
+grep -q '</html>' pile.html || { echo "FAILED: no page in pile.html"; failures=1; }
 expect 0 any 'usage|Usage' "$bin/rigid_bodies" --help
 [ "$(wc -l <pile.csv)" -eq 4 ] || { echo "FAILED: pile.csv has not a header and 3 rows"; failures=1; }
 
@@ -35,6 +38,10 @@ for broadphase in core gpu-lbvh dbvt axis-sweep simple; do
   expect 0 any 'frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms=' \
     "$bin/replay" pile.aabb --broadphase $broadphase --threads 2
 done
+expect 0 0 '^simple +yes .*[0-9]$' "$bin/replay" pile.aabb --broadphase all
+(head -c 40 pile.aabb; printf '\050\153\156\116'; tail -c +45 pile.aabb) >inverted.aabb
+expect 0 0 'axis-sweep is left out: .*min > max' "$bin/replay" inverted.aabb --broadphase all
+expect 2 1 'min > max' "$bin/replay" inverted.aabb --broadphase axis-sweep
 expect 0 0 'summary .*frames=2 .*median_total_ms=.* peak_rss_mb=' "$bin/replay" pile.aabb --frames 2
 
 expect 0 0 'stages bounds_ms=.* delta_ms=' "$bin/replay" pile.aabb --stages
@@ -48,6 +55,7 @@ expect 2 1 '.' "$bin/random_walk" 100 2 /no/such/folder/walk.aabb
 expect 0 any 'frame=2' "$bin/replay" pile.aabb
 sed -i '2s/[0-9a-f]*$/0123456789abcdef/' pile.ref
 expect 1 1 'frame 1|frame=1' "$bin/replay" pile.aabb
+expect 1 3 'simple has .*the reference has' "$bin/replay" pile.aabb --broadphase all
 rm pile.ref
 
 for program in replay rigid_bodies; do
@@ -63,12 +71,16 @@ expect 2 1 'short.aabb' "$bin/replay" short.aabb
 expect 2 1 'magic.aabb' "$bin/replay" magic.aabb
 (head -c 40 pile.aabb; printf '\0\0\300\177'; tail -c +45 pile.aabb) >nan.aabb
 expect 2 1 'NaN' "$bin/replay" nan.aabb
+expect 2 1 'NaN' "$bin/replay" nan.aabb --broadphase all
 (printf 'AABBFRM1'; printf '\0\0\0\0\2\0\0\0') >nothing.aabb
 expect 0 any 'frame=1 pairs=0' "$bin/replay" nothing.aabb
 
 expect 2 1 'no-such' "$bin/rigid_bodies" --scene no-such
 expect 2 1 'no-such' "$bin/rigid_bodies" --broadphase no-such
 expect 2 1 'no-such' "$bin/rigid_bodies" --compare gpu-lbvh,no-such
+expect 2 1 'alone' "$bin/rigid_bodies" --compare all,dbvt
+expect 2 1 'sizes' "$bin/rigid_bodies" --sizes 10,20 --objects 10
+expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --report /no/such/folder/x.html
 expect 2 1 'steps' "$bin/rigid_bodies" --steps -1
 expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --csv /no/such/folder/x.csv
 if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then

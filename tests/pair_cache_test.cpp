@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "no_algorithm.h"
@@ -106,26 +108,36 @@ struct Side {
   }
 };
 
-std::vector<btBroadphaseProxy> makeProxies(int n, int everyone = -1) {
-  std::vector<btBroadphaseProxy> proxies(static_cast<std::size_t>(n));
-  for (int i = 0; i < n; ++i) {
-    btBroadphaseProxy& proxy = proxies[static_cast<std::size_t>(i)];
-    proxy.m_uniqueId = (i * 37) % n + 1;  // so that addresses and ids differ in order
-    proxy.m_collisionFilterGroup = 1 << (i % 3);
-    proxy.m_collisionFilterMask = everyone;
+/// Some proxies and a cache for them.
+struct Own {
+  explicit Own(int n) : cache(owner) {
+    for (int i = 0; i < n; ++i) {
+      GpuLbvhProxy* proxy = owner.create(btVector3(0, 0, 0), btVector3(1, 1, 1), nullptr, 1, -1);
+      proxy->m_uniqueId = (i * 37) % n + 1;  // so that slots and ids differ in order
+      proxy->m_collisionFilterGroup = 1 << (i % 3);
+      proxies.push_back(proxy);
+    }
   }
-  return proxies;
-}
+  GpuLbvhProxies owner;
+  std::vector<GpuLbvhProxy*> proxies;
+  GpuLbvhPairCache cache;
+  /// A pair of any two of them.
+  void addAllPairs() {
+    for (GpuLbvhProxy* a : proxies)
+      for (GpuLbvhProxy* b : proxies)
+        if (a->m_slot < b->m_slot) cache.addOverlappingPair(a, b);
+  }
+};
 
 TEST(PairCache, IsElementForElementBulletsHashedCache) {
   for (const bool hasGhost : {false, true}) {
     Random random(61);
-    std::vector<btBroadphaseProxy> proxies = makeProxies(60);
-    for (std::size_t i = 0; i < proxies.size(); i += 7) proxies[i].m_collisionFilterMask = 3;
-    GpuLbvhPairCache own;
+    Own owner(60);
+    GpuLbvhPairCache& own = owner.cache;
+    for (std::size_t i = 0; i < 60; i += 7) owner.proxies[i]->m_collisionFilterMask = 3;
     btHashedOverlappingPairCache hashed;
     Side sides[] = {Side(own, hasGhost), Side(hashed, hasGhost)};
-    const auto pick = [&] { return &proxies[random.below(60)]; };
+    const auto pick = [&] { return owner.proxies[random.below(60)]; };
     for (int call = 0; call < 20000; ++call) {
       btBroadphaseProxy *a = pick(), *b = pick();
       const std::uint32_t what = random.below(100);
@@ -164,12 +176,12 @@ TEST(PairCache, IsElementForElementBulletsHashedCache) {
 
 TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
   Random random(62);
-  std::vector<btBroadphaseProxy> proxies = makeProxies(40);
-  GpuLbvhPairCache cache;
+  Own own(40);
+  GpuLbvhPairCache& cache = own.cache;
   Side side(cache, false);
   std::map<std::pair<int, int>, btCollisionAlgorithm*> expected;
   for (int i = 0; i < 300; ++i) {
-    btBroadphaseProxy *a = &proxies[random.below(40)], *b = &proxies[random.below(40)];
+    GpuLbvhProxy *a = own.proxies[random.below(40)], *b = own.proxies[random.below(40)];
     if (a == b) continue;
     btBroadphasePair* pair = cache.addOverlappingPair(a, b);
     if (pair->m_algorithm == nullptr) pair->m_algorithm = side.dispatcher.make();
@@ -182,20 +194,19 @@ TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
     const btBroadphasePair& pair = cache.getOverlappingPairArray()[at];
     EXPECT_EQ(std::pair(pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId), it->first);
     EXPECT_EQ(pair.m_algorithm, it->second);
+    EXPECT_EQ(cache.findPair(pair.m_pProxy1, pair.m_pProxy0), &pair);
   }
-  for (btBroadphaseProxy& proxy : proxies)
-    cache.removeOverlappingPairsContainingProxy(&proxy, &side.dispatcher);
+  for (GpuLbvhProxy* proxy : own.proxies)
+    cache.removeOverlappingPairsContainingProxy(proxy, &side.dispatcher);
   EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
   EXPECT_EQ(side.dispatcher.living(), 0);
 }
 
 TEST(PairCache, TheDeterministicOptionVisitsEachPairOnceInDescendingOrder) {
-  std::vector<btBroadphaseProxy> proxies = makeProxies(20);
-  GpuLbvhPairCache cache;
+  Own own(20);
+  GpuLbvhPairCache& cache = own.cache;
   Side side(cache, false);
-  for (btBroadphaseProxy& a : proxies)
-    for (btBroadphaseProxy& b : proxies)
-      if (&a < &b) cache.addOverlappingPair(&a, &b);
+  own.addAllPairs();
   std::string expected;
   for (int a = 19; a >= 1; --a)
     for (int b = 20; b > a; --b)
@@ -223,96 +234,114 @@ struct RemovesOthers : btOverlapCallback {
 
 TEST(PairCache, CallbacksMayRemovePairs) {
   for (const bool sorted : {false, true}) {
-    std::vector<btBroadphaseProxy> proxies = makeProxies(12);
-    GpuLbvhPairCache cache;
-    for (btBroadphaseProxy& a : proxies)
-      for (btBroadphaseProxy& b : proxies)
-        if (&a < &b) cache.addOverlappingPair(&a, &b);
+    Own own(12);
+    GpuLbvhPairCache& cache = own.cache;
+    own.addAllPairs();
     RemovesOthers callback;
     callback.cache = &cache;
-    callback.victim = &proxies[5];
+    callback.victim = own.proxies[5];
     btDispatcherInfo info;
     info.m_deterministicOverlappingPairs = sorted;
     cache.processAllOverlappingPairs(&callback, nullptr, info);
     EXPECT_EQ(cache.getNumOverlappingPairs(), 66 - 11);
     for (int i = 0; i < cache.getNumOverlappingPairs(); ++i) {
-      EXPECT_NE(cache.getOverlappingPairArray()[i].m_pProxy0, &proxies[5]);
-      EXPECT_NE(cache.getOverlappingPairArray()[i].m_pProxy1, &proxies[5]);
+      EXPECT_NE(cache.getOverlappingPairArray()[i].m_pProxy0, own.proxies[5]);
+      EXPECT_NE(cache.getOverlappingPairArray()[i].m_pProxy1, own.proxies[5]);
     }
     if (sorted) EXPECT_EQ(callback.visits, 55 + 1);
   }
 }
 
-TEST(PairCache, ServesOtherBroadPhases) {
-  GpuLbvhPairCache own;
-  btHashedOverlappingPairCache hashed;
-  btDbvtBroadphase ours(&own), theirs(&hashed);
-  Random random(63);
-  std::vector<btBroadphaseProxy*> proxies[2];
-  int number = 0;
-  for (int step = 0; step < 100; ++step) {
-    const btVector3 at(random.uniform(0, 9), random.uniform(0, 9), random.uniform(0, 9));
-    const std::uint32_t which = random.bits();
-    for (const int side : {0, 1}) {
-      btDbvtBroadphase& broadphase = side == 0 ? ours : theirs;
-      auto& list = proxies[side];
-      list.push_back(
-          broadphase.createProxy(at, at + btVector3(2, 2, 2), 0, &number, 1, -1, nullptr));
-      broadphase.setAabb(list[which % list.size()], at, at + btVector3(3, 1, 1), nullptr);
-      if (step % 4 == 0) {
-        broadphase.destroyProxy(list[which % list.size()], nullptr);
-        list.erase(list.begin() + static_cast<std::ptrdiff_t>(which % list.size()));
-      }
-      broadphase.calculateOverlappingPairs(nullptr);
-    }
-    ASSERT_EQ(own.getNumOverlappingPairs(), hashed.getNumOverlappingPairs());
-    for (int i = 0; i < own.getNumOverlappingPairs(); ++i) {
-      const auto &a = own.getOverlappingPairArray()[i], &b = hashed.getOverlappingPairArray()[i];
-      ASSERT_EQ(a.m_pProxy0->m_uniqueId, b.m_pProxy0->m_uniqueId);
-      ASSERT_EQ(a.m_pProxy1->m_uniqueId, b.m_pProxy1->m_uniqueId);
-    }
+/// Removes a second proxy's pairs when the first pair of another goes.
+struct RemovesMore : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
+    return nullptr;
   }
-  EXPECT_GT(own.getNumOverlappingPairs(), 10);
-  for (btBroadphaseProxy* proxy : proxies[0]) ours.destroyProxy(proxy, nullptr);
-  for (btBroadphaseProxy* proxy : proxies[1]) theirs.destroyProxy(proxy, nullptr);
-  EXPECT_EQ(own.getNumOverlappingPairs(), 0);
+  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+    if (btBroadphaseProxy* now = std::exchange(victim, nullptr))
+      cache->removeOverlappingPairsContainingProxy(now, nullptr);
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  btOverlappingPairCache* cache = nullptr;
+  btBroadphaseProxy* victim = nullptr;
+};
+
+TEST(PairCache, AGhostCallbackMayRemoveOtherPairs) {
+  Own own(12);
+  own.addAllPairs();
+  RemovesMore ghost;
+  ghost.cache = &own.cache;
+  ghost.victim = own.proxies[3];
+  own.cache.setInternalGhostPairCallback(&ghost);
+  own.cache.removeOverlappingPairsContainingProxy(own.proxies[8], nullptr);
+  EXPECT_EQ(own.cache.getNumOverlappingPairs(), 66 - 11 - 10);
+  for (GpuLbvhProxy* gone : {own.proxies[3], own.proxies[8]})
+    for (GpuLbvhProxy* other : own.proxies) EXPECT_EQ(own.cache.findPair(gone, other), nullptr);
+}
+
+struct AskedAlgorithm : NoAlgorithm {
+  void getAllContactManifolds(btManifoldArray&) override { ++asked; }
+  int asked = 0;
+};
+
+TEST(PairCache, AsksTheAlgorithmsOfPairsThatMovedAheadOfTheWalk) {
+  Own own(12);
+  own.addAllPairs();
+  std::vector<AskedAlgorithm> algorithms(66);
+  for (int i = 0; i < 66; ++i)
+    own.cache.getOverlappingPairArray()[i].m_algorithm = &algorithms[static_cast<std::size_t>(i)];
+  struct Nothing : btOverlapCallback {
+    bool processOverlap(btBroadphasePair&) override { return false; }
+  } nothing;
+  for (int step = 0; step < 3; ++step) {  // they move in the first one only
+    own.owner.endStep();
+    own.cache.processAllOverlappingPairs(&nothing, nullptr);
+  }
+  for (std::size_t i = 0; i < 66; ++i) EXPECT_EQ(algorithms[i].asked, i < 3 ? 0 : 1) << i;
 }
 
 TEST(PairCache, OfNothingIsSafe) {
-  GpuLbvhPairCache cache;
-  std::vector<btBroadphaseProxy> proxies = makeProxies(2);
-  EXPECT_EQ(cache.findPair(&proxies[0], &proxies[1]), nullptr);
-  EXPECT_EQ(cache.removeOverlappingPair(&proxies[0], &proxies[1], nullptr), nullptr);
-  cache.removeOverlappingPairsContainingProxy(&proxies[0], nullptr);
-  cache.cleanProxyFromPairs(&proxies[0], nullptr);
+  Own own(2);
+  GpuLbvhPairCache& cache = own.cache;
+  EXPECT_EQ(cache.findPair(own.proxies[0], own.proxies[1]), nullptr);
+  EXPECT_EQ(cache.removeOverlappingPair(own.proxies[0], own.proxies[1], nullptr), nullptr);
+  cache.removeOverlappingPairsContainingProxy(own.proxies[0], nullptr);
+  cache.cleanProxyFromPairs(own.proxies[0], nullptr);
   cache.sortOverlappingPairs(nullptr);
   EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
   EXPECT_EQ(cache.getOverlappingPairArrayPtr(), nullptr);
   EXPECT_FALSE(cache.hasDeferredRemoval());
 }
 
-// Addresses in all distances, so that searches collide, and gaps are closed across others' homes.
-TEST(ProxyTable, FindsWhatItHoldsWhateverWasForgotten) {
+TEST(Partners, AreAllThereWhileTheyAreKnown) {
   Random random(64);
-  std::vector<btBroadphaseProxy> proxies(700);
-  std::map<std::size_t, std::uint32_t> expected;
-  GpuLbvhProxyTable table;
-  for (int call = 0; call < 30000; ++call) {
-    const std::size_t i = random.below(call < 20000 ? 700 : 20);
-    if (random.below(2) == 0) {
-      table.forget(&proxies[i]);
-      expected.erase(i);
-    } else {
-      table.reserveTwo();
-      expected[i] = table.at(&proxies[i]) = random.below(1000);
+  std::vector<lbvh::Pair> pairs;
+  GpuLbvhPartners partners;
+  int builds = 0, known = 0;
+  for (std::uint32_t call = 0; call < 20000; ++call) {
+    const std::uint32_t slots = 20 + call / 100;  // new ones come
+    const std::uint32_t a = random.below(slots), b = random.below(slots);
+    if (a == b) continue;
+    pairs.push_back(lbvh::makePair(a, b));
+    partners.add(pairs.back());
+    if (random.below(500) == 0) pairs.clear(), partners.drop();
+    if (!partners.isKnown() && random.below(10) == 0) {
+      partners.build(pairs.size(), slots, [&](std::size_t i) { return pairs[i]; });
+      ++builds;
     }
-    const std::size_t other = random.below(700);
-    const auto it = expected.find(other);
-    ASSERT_EQ(table.get(&proxies[other]),
-              it == expected.end() ? GpuLbvhProxyTable::kNone : it->second)
-        << call;
+    if (!partners.isKnown()) continue;
+    ++known;
+    std::set<std::uint32_t> expected, found;
+    for (const lbvh::Pair pair : pairs) {
+      if (pair.first == a) expected.insert(pair.second);
+      if (pair.second == a) expected.insert(pair.first);
+    }
+    partners.forEachOf(a, [&](std::uint32_t partner) { found.insert(partner); });
+    ASSERT_EQ(found, expected) << call;
   }
-  EXPECT_GT(expected.size(), 100u);
+  EXPECT_GT(known, 5000);
+  EXPECT_GT(builds, 100) << "it was dropped now and then, and came back";
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs rain and debris with 1, 2 and 4 threads, and the last once more: all transforms must end
+# Runs every scene with 1, 2 and 4 threads, and the last once more: all transforms must end
 # bit-identical. Usage: same_on_every_thread_count.sh RIGID_BODIES STEPS [OBJECTS [OPTION...]]
 set -u
 program=$1 steps=$2 objects=${3:-}
 shift $(($# < 3 ? $# : 3))
 failures=0
-for scene in rain debris; do
+for scene in $("$program" --list | awk '$3 == "objects" { print $1 }'); do
   expected=
   for threads in 1 2 4 4; do
     hash=$("$program" --scene $scene --steps "$steps" ${objects:+--objects "$objects"} \

@@ -11,12 +11,18 @@
 namespace lbvh {
 
 inline constexpr std::uint32_t kLanes = 16;
+inline constexpr std::uint32_t kNoBox = ~std::uint32_t{0};
 
 /// Six arrays of coordinates (three minima, three maxima) and what they are the bounds of: boxes in
-/// a leaf block, blocks in the others. A lane without a box overlaps nothing.
+/// a leaf block, blocks in the others. A lane without a box overlaps nothing; its child is kNoBox.
 struct alignas(64) BoxBlock {
   float corners[6][kLanes];
   std::uint32_t child[kLanes];
+
+  Aabb box(std::uint32_t lane) const {
+    return {{corners[0][lane], corners[1][lane], corners[2][lane]},
+            {corners[3][lane], corners[4][lane], corners[5][lane]}};
+  }
 };
 
 /// The filters of a leaf block's boxes.

@@ -11,8 +11,9 @@
 
 namespace lbvh {
 
-/// For each box the list of the boxes of greater index that it overlaps, in no order. `found` may
-/// exceed the room; then some lists were not kept.
+/// For each box the list of the boxes that it overlaps (in a search among the askers themselves: of
+/// those of greater index), in no order. `found` may exceed the room; then some lists were not
+/// kept.
 struct NeighbourLists {
   View<std::uint32_t> room;
   struct List {
@@ -24,12 +25,13 @@ struct NeighbourLists {
   std::uint64_t limit;  ///< stop early beyond this many
 };
 
-/// What a search reads.
-struct SearchInput {
+/// Boxes packed into blocks, by their indices in the arrays that they come from.
+struct PackedBoxes {
   BlockTree tree;
   View<const Aabb> boxes;
   View<const Filter> filters;      ///< by box, or empty
   View<const std::uint32_t> side;  ///< boxes that are not in the tree
+  View<const std::uint32_t> nan;   ///< boxes that overlap nothing
 };
 
 /// One thread's memory for a search.
@@ -62,14 +64,15 @@ struct HostKernels {
   void (*assignLongKeys)(View<const Aabb> boxes, const Grid& grid, std::uint64_t* keys,
                          std::uint32_t* ids, std::size_t begin, std::size_t end);
   /// Writes leaf blocks [begin, end).
-  void (*packLeaves)(const SearchInput& input, const std::uint32_t* ids, std::uint32_t begin,
+  void (*packLeaves)(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_t begin,
                      std::uint32_t end);
   /// Writes block `parent` over `children` blocks from `child` on.
   void (*packParent)(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                      std::uint32_t children);
-  /// Writes the lists of the boxes in leaf blocks [begin, end). False: beyond the limit.
-  bool (*search)(const SearchInput& input, std::uint32_t begin, std::uint32_t end,
-                 const SearchScratch& scratch, const NeighbourLists& lists);
+  /// Writes the lists of the askers' boxes in leaf blocks [begin, end): what they overlap of
+  /// `asked`, which is `askers` itself, or other boxes. False: beyond the limit.
+  bool (*search)(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t begin,
+                 std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists);
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, Pair* out);

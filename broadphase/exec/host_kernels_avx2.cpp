@@ -51,8 +51,8 @@ struct Simd {
   }
 
   // Indices are below 2^31, so that signed comparisons do.
-  static std::uint32_t greater(const std::uint32_t* indices, std::uint32_t index) {
-    const __m256i than = _mm256_set1_epi32(static_cast<int>(index));
+  static std::uint32_t greater(const std::uint32_t* indices, int index) {
+    const __m256i than = _mm256_set1_epi32(index);
     return bits(_mm256_cmpgt_epi32(load(indices), than)) |
            bits(_mm256_cmpgt_epi32(load(indices + 8), than)) << 8;
   }

@@ -34,9 +34,8 @@ struct Simd {
     return 0xFFFFu & ~static_cast<std::uint32_t>(_mm512_movepi32_mask(any));
   }
 
-  static std::uint32_t greater(const std::uint32_t* indices, std::uint32_t index) {
-    return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(indices),
-                                   _mm512_set1_epi32(static_cast<int>(index)));
+  static std::uint32_t greater(const std::uint32_t* indices, int index) {
+    return _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(indices), _mm512_set1_epi32(index));
   }
 
   static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
@@ -54,22 +53,32 @@ struct Simd {
         out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), _mm512_loadu_si512(in)));
   }
 
-  static constexpr std::uint32_t kShort = 32;
+  static constexpr std::uint32_t kShort = 64;
 
   static void ranks(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
+    if (size <= kLanes) return ranksOf<1>(in, size, rank);
+    if (size <= 2 * kLanes) return ranksOf<2>(in, size, rank);
+    if (size <= 3 * kLanes) return ranksOf<3>(in, size, rank);
+    ranksOf<4>(in, size, rank);
+  }
+
+ private:
+  template <std::uint32_t kRegisters>
+  static void ranksOf(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
+    __m512i mine[kRegisters], less[kRegisters];
+    for (std::uint32_t k = 0; k < kRegisters; ++k) {
+      const std::uint32_t left = size - std::min(size, k * kLanes);
+      const std::uint32_t there = left < kLanes ? (1u << left) - 1 : 0xFFFFu;
+      mine[k] = _mm512_maskz_loadu_epi32(static_cast<__mmask16>(there), in + k * kLanes);
+      less[k] = _mm512_setzero_si512();
+    }
     const __m512i one = _mm512_set1_epi32(1);
-    const std::uint64_t there = (std::uint64_t{1} << size) - 1;
-    const __m512i low = _mm512_maskz_loadu_epi32(static_cast<__mmask16>(there), in);
-    const __m512i high =
-        _mm512_maskz_loadu_epi32(static_cast<__mmask16>(there >> kLanes), in + kLanes);
-    __m512i lowRank = _mm512_setzero_si512(), highRank = lowRank;
     for (std::uint32_t i = 0; i < size; ++i) {
       const __m512i x = _mm512_set1_epi32(static_cast<int>(in[i]));
-      lowRank = _mm512_mask_add_epi32(lowRank, _mm512_cmpgt_epu32_mask(low, x), lowRank, one);
-      highRank = _mm512_mask_add_epi32(highRank, _mm512_cmpgt_epu32_mask(high, x), highRank, one);
+      for (std::uint32_t k = 0; k < kRegisters; ++k)
+        less[k] = _mm512_mask_add_epi32(less[k], _mm512_cmpgt_epu32_mask(mine[k], x), less[k], one);
     }
-    _mm512_store_si512(rank, lowRank);
-    _mm512_store_si512(rank + kLanes, highRank);
+    for (std::uint32_t k = 0; k < kRegisters; ++k) _mm512_store_si512(rank + k * kLanes, less[k]);
   }
 };
 

@@ -22,8 +22,8 @@ struct Simd {
     return bits;
   }
 
-  static std::uint32_t greater(const std::uint32_t* indices, std::uint32_t index) {
-    return bitsOf([=](std::uint32_t i) { return indices[i] > index; });
+  static std::uint32_t greater(const std::uint32_t* indices, int index) {
+    return bitsOf([=](std::uint32_t i) { return static_cast<int>(indices[i]) > index; });
   }
 
   static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,

@@ -3,7 +3,7 @@
 //
 //   Query(block, lane)           one box of a block, for overlaps()
 //   overlaps(query, first, stride)   of sixteen boxes in six arrays `stride` apart: a bit each
-//   greater(indices, index)      which of sixteen indices are greater: a bit each
+//   greater(indices, index)      which of sixteen indices are greater, all signed: a bit each
 //   wanted(filters, lane, others)    which of sixteen filters go with one: a bit each
 //   append(out, in, bits)        writes those of sixteen words whose bits are set; may write more
 //   kShort, ranks(in, size, rank)    the place in order of each of at most kShort different indices
@@ -28,10 +28,10 @@ inline void setEmpty(BoxBlock& block, std::uint32_t lane) {
   for (int k = 0; k < 6; ++k)
     block.corners[k][lane] =
         k < 3 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
-  block.child[lane] = 0;
+  block.child[lane] = kNoBox;
 }
 
-void packLeaves(const SearchInput& input, const std::uint32_t* ids, std::uint32_t begin,
+void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_t begin,
                 std::uint32_t end) {
   constexpr std::uint32_t kAhead = 32;  // boxes lie scattered: ask for them early
   const BlockTree& tree = input.tree;
@@ -80,14 +80,20 @@ void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child
 /// no pairs need to be sorted by their first box.
 class Search {
  public:
-  Search(const SearchInput& input, const SearchScratch& scratch, const NeighbourLists& lists)
-      : input_(input), tree_(input.tree), scratch_(scratch), lists_(lists) {}
+  Search(const PackedBoxes& askers, const PackedBoxes& asked, const SearchScratch& scratch,
+         const NeighbourLists& lists)
+      : askers_(askers.tree),
+        asked_(asked),
+        tree_(asked.tree),
+        scratch_(scratch),
+        lists_(lists),
+        amongThemselves_(&askers == &asked) {}
 
   bool run(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t block = begin; block < end; ++block) {
-      const std::uint32_t boxes = std::min(kLanes, tree_.boxes - block * kLanes);
+      const std::uint32_t boxes = std::min(kLanes, askers_.boxes - block * kLanes);
       for (std::uint32_t lane = 0; lane < boxes; ++lane)  // they are written last, and far apart
-        prefetch(&lists_.byBox[tree_.blocks[block].child[lane]]);
+        prefetch(&lists_.byBox[askers_.blocks[block].child[lane]]);
       findBlocks(block);
       for (std::uint32_t lane = 0; lane < boxes; ++lane)
         if (!findList(block, lane)) return false;
@@ -99,13 +105,14 @@ class Search {
  private:
   static constexpr std::uint32_t kRoom = 4096;
 
-  /// The leaf blocks that meet the bounds of leaf block `block`, into the scratch arrays.
+  /// The leaf blocks that meet the bounds of the askers' leaf block `block`, into the scratch
+  /// arrays.
   void findBlocks(std::uint32_t block) {
     // The block's bounds are a lane of its parent, which lies behind the leaf blocks.
-    const Simd::Query around(tree_.blocks[tree_.leafBlocks + block / kLanes], block % kLanes);
+    const Simd::Query around(askers_.blocks[askers_.leafBlocks + block / kLanes], block % kLanes);
     std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
     std::uint32_t depth = 0;
-    stack[depth++] = tree_.root;
+    if (tree_.boxes > 0) stack[depth++] = tree_.root;
     blocks_ = 0;
     while (depth > 0) {
       const BoxBlock& at = tree_.blocks[stack[--depth]];
@@ -118,27 +125,38 @@ class Search {
         Simd::append(scratch_.corners + k * scratch_.stride + blocks_, at.corners[k], hits);
       Simd::append(scratch_.blocks + blocks_, at.child, hits);
       blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
+      if (!amongThemselves_) prefetchBlocks(at.child, hits);
     }
     for (std::uint32_t lane = 0; lane < kLanes; ++lane)  // the last sixteen may be fewer
       scratch_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
   }
 
+  /// Only of blocks that are not those of the askers, which are still in the cache.
+  void prefetchBlocks(const std::uint32_t* indices, std::uint32_t hits) {
+    for (; hits != 0; hits &= hits - 1) {
+      const auto* block =
+          reinterpret_cast<const char*>(&tree_.blocks[indices[std::countr_zero(hits)]]);
+      for (std::size_t at = 0; at < sizeof(BoxBlock); at += 64) prefetch(block + at);
+    }
+  }
+
   /// The list of one box, behind those that wait in `waiting_`. False: beyond the limit.
   bool findList(std::uint32_t block, std::uint32_t lane) {
-    const Simd::Query query(tree_.blocks[block], lane);
+    const Simd::Query query(askers_.blocks[block], lane);
     std::uint32_t nearby = 0;
     for (std::uint32_t i = 0; i < blocks_; i += kLanes) {
       const std::uint32_t hits = Simd::overlaps(query, scratch_.corners + i, scratch_.stride);
       Simd::append(scratch_.nearby + nearby, scratch_.blocks + i, hits);
       nearby += static_cast<std::uint32_t>(std::popcount(hits));
     }
-    const std::size_t most = std::size_t{nearby} * kLanes + input_.side.size;
+    const std::size_t most = std::size_t{nearby} * kLanes + asked_.side.size;
     if (waitingEnd_ + most > kRoom && !keepLists()) return false;
-    const Asker asker{query, block, lane, tree_.blocks[block].child[lane]};
+    const std::uint32_t id = askers_.blocks[block].child[lane];
+    const Asker asker{query, block, lane, id, amongThemselves_ ? static_cast<int>(id) : -1};
     if (most > kRoom) return findLongList(asker, nearby);
     const std::uint32_t begin = waitingEnd_;
     waitingEnd_ = meetBlocks(asker, 0, nearby, waitingEnd_);
-    waitingEnd_ = meetSide(asker.id, 0, input_.side.size, waitingEnd_);
+    waitingEnd_ = meetSide(asker, 0, asked_.side.size, waitingEnd_);
     waiting_[waitingCount_++] = {asker.id, begin};
     return true;
   }
@@ -146,6 +164,7 @@ class Search {
   struct Asker {
     const Simd::Query& query;
     std::uint32_t block, lane, id;
+    int after;  ///< only greater indices count
   };
 
   /// Appends to the list what the box meets in nearby blocks [begin, end).
@@ -162,9 +181,9 @@ class Search {
       const std::uint32_t index = scratch_.nearby[i];
       const BoxBlock& block = tree_.blocks[index];
       std::uint32_t hits = Simd::overlaps(asker.query, block.corners[0], kLanes);
-      hits &= Simd::greater(block.child, asker.id);
+      hits &= Simd::greater(block.child, asker.after);
       if constexpr (kFiltered)
-        hits &= Simd::wanted(tree_.filters[asker.block], asker.lane, tree_.filters[index]);
+        hits &= Simd::wanted(askers_.filters[asker.block], asker.lane, tree_.filters[index]);
       Simd::append(list_ + at, block.child, hits);
       at += static_cast<std::uint32_t>(std::popcount(hits));
     }
@@ -172,12 +191,13 @@ class Search {
   }
 
   /// Likewise in the side list, whose boxes may be infinite.
-  std::uint32_t meetSide(std::uint32_t id, std::size_t begin, std::size_t end, std::uint32_t at) {
+  std::uint32_t meetSide(const Asker& asker, std::size_t begin, std::size_t end, std::uint32_t at) {
     for (std::size_t i = begin; i < end; ++i) {
-      const std::uint32_t other = input_.side[i];
+      const std::uint32_t other = asked_.side[i];
       list_[at] = other;
-      at += id < other && overlap(input_.boxes[id], input_.boxes[other]) &&
-            wanted(input_.filters, id, other);
+      at += asker.after < static_cast<int>(other) &&
+            overlap(asked_.boxes[asker.id], asked_.boxes[other]) &&
+            wanted(asked_.filters, asker.id, other);
     }
     return at;
   }
@@ -199,8 +219,8 @@ class Search {
   void forPieces(const Asker& asker, std::uint32_t nearby, const Piece& piece) {
     for (std::uint32_t i = 0; i < nearby; i += kRoom / kLanes)
       piece(meetBlocks(asker, i, std::min(nearby, i + kRoom / kLanes), 0));
-    for (std::size_t i = 0; i < input_.side.size; i += kRoom)
-      piece(meetSide(asker.id, i, std::min<std::size_t>(input_.side.size, i + kRoom), 0));
+    for (std::size_t i = 0; i < asked_.side.size; i += kRoom)
+      piece(meetSide(asker, i, std::min<std::size_t>(asked_.side.size, i + kRoom), 0));
   }
 
   /// Copies the waiting lists to their place.
@@ -227,19 +247,21 @@ class Search {
     std::uint32_t id, begin;
   };
 
-  const SearchInput& input_;
-  const BlockTree tree_;
+  const BlockTree askers_;
+  const PackedBoxes& asked_;
+  const BlockTree tree_;  ///< of the asked
   const SearchScratch scratch_;
   const NeighbourLists& lists_;
+  const bool amongThemselves_;
   std::uint32_t blocks_ = 0;  ///< in the scratch arrays
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
   Waiting waiting_[kLanes];
   std::uint32_t list_[kRoom + kLanes];
 };
 
-bool search(const SearchInput& input, std::uint32_t begin, std::uint32_t end,
-            const SearchScratch& scratch, const NeighbourLists& lists) {
-  return Search(input, scratch, lists).run(begin, end);
+bool search(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t begin,
+            std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists) {
+  return Search(askers, asked, scratch, lists).run(begin, end);
 }
 
 /// Long lists: each index sets its bit, and the bits are read in order.

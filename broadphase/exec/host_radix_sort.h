@@ -46,18 +46,27 @@ class HostRadixSort {
   /// one word: half of byKey's time. Both spare arrays are as long as the keys.
   void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
              std::uint64_t* spare, std::uint64_t* otherSpare, int bits) {
-    std::uint64_t *from = spare, *to = otherSpare;
+    std::uint64_t* from = spare;
     tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
     });
-    for (int pass = 0; pass < passesFor(bits); ++pass) {
-      const auto digit = [=](std::size_t i) { return digitOf(from[i] >> 32, pass, bits); };
-      const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
-      if (scatter(tasks, keys.size, digit, move)) std::swap(from, to);
-    }
+    from = words(tasks, {from, keys.size}, otherSpare, 32, bits);
     tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
     });
+  }
+
+  /// Sorts words by `bits` bits from bit `shift` on. The result is in one of the two arrays:
+  /// returned.
+  std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
+                       int bits) {
+    std::uint64_t *from = words.data, *to = spare;
+    for (int pass = 0; pass < passesFor(bits); ++pass) {
+      const auto digit = [=](std::size_t i) { return digitOf(from[i] >> shift, pass, bits); };
+      const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
+      if (scatter(tasks, words.size, digit, move)) std::swap(from, to);
+    }
+    return from;
   }
 
  private:

@@ -8,11 +8,22 @@ namespace {
 
 constexpr std::size_t kBlockGrain = 16;   // leaf blocks: dear and uneven, so small pieces
 constexpr std::size_t kListGrain = 1024;  // lists of neighbours to sort
-constexpr std::size_t kPackGrain = 256;   // leaf blocks
-constexpr std::size_t kParentGrain = 64;
 constexpr std::size_t kMeasureGrain = 4096;
 
 constexpr std::size_t kScratchArrays = 8;  // of SearchScratch
+
+/// Calls visit(index, box) for all that may overlap something.
+template <class Visit>
+void forBoxes(const PackedBoxes& packed, const Visit& visit) {
+  for (std::uint32_t k = 0; k < packed.tree.leafBlocks; ++k) {
+    const BoxBlock& block = packed.tree.blocks[k];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      if (block.child[lane] == kNoBox) continue;
+      visit(block.child[lane], block.box(lane));
+    }
+  }
+  for (const std::uint32_t id : packed.side) visit(id, packed.boxes[id]);
+}
 
 }  // namespace
 
@@ -26,72 +37,45 @@ void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
   for (const SceneBounds& one : partial) *sum += one;
 }
 
-std::size_t HostSearch::nodesFor(std::size_t n) {
-  const auto leafBlocks = BlockTree::blocksOver(static_cast<std::uint32_t>(n));
-  const std::size_t blocks = BlockTree::forLevels(leafBlocks, [](auto...) {});
-  return (blocks * sizeof(BoxBlock) + leafBlocks * sizeof(FilterBlock)) / sizeof(Node);
-}
-
-void HostSearch::pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
-                      const SceneBounds& scene, View<Node> memory) {
-  static_assert(sizeof(BoxBlock) % sizeof(Node) == 0 && sizeof(FilterBlock) % sizeof(Node) == 0);
-  BlockTree tree;
-  tree.boxes = scene.ordinary;
-  tree.leafBlocks = BlockTree::blocksOver(scene.ordinary);
-  tree.blocks = reinterpret_cast<BoxBlock*>(memory.data);
-  const std::uint32_t blocks = BlockTree::forLevels(tree.leafBlocks, [](auto...) {});
-  tree.root = blocks - 1;
-  if (!filters.empty()) tree.filters = reinterpret_cast<FilterBlock*>(tree.blocks + blocks);
-  input_ = {tree, boxes, filters, {ids + scene.ordinary, scene.side}};
-  nan_ = {input_.side.end(), scene.nan};
-  if (tree.boxes == 0) return;
-
-  tasks_.forRanges(tree.leafBlocks, kPackGrain, [&](std::size_t begin, std::size_t end) {
-    kernels_.packLeaves(input_, ids, static_cast<std::uint32_t>(begin),
-                        static_cast<std::uint32_t>(end));
-  });
-  BlockTree::forLevels(
-      tree.leafBlocks, [&](std::uint32_t first, std::uint32_t children, std::uint32_t parents) {
-        const std::uint32_t count = BlockTree::blocksOver(children);
-        tasks_.forRanges(count, kParentGrain, [&](std::size_t begin, std::size_t end) {
-          for (auto i = static_cast<std::uint32_t>(begin); i < end; ++i)
-            kernels_.packParent(tree, parents + i, first + i * kLanes,
-                                std::min(kLanes, children - i * kLanes));
-        });
-      });
-}
-
-std::uint64_t HostSearch::find(View<std::uint32_t> room, std::uint64_t limit) {
-  const std::size_t n = input_.boxes.size;
+std::uint64_t HostSearch::find(const PackedBoxes& askers, const PackedBoxes& asked, Node* memory,
+                               View<std::uint32_t> room, std::uint64_t limit) {
+  static_assert(sizeof(NeighbourLists::List) <= 2 * sizeof(std::uint64_t));
+  lists_ = reinterpret_cast<NeighbourLists::List*>(memory);
   room_ = room;
   found_.store(0, std::memory_order_relaxed);
-  const NeighbourLists lists{room, lists_.ensure(n).data, &found_, limit};
-  for (const std::uint32_t id : nan_) lists.byBox[id] = {0, 0};
-  findTreeLists(lists);
-  findSideLists(lists);
+  const NeighbourLists lists{room, lists_, &found_, limit};
+  for (const std::uint32_t id : askers.nan) lists.byBox[id] = {0, 0};
+  findTreeLists(askers, asked, lists);
+  findSideLists(askers, asked, lists);
   return found_.load(std::memory_order_relaxed);
 }
 
-void HostSearch::findTreeLists(const NeighbourLists& lists) {
-  const std::size_t blocks = input_.tree.leafBlocks;
-  scratch_.ensure(kScratchArrays * SearchScratch::strideFor(blocks) *
+void HostSearch::findTreeLists(const PackedBoxes& askers, const PackedBoxes& asked,
+                               const NeighbourLists& lists) {
+  const std::size_t leafBlocks = asked.tree.leafBlocks;
+  scratch_.ensure(kScratchArrays * SearchScratch::strideFor(leafBlocks) *
                   static_cast<std::size_t>(tasks_.threads()));
-  tasks_.forWorkers(
-      blocks, kBlockGrain, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-        return kernels_.search(input_, static_cast<std::uint32_t>(begin),
-                               static_cast<std::uint32_t>(end), scratch(worker), lists);
-      });
+  tasks_.forWorkers(askers.tree.leafBlocks, kBlockGrain,
+                    [&](std::size_t worker, std::size_t begin, std::size_t end) {
+                      return kernels_.search(askers, asked, static_cast<std::uint32_t>(begin),
+                                             static_cast<std::uint32_t>(end),
+                                             scratch(worker, leafBlocks), lists);
+                    });
 }
 
-// Few, so one by one against all boxes, and their lists come out sorted.
-void HostSearch::findSideLists(const NeighbourLists& lists) {
-  const SearchInput& in = input_;
-  tasks_.forRanges(in.side.size, 1, [&](std::size_t begin, std::size_t end) {
+// Few, so one by one against all that are asked.
+void HostSearch::findSideLists(const PackedBoxes& askers, const PackedBoxes& asked,
+                               const NeighbourLists& lists) {
+  const bool amongThemselves = &askers == &asked;
+  tasks_.forRanges(askers.side.size, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
-      const std::uint32_t id = in.side[k];
+      const std::uint32_t id = askers.side[k];
       const auto forNeighbours = [&](auto visit) {
-        for (std::uint32_t other = id + 1; other < in.boxes.size; ++other)
-          if (overlap(in.boxes[id], in.boxes[other]) && wanted(in.filters, id, other)) visit(other);
+        forBoxes(asked, [&](std::uint32_t other, const Aabb& box) {
+          if ((!amongThemselves || id < other) && overlap(asked.boxes[id], box) &&
+              wanted(asked.filters, id, other))
+            visit(other);
+        });
       };
       std::uint32_t size = 0;
       forNeighbours([&](std::uint32_t) { ++size; });
@@ -105,9 +89,8 @@ void HostSearch::findSideLists(const NeighbourLists& lists) {
   });
 }
 
-void HostSearch::sort(Pair* out) {
-  const std::size_t n = input_.boxes.size;
-  const NeighbourLists lists{room_, lists_.data(), &found_, 0};
+void HostSearch::sort(std::size_t n, Pair* out) {
+  const NeighbourLists lists{room_, lists_, &found_, 0};
   const std::size_t chunks = (n + kListGrain - 1) / kListGrain;
   const View<std::uint64_t> starts = chunkStarts_.ensure(chunks);
   const auto forLists = [&](std::size_t chunk, auto f) {
@@ -126,7 +109,7 @@ void HostSearch::sort(Pair* out) {
     const std::uint64_t before = sum;
     sum += std::exchange(start, before);
   }
-  growIndexSets();
+  growIndexSets(n);
   tasks_.forWorkers(chunks, 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
     for (std::size_t chunk = begin; chunk < end; ++chunk)
       forLists(chunk, [&](std::uint32_t first, std::uint32_t last) {
@@ -136,14 +119,26 @@ void HostSearch::sort(Pair* out) {
   });
 }
 
-SearchScratch HostSearch::scratch(std::size_t worker) const {
-  const std::size_t stride = SearchScratch::strideFor(input_.tree.leafBlocks);
+void HostSearch::writeWords(View<const std::uint32_t> askers, PairWords format,
+                            std::uint64_t* out) {
+  tasks_.forRanges(askers.size, kListGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const NeighbourLists::List list = lists_[askers[k]];
+      for (std::uint64_t i = list.start; i < list.start + list.size; ++i) {
+        out[i] = format.of(makePair(askers[k], room_[i]));
+      }
+    }
+  });
+}
+
+SearchScratch HostSearch::scratch(std::size_t worker, std::size_t leafBlocks) const {
+  const std::size_t stride = SearchScratch::strideFor(leafBlocks);
   std::uint32_t* words = scratch_.data() + worker * kScratchArrays * stride;
   return {reinterpret_cast<float*>(words), words + 6 * stride, words + 7 * stride, stride};
 }
 
-void HostSearch::growIndexSets() {
-  const std::size_t words = input_.boxes.size / (64 * 64) + 1;
+void HostSearch::growIndexSets(std::size_t boxes) {
+  const std::size_t words = boxes / (64 * 64) + 1;
   if (65 * words <= indexSetSize_) return;
   indexSetSize_ = 0;
   const auto all = indexSets_.ensure(65 * words * static_cast<std::size_t>(tasks_.threads()));
@@ -158,8 +153,7 @@ IndexSet HostSearch::indexSet(std::size_t worker) const {
 }
 
 std::size_t HostSearch::memoryBytes() const {
-  return lists_.bytes() + chunkStarts_.bytes() + scratch_.bytes() + indexSets_.bytes() +
-         partial_.bytes() + delta_.memoryBytes();
+  return chunkStarts_.bytes() + scratch_.bytes() + indexSets_.bytes() + partial_.bytes();
 }
 
 }  // namespace lbvh

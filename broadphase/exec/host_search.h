@@ -1,16 +1,17 @@
-// A step as the host runs it, but for the sort by key: boxes packed into blocks of sixteen along a
-// Hilbert curve, for each box a list of its neighbours, the lists sorted into pairs, the pairs
-// compared with the last ones. Splits the work over threads; the inner loops are in
-// host_kernels_body.h. Differs from the shared stages because it was measured: random walk of
-// 65,536 boxes, one thread, a step of 6 ms instead of 22.
+// The search of a step on the host: boxes packed into blocks of sixteen along a Hilbert curve
+// (host_packing.h), for each box a list of its neighbours, the lists turned into sorted pairs.
+// Splits the work over threads; the inner loops are in host_kernels_body.h. Differs from the shared
+// stages because it was measured: random walk of 65,536 boxes, one thread, a step of 6 ms instead
+// of 22.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "broadphase/exec/host_buffer.h"
-#include "broadphase/exec/host_delta.h"
 #include "broadphase/exec/host_kernels.h"
+#include "broadphase/exec/host_merge.h"
+#include "broadphase/exec/host_packing.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/stages/step_header.h"
 
@@ -33,47 +34,39 @@ class HostSearch {
     });
   }
 
-  /// Nodes of memory that pack() needs for the blocks over n boxes.
-  static std::size_t nodesFor(std::size_t n);
+  /// Into the room, the list of each box that is packed in `askers`: what it overlaps of `asked`,
+  /// or, where they are the same, of the askers of greater index. Returns how many neighbours there
+  /// are: those that did not fit were counted only, and beyond the limit not all were.
+  /// @param memory two words a box, for where the lists are, until sort() or writeWords()
+  std::uint64_t find(const PackedBoxes& askers, const PackedBoxes& asked, Node* memory,
+                     View<std::uint32_t> room, std::uint64_t limit);
 
-  /// @param ids the boxes in Morton order, then the side boxes, then those with a NaN
-  void pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
-            const SceneBounds& scene, View<Node> memory);
+  /// The lists of all boxes as pairs, sorted; `out` has room for as many as were found.
+  void sort(std::size_t boxes, Pair* out);
 
-  /// Each box's list, into the room. Returns how many neighbours there are: those that did not fit
-  /// were counted only, and beyond the limit not all were.
-  std::uint64_t find(View<std::uint32_t> room, std::uint64_t limit);
-
-  /// All pairs, sorted; `out` has room for as many as were found.
-  void sort(Pair* out);
-
-  /// What differs between the sorted lists; see host_delta.h.
-  HostDelta::Lists compare(View<Pair> oldPairs, View<const Pair> newPairs,
-                           View<const std::uint8_t> forgotten, Pair* added) {
-    return delta_.compare(tasks_, oldPairs, newPairs, forgotten, added);
-  }
+  /// The lists of some boxes as pairs in no order. `out` has room for as many as were found.
+  void writeWords(View<const std::uint32_t> askers, PairWords format, std::uint64_t* out);
 
   std::size_t memoryBytes() const;
 
  private:
-  void findTreeLists(const NeighbourLists& lists);
-  void findSideLists(const NeighbourLists& lists);
-  void growIndexSets();
-  SearchScratch scratch(std::size_t worker) const;
+  void findTreeLists(const PackedBoxes& askers, const PackedBoxes& asked,
+                     const NeighbourLists& lists);
+  void findSideLists(const PackedBoxes& askers, const PackedBoxes& asked,
+                     const NeighbourLists& lists);
+  void growIndexSets(std::size_t boxes);
+  SearchScratch scratch(std::size_t worker, std::size_t leafBlocks) const;
   IndexSet indexSet(std::size_t worker) const;
 
   HostTasks& tasks_;
   const HostKernels& kernels_;
-  SearchInput input_;
-  View<const std::uint32_t> nan_;  ///< boxes that overlap nothing
-  View<std::uint32_t> room_;       ///< of the last find()
+  NeighbourLists::List* lists_ = nullptr;  ///< of the last find(), and its room
+  View<std::uint32_t> room_;
   std::atomic<std::uint64_t> found_{0};
-  HostBuffer<NeighbourLists::List> lists_;
   HostBuffer<std::uint64_t> chunkStarts_;
   HostBuffer<std::uint32_t> scratch_;  ///< of all workers
   HostBuffer<std::uint64_t> indexSets_;
   std::size_t indexSetSize_ = 0;
-  HostDelta delta_;
   HostBuffer<SceneBounds> partial_;
 };
 

@@ -78,6 +78,11 @@ class HostSpace {
     sort_.order(tasks_, keys, values.data, spare, spare + keys.size, bits);
   }
 
+  /// By the low `bits` bits; the result is in one of the two arrays: returned.
+  std::uint64_t* sortWords(View<std::uint64_t> words, std::uint64_t* spare, int bits) {
+    return sort_.words(tasks_, words, spare, 0, bits);
+  }
+
   template <class T>
   void sumBefore(View<T> counts) {
     T sum;

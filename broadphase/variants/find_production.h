@@ -13,20 +13,24 @@ template <class Space>
 void findProduction(FindProblem<Space>& problem) {
   if constexpr (Space::kKnowsCounts) {
     auto& kept = problem.scratch.search;
-    if (kept == nullptr) kept = std::make_unique<HostSearch>(problem.space.tasks());
+    if (kept == nullptr) {
+      kept = std::make_unique<HostSearch>(problem.space.tasks());
+      problem.scratch.packing = std::make_unique<HostPacking>(problem.space.tasks());
+    }
     HostSearch& search = *kept;
     const std::size_t n = problem.boxes.size;
     SceneBounds scene = *problem.scene;
     scene.nan += std::exchange(scene.side, 0u);  // side boxes are not part of the problem
-    search.pack(problem.boxes, {}, problem.ids, scene,
-                problem.scratch.nodes.ensure(std::max(2 * n, search.nodesFor(n))));
+    problem.scratch.packing->pack(problem.boxes, {}, problem.ids, scene);
+    const PackedBoxes& all = problem.scratch.packing->packed();
+    Node* const memory = problem.scratch.nodes.ensure(n).data;
     View<std::uint32_t> room = problem.scratch.words[0].ensure(problem.scratch.words[0].capacity());
-    *problem.out.count = search.find(room, problem.out.limit);
+    *problem.out.count = search.find(all, all, memory, room, problem.out.limit);
     if (*problem.out.count > room.size) {
       room = problem.scratch.words[0].ensure(*problem.out.count);
-      search.find(room, problem.out.limit);
+      search.find(all, all, memory, room, problem.out.limit);
     }
-    if (*problem.out.count <= problem.out.pairs.size) search.sort(problem.out.pairs.data);
+    if (*problem.out.count <= problem.out.pairs.size) search.sort(n, problem.out.pairs.data);
   } else {
     problem.space.append(problem.n, FindTreePairs{problem.nodes, problem.scene, {}}, problem.out);
   }

@@ -22,6 +22,7 @@ struct Scratch {
   Buffer<std::int32_t> numbers[4];
   Buffer<Node> nodes;
   std::unique_ptr<HostSearch> search;                         ///< host only
+  std::unique_ptr<HostPacking> packing;                       ///< host only
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 };
 

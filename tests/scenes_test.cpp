@@ -1,0 +1,189 @@
+// Every scene of the samples, with fewer objects: pairs against brute force, with our broad phase
+// and btDbvtBroadphase; the same course on every thread count; and that each does what it says.
+#include <BulletSoftBody/btSoftBody.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "scenes.h"
+
+// For GoogleTest: the default prints bytes.
+void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
+
+namespace {
+
+constexpr int kObjects = 220;
+
+std::unique_ptr<World> start(const Scene& scene, const char* broadphase, int objects = kObjects,
+                             const lbvh::Options& options = {}) {
+  auto world = std::make_unique<World>(makeBroadphase(broadphase, setupFor(objects, options)));
+  scene.build(*world, {objects, 1});
+  return world;
+}
+
+const btCollisionObjectArray& objectsOf(World& world) {
+  return world.bullet().getCollisionObjectArray();
+}
+
+bool overlapping(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+  return TestAabbAgainstAabb2(a->m_aabbMin, a->m_aabbMax, b->m_aabbMin, b->m_aabbMax);
+}
+
+/// Soft bodies and characters change boxes after a step's pairs were found. A second look makes
+/// them all count.
+void expectPairsOfBruteForce(World& world, bool exactly) {
+  world.bullet().computeOverlappingPairs();
+  btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
+  const btCollisionObjectArray& objects = objectsOf(world);
+  int expected = 0;
+  for (int i = 0; i < objects.size(); ++i)
+    for (int j = i + 1; j < objects.size(); ++j) {
+      btBroadphaseProxy *a = objects[i]->getBroadphaseHandle(),
+                        *b = objects[j]->getBroadphaseHandle();
+      if (!overlapping(a, b) || !cache.needsBroadphaseCollision(a, b)) continue;
+      ++expected;
+      ASSERT_NE(cache.findPair(a, b), nullptr) << i << ", " << j;
+    }
+  // btDbvtBroadphase keeps pairs of fattened boxes, and some for longer, but none unwanted.
+  if (exactly) ASSERT_EQ(cache.getNumOverlappingPairs(), expected);
+  const btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    ASSERT_TRUE(cache.needsBroadphaseCollision(pairs[i].m_pProxy0, pairs[i].m_pProxy1));
+}
+
+class EveryScene : public testing::TestWithParam<Scene> {};
+
+TEST_P(EveryScene, HasThePairsOfBruteForceInEveryStep) {
+  const auto world = start(GetParam(), "gpu-lbvh");
+  for (int step = 0; step < 120; ++step) {
+    world->step();
+    ASSERT_NO_FATAL_FAILURE(expectPairsOfBruteForce(*world, true)) << "step " << step;
+  }
+  EXPECT_EQ(errorOf(world->broadphase()), "");
+  EXPECT_GT(world->pairs(), 5);
+}
+
+TEST_P(EveryScene, HasThePairsOfBruteForceAtTheEndWithDbvt) {
+  const auto world = start(GetParam(), "dbvt");
+  for (int step = 0; step < 120; ++step) world->step();
+  expectPairsOfBruteForce(*world, false);
+}
+
+TEST_P(EveryScene, IsTheSameOnEveryThreadCount) {
+  std::set<std::uint64_t> hashes;
+  for (const int threads : {1, 2, 4, 1}) {
+    lbvh::Options options;
+    options.threads = threads;
+    const auto world = start(GetParam(), "gpu-lbvh", 400, options);
+    for (int step = 0; step < 40; ++step) world->step();
+    hashes.insert(world->hash());
+    ASSERT_EQ(hashes.size(), 1u) << threads << " threads";
+  }
+}
+
+TEST_P(EveryScene, HasAsManyObjectsAsAskedForAndALittleMore) {
+  for (const int objects : {1, 7, kObjects}) {
+    const auto world = start(GetParam(), "gpu-lbvh", objects);
+    world->step();
+    EXPECT_GE(world->objects(), objects);
+    EXPECT_LE(world->objects(), objects + kMaxStaticBodies);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenes, EveryScene, testing::ValuesIn(scenes()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+/// The world of a scene after so many steps.
+std::unique_ptr<World> after(int steps, const char* scene) {
+  auto world = start(*findScene(scene), "gpu-lbvh");
+  for (int step = 0; step < steps; ++step) world->step();
+  return world;
+}
+
+/// Objects that are further than `distance` from where they began.
+int moved(World& world, const char* scene, btScalar distance) {
+  const auto before = start(*findScene(scene), "gpu-lbvh");
+  int count = 0;
+  for (int i = 0; i < world.objects(); ++i)
+    count += objectsOf(world)[i]->getWorldTransform().getOrigin().distance(
+                 objectsOf(*before)[i]->getWorldTransform().getOrigin()) > distance;
+  return count;
+}
+
+TEST(Scenes, RagdollsHoldTogetherAndJointedLimbsAreNoPairs) {
+  const auto world = after(120, "ragdolls");
+  btDiscreteDynamicsWorld& bullet = world->bullet();
+  EXPECT_EQ(bullet.getNumConstraints(), kObjects / 11 * 10);
+  for (int i = 0; i < bullet.getNumConstraints(); ++i) {
+    btRigidBody &a = bullet.getConstraint(i)->getRigidBodyA(),
+                &b = bullet.getConstraint(i)->getRigidBodyB();
+    EXPECT_LT(a.getWorldTransform().getOrigin().distance(b.getWorldTransform().getOrigin()), 0.8);
+    EXPECT_EQ(world->broadphase().getOverlappingPairCache()->findPair(a.getBroadphaseHandle(),
+                                                                      b.getBroadphaseHandle()),
+              nullptr);
+  }
+}
+
+TEST(Scenes, NineTenthsOfTheCityNeverMove) {
+  const auto world = after(60, "city");
+  EXPECT_EQ(world->staticObjects(), kObjects * 9 / 10 + 1);
+  EXPECT_EQ(moved(*world, "city", btScalar(0.5)), kObjects / 10);
+}
+
+TEST(Scenes, BulletsKnockBricksAboutAndStayInTheRange) {
+  const auto world = after(90, "bullets");
+  EXPECT_GT(moved(*world, "bullets", btScalar(0.3)), kObjects / 5 + 10);
+  for (int i = 0; i < world->objects(); ++i)
+    EXPECT_LT(objectsOf(*world)[i]->getWorldTransform().getOrigin().length(), 60) << i;
+}
+
+TEST(Scenes, GhostsKnowWhatIsInThem) {
+  const auto world = after(90, "triggers");
+  btOverlappingPairCache& cache = *world->broadphase().getOverlappingPairCache();
+  int inside = 0, characters = 0;
+  for (int i = 0; i < world->objects(); ++i) {
+    const auto* ghost = btGhostObject::upcast(objectsOf(*world)[i]);
+    if (ghost == nullptr) continue;
+    int expected = 0;
+    for (int j = 0; j < world->objects(); ++j) {
+      btBroadphaseProxy *a = objectsOf(*world)[i]->getBroadphaseHandle(),
+                        *b = objectsOf(*world)[j]->getBroadphaseHandle();
+      expected += i != j && overlapping(a, b) && cache.needsBroadphaseCollision(a, b);
+    }
+    ASSERT_EQ(ghost->getNumOverlappingObjects(), expected);
+    inside += expected;
+    characters += (ghost->getCollisionFlags() & btCollisionObject::CF_CHARACTER_OBJECT) != 0;
+  }
+  EXPECT_GT(inside, 5);
+  EXPECT_EQ(characters, kObjects / 50);
+  EXPECT_GE(moved(*world, "triggers", 1), kObjects / 50);
+}
+
+TEST(Scenes, ATwentiethOfTheSoftBodiesAreSoft) {
+  const auto world = after(90, "softbodies");
+  int soft = 0;
+  for (int i = 0; i < world->objects(); ++i) {
+    const btSoftBody* body = btSoftBody::upcast(objectsOf(*world)[i]);
+    if (body == nullptr) continue;
+    ++soft;
+    btVector3 low, high;
+    body->getAabb(low, high);
+    EXPECT_LT((high - low).length(), 12) << "of one piece";
+  }
+  EXPECT_EQ(soft, kObjects / 20);
+}
+
+TEST(Scenes, EveryBoxOfTheSwarmMoves) {
+  const auto world = after(20, "swarm");
+  EXPECT_EQ(moved(*world, "swarm", btScalar(0.2)), kObjects);
+}
+
+TEST(Scenes, EveryBodyMeetsEveryPlane) {
+  const auto world = after(120, "planes");
+  EXPECT_EQ(world->staticObjects(), 9);
+  EXPECT_GT(world->pairs(), 9 * kObjects);
+  for (int i = 0; i < world->objects(); ++i)
+    EXPECT_GT(objectsOf(*world)[i]->getWorldTransform().getOrigin().y(), -1) << "none fell through";
+}
+
+}  // namespace
