@@ -141,7 +141,7 @@ void World::step() {
 const StepTimes& World::times() const { return world_->times; }
 
 void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
-  migrateBroadphase(world_.get(), broadphase.get());
+  migrateBroadphase(world_.get(), broadphase.get(), ghostCallback_.get());
   broadphase_ = std::move(broadphase);
 }
 
