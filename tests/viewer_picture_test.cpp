@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "graph.h"
 #include "script.h"
 
 namespace {
@@ -27,14 +28,17 @@ struct Picture {
     png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr);
   }
 
-  /// How many pixels are near a colour.
-  int count(Colour colour) const {
+  /// How many pixels are near a colour, from a column and a row on.
+  int count(Colour colour, int left = 0, int top = 0) const {
     int found = 0;
-    for (std::size_t i = 0; i + 2 < bytes.size(); i += 3) {
-      const int far =
-          std::max({std::abs(bytes[i] - colour.red), std::abs(bytes[i + 1] - colour.green),
-                    std::abs(bytes[i + 2] - colour.blue)});
-      if (far < 48) ++found;
+    for (int y = top; y < height; ++y) {
+      for (int x = left; x < width; ++x) {
+        const std::uint8_t* pixel = &bytes[std::size_t(3 * (y * width + x))];
+        const int far =
+            std::max({std::abs(pixel[0] - colour.red), std::abs(pixel[1] - colour.green),
+                      std::abs(pixel[2] - colour.blue)});
+        if (far < 48) ++found;
+      }
     }
     return found;
   }
@@ -137,6 +141,8 @@ TEST(ViewerPicture, HasAPanelAndGraphsWithoutAWindow) {
   EXPECT_GT(differences(300, 1280, 530, 720), 100) << "the graphs go on";
   const Colour text{214, 218, 226};
   EXPECT_GT(first.count(text), 1000) << "text";
+  // To the right and below its name in the legend.
+  EXPECT_GT(first.count(pairSeries().front().colour, 960, 600), 60) << "the curve of pairs";
 }
 
 TEST(ViewerPicture, AVideoIsOnePictureAStep) {

@@ -399,6 +399,39 @@ TEST(ViewerSession, SwapsBetweenAllBroadPhases) {
   }
 }
 
+TEST(ViewerSession, EverySceneGoesOnAfterSwaps) {
+  for (const Scene& scene : scenes()) {
+    Session session(smallScene(scene.name, 120, "dbvt"));
+    for (const char* next : {"gpu-lbvh", "axis-sweep", "gpu-lbvh"}) {
+      for (int i = 0; i < 8; ++i) session.step();
+      const int objects = session.world().objects();
+      session.swap(next, {});
+      EXPECT_EQ(verifyWorld(session.world(), objects, promiseOf(next)), "") << scene.name << next;
+      session.step();
+      EXPECT_EQ(verifyWorld(session.world(), session.world().objects(), promiseOf(next)), "")
+          << scene.name << next;
+    }
+  }
+}
+
+TEST(ViewerSession, GhostsAreToldOfPairsAfterASwap) {
+  World world(makeBroadphase("gpu-lbvh", {}));
+  world.bullet().setGravity({0, 0, 0});
+  btBoxShape shape({1, 1, 1});
+  btRigidBody& body = world.addMoving(shape, 1, at(5, 0, 0));
+  const btPairCachingGhostObject& ghost =
+      world.addGhost(shape, at(0, 0, 0), btCollisionObject::CF_NO_CONTACT_RESPONSE,
+                     btBroadphaseProxy::SensorTrigger, btBroadphaseProxy::AllFilter);
+  for (const char* next : {"dbvt", "gpu-lbvh"}) {
+    world.setBroadphase(makeBroadphase(next, {}));
+    for (const btScalar distance : {btScalar(1), btScalar(5)}) {
+      body.setWorldTransform(at(distance, 0, 0));
+      world.step();
+      EXPECT_EQ(ghost.getNumOverlappingObjects(), distance < 2 ? 1 : 0) << next;
+    }
+  }
+}
+
 TEST(ViewerSession, ShotsComeBackWhenThereAreEnough) {
   for (const char* broadphase : {"gpu-lbvh", "axis-sweep"}) {
     Session session(smallScene("stack", 20, broadphase));

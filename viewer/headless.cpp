@@ -66,5 +66,5 @@ HeadlessContext::HeadlessContext() {
 HeadlessContext::~HeadlessContext() {
   eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
   eglDestroyContext(display_, context_);
-  eglTerminate(display_);
+  // The display is the process's, and other contexts may live on it: it is not terminated.
 }

@@ -109,7 +109,7 @@ void addOptions(CLI::App& app, Settings& settings) {
   app.add_option("--swap", settings.swaps, "STEP:BROADPHASE,...: other broad phases on the way")
       ->group(group);
   app.add_flag("--verify", script.verifies,
-               "compare objects and pairs with brute force after each swap and at the end; exit "
+               "compare objects and pairs with brute force at each swap and at the end; exit "
                "status 1 if they differ")
       ->group(group);
   app.footer(std::string("In the window:\n")

@@ -89,6 +89,7 @@ bool runScript(const Script& script, View& view) {
     for (const Swap& swap : script.swaps) {
       if (swap.step != i) continue;
       const int objects = view.session().world().objects();
+      if (script.verifies) isGood = check(view, objects, "before a swap") && isGood;
       view.swap(swap.broadphase, view.session().options().finder);
       if (script.verifies) isGood = check(view, objects, "right after a swap") && isGood;
       isSwapped = true;

@@ -9,14 +9,8 @@ Session::Session(const SessionOptions& options) { restart(options); }
 std::unique_ptr<btBroadphaseInterface> Session::make(const std::string& broadphase,
                                                      const lbvh::Options& finder,
                                                      int objects) const {
-  BroadphaseSetup setup;
-  setup.options = finder;
+  BroadphaseSetup setup = setupFor(objects + kShots, finder);
   setup.options.stageTimes = true;
-  setup.maxObjects = objects + kShots;
-  // As rigid_bodies has it: far more than any scene needs.
-  const btScalar reach = 1000 + btScalar(objects) * btScalar(0.02);
-  setup.low.setValue(-reach, -reach, -reach);
-  setup.high.setValue(reach, reach, reach);
   return makeBroadphase(broadphase, setup);
 }
 

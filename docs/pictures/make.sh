@@ -2,8 +2,10 @@
 # Makes the pictures again by the commands in docs/viewer.md; needs pngquant to make them small.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-grep -E '^\./run viewer .*--screenshot docs/pictures/' docs/viewer.md | while read -r command; do
+grep -E '^build/release/bin/viewer .*--screenshot ' docs/viewer.md | while read -r command; do
   echo "$command"
   bash -c "$command" </dev/null
+  picture=$(sed -E 's/.*--screenshot ([^ ]+).*/\1/' <<<"$command")
+  pngquant --force --speed 1 --nofs --output "docs/pictures/$picture" 200 "$picture"
+  rm "$picture"
 done
-pngquant --force --ext .png --speed 1 --nofs 128 docs/pictures/*.png
