@@ -224,6 +224,24 @@ TEST(Resting, ManyMovingBoxesAreASearchOfAll) {
   EXPECT_EQ(scene.step(), 400u);
 }
 
+// Whoever does not tell what changed is compared with copies, but not in every step while all
+// moves.
+TEST(Resting, WhatMovedForLongIsSeenToRestSixteenStepsLater) {
+  Random random(61);
+  for (const bool tells : {false, true}) {
+    Watched scene(1);
+    scene.boxes = test::boxSets()[0].make(200, random);
+    for (int k = 0; k < 40; ++k) {
+      for (Aabb& box : scene.boxes) box.max[0] += 0.001f;
+      EXPECT_EQ(scene.step(tells), 200u);
+    }
+    int steps = 1;
+    while (scene.step(tells) > 0 && steps < 30) ++steps;
+    EXPECT_LE(steps, tells ? 1 : 18);
+    EXPECT_GE(steps, tells ? 1 : 2);
+  }
+}
+
 TEST(Resting, AStepThatFailsLosesNothing) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));

@@ -8,7 +8,8 @@
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 64;  // words of 64 boxes each
+constexpr std::size_t kGrain = 256;  // words of 64 boxes each
+constexpr int kLongestPause = 15;
 
 /// Searching for a moving box costs as much as for so many in a search of all: measured.
 constexpr std::size_t kMovingShare = 4;
@@ -56,12 +57,22 @@ void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
 
 bool HostResting::follow(const StepInput& input, HostPacking& packing) {
   const bool knewPairs = std::exchange(knowsPairs_, false);  // should anything here fail
+  if (mayPause(input)) return false;
   const bool knowsChanges = findChanges(input);
   if (!knewPairs || !knowsChanges || !isWorthIt(input.boxes.size)) return false;
   listMoving(input.boxes.size);
   packing.remove({joined_.data(), joined_.size()});
   packing.rebind(input.boxes, input.filters);
   knowsPairs_ = true;
+  return true;
+}
+
+/// Copying and comparing costs a fiftieth of a search of all: too much where all moves, always.
+bool HostResting::mayPause(const StepInput& input) {
+  if (input.changed.data != nullptr || pauseLeft_ == 0) return false;
+  --pauseLeft_;
+  size_ = input.boxes.size;
+  hasCopies_ = false;
   return true;
 }
 
@@ -115,6 +126,10 @@ bool HostResting::isWorthIt(std::size_t n) {
     moving += static_cast<std::size_t>(std::popcount((hasChanged_[word] | isMoving_[word]) & here));
   }
   needless_ += moving - changed;
+  if (kMovingShare * changed > n)
+    pauseLeft_ = pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  else
+    pause_ = 0;
   return kMovingShare * moving <= n && kMovingShare * needless_ <= n;
 }
 

@@ -40,6 +40,7 @@ class HostResting {
  private:
   static constexpr std::size_t kBits = 64;
 
+  bool mayPause(const StepInput& input);
   bool findChanges(const StepInput& input);
   std::uint64_t compare(const StepInput& input, std::size_t first, std::size_t count);
   bool isWorthIt(std::size_t n);
@@ -50,9 +51,10 @@ class HostResting {
   std::vector<Filter> filters_;
   std::vector<std::uint64_t> hasChanged_, isMoving_;  ///< a bit a box
   std::vector<std::uint32_t> moving_, joined_;
-  std::size_t size_ = 0;      ///< how many boxes the last step had
-  std::size_t packed_ = 0;    ///< how many boxes there were at begin()
-  std::size_t needless_ = 0;  ///< boxes that moved no more and were searched, since begin()
+  std::size_t size_ = 0;           ///< how many boxes the last step had
+  std::size_t packed_ = 0;         ///< how many boxes there were at begin()
+  std::size_t needless_ = 0;       ///< boxes that moved no more and were searched, since begin()
+  int pause_ = 0, pauseLeft_ = 0;  ///< steps without comparing, because much moved
   bool hadFilters_ = false, hasCopies_ = false;
   bool knowsPairs_ = false;
 };
