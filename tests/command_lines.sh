@@ -99,6 +99,9 @@ if [ -x "$bin/viewer" ]; then
     expect 2 1 'a swap is STEP:BROADPHASE' "$bin/viewer" --objects 30 --swap $swap --verify
   done
   expect 2 1 'camera' "$bin/viewer" --objects 30 --camera 1,2 --verify
+  expect 2 1 'distance' "$bin/viewer" --objects 30 --camera 1,2,0 --verify
+  expect 2 1 'only 5 steps' "$bin/viewer" --objects 30 --steps 5 --swap 5:dbvt --verify
+  expect 2 1 'are for' "$bin/viewer" --objects 30 --swap 5:dbvt
   expect 2 1 'size' "$bin/viewer" --size 64
   expect 1 1 'no/such/folder' "$bin/viewer" --scene stack --objects 30 --steps 0 \
     --size 64,64 --screenshot /no/such/folder/x.png

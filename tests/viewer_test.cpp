@@ -399,6 +399,12 @@ TEST(ViewerSession, SwapsBetweenAllBroadPhases) {
   }
 }
 
+TEST(ViewerSession, OffersTheBroadPhasesThatCanTakeTheObjects) {
+  EXPECT_EQ(Session(smallScene("stack", 20, "dbvt")).broadphases(), broadphaseNames());
+  EXPECT_EQ(Session(smallScene("stack", 3000, "dbvt")).broadphases(),
+            (std::vector<std::string>{"gpu-lbvh", "dbvt", "axis-sweep"}));
+}
+
 TEST(ViewerSession, EverySceneGoesOnAfterSwaps) {
   for (const Scene& scene : scenes()) {
     Session session(smallScene(scene.name, 120, "dbvt"));

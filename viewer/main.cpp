@@ -35,16 +35,32 @@ void apply(const Settings& settings, View& view) {
   if (settings.camera.size() == 6) view.camera.target.setValue(given(3), given(4), given(5));
 }
 
-int run(Settings& settings) {
-  if (settings.session.broadphase == "gpu-lbvh") requireBackend(settings.session.finder);
+void readSwaps(Settings& settings) {
   Script& script = settings.script;
   try {
     script.swaps = parseSwaps(settings.swaps);
   } catch (const std::invalid_argument& wrong) {
     throw UsageError(wrong.what());
   }
+  for (const Swap& swap : script.swaps)
+    if (swap.step >= script.steps)
+      throw UsageError(fmt::format("--swap {}:{}: there are only {} steps", swap.step,
+                                   swap.broadphase, script.steps));
+}
+
+int run(Settings& settings) {
+  Script& script = settings.script;
+  readSwaps(settings);
+  bool usesFinder = settings.session.broadphase == "gpu-lbvh";
+  for (const Swap& swap : script.swaps) usesFinder |= swap.broadphase == "gpu-lbvh";
+  if (usesFinder) requireBackend(settings.session.finder);
   if (settings.camera.size() != 0 && settings.camera.size() != 3 && settings.camera.size() != 6)
     throw UsageError("--camera takes three or six numbers");
+  if (settings.camera.size() >= 3 && !(settings.camera[2] > 0))
+    throw UsageError("--camera: the distance must be positive");
+  const bool hasWindow = script.screenshot.empty() && script.video.empty() && !script.verifies;
+  if (hasWindow && (!script.swaps.empty() || !settings.pick.empty()))
+    throw UsageError("--swap and --pick are for --screenshot, --video and --verify");
   if (settings.size.size() == 2) {
     script.width = settings.size[0];
     script.height = settings.size[1];
@@ -55,7 +71,7 @@ int run(Settings& settings) {
   }
   View view(settings.session);
   apply(settings, view);
-  if (script.screenshot.empty() && script.video.empty() && !script.verifies) {
+  if (hasWindow) {
     runWindow(view, {script.width, script.height, script.hidesUi});
     return 0;
   }

@@ -50,6 +50,13 @@ void Session::step() {
   history_.add(std::move(record));
 }
 
+std::vector<std::string> Session::broadphases() const {
+  std::vector<std::string> names;
+  for (const std::string& name : broadphaseNames())
+    if (whyLeftOut(name, world_->objects()).empty()) names.push_back(name);
+  return names;
+}
+
 void Session::swap(const std::string& broadphase, const lbvh::Options& finder) {
   world_->setBroadphase(make(broadphase, finder, world_->objects()));
   options_.broadphase = broadphase;

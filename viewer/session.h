@@ -32,6 +32,9 @@ class Session {
   void step();
 
   /// Lets the running world have another broad phase, or the same one with other options.
+  /// Those that are not too slow for so many objects.
+  std::vector<std::string> broadphases() const;
+
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
   /// Throws a box along a ray. The oldest comes back when there are kShots.

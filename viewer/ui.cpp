@@ -158,8 +158,9 @@ void Ui::drawBroadphase(View& view) {
   const SessionOptions& options = view.session().options();
   if (!isDragging_) wanted_ = options.finder;
   heading("Broad phase");
-  if (const int chosen = combo("##broadphase", options.broadphase, broadphaseNames()); chosen >= 0)
-    view.swap(broadphaseNames()[std::size_t(chosen)], options.finder);
+  const std::vector<std::string> names = view.session().broadphases();
+  if (const int chosen = combo("##broadphase", options.broadphase, names); chosen >= 0)
+    view.swap(names[std::size_t(chosen)], options.finder);
   if (options.broadphase == "gpu-lbvh") {
     const int chosen = combo("space", kBackends[int(options.finder.backend)], kBackends);
     if (chosen >= 0) {

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "renderer.h"
 #include "ui.h"
@@ -122,9 +123,10 @@ class Input {
 
   void nextBroadphase() {
     const SessionOptions& options = view_.session().options();
-    const auto& names = broadphaseNames();
-    const auto now = std::find(names.begin(), names.end(), options.broadphase);
-    view_.swap(now + 1 == names.end() ? names.front() : *(now + 1), options.finder);
+    const std::vector<std::string> names = view_.session().broadphases();
+    auto next = std::find(names.begin(), names.end(), options.broadphase);
+    if (next != names.end()) ++next;
+    view_.swap(next == names.end() ? names.front() : *next, options.finder);
   }
 
   GLFWwindow* window_;
@@ -147,10 +149,13 @@ void runWindow(View& view, const WindowOptions& options) {
   Input input(window.get(), view, ui);
   while (glfwWindowShouldClose(window.get()) == GLFW_FALSE) {
     glfwPollEvents();
-    if (!view.isPaused) view.step();
     int width = 0, height = 0;
     glfwGetFramebufferSize(window.get(), &width, &height);
-    if (width == 0 || height == 0) continue;  // minimised
+    if (width == 0 || height == 0) {  // minimised
+      glfwWaitEvents();
+      continue;
+    }
+    if (!view.isPaused) view.step();
     ImGui_ImplGlfw_NewFrame();
     renderer.draw(view.draw(), view.camera, ui.sceneArea(width, height));
     ui.draw(view, width, height);
