@@ -44,9 +44,10 @@ bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
 
 void FallbackPipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   if (last_ != host_.get()) host_->adopt(mirror_.pairs());
-  last_ = host_.get();
+  last_ = gpu_.get();  // until the mirror has what the host has
   host_->step(input, stats);
   mirror_.assign(host_->pairs());
+  last_ = host_.get();
 }
 
 void FallbackPipeline::adopt(View<const Pair> pairs) {

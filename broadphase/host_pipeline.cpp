@@ -134,6 +134,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     search_.sort(input.boxes.size, sorted.data);
     buffers_[next(1)].ensure(sorted.size);  // for what is added
     describe(*header(), stats);
+    stats.searched = input.boxes.size;
     return sorted;
   }
 

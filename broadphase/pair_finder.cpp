@@ -34,6 +34,7 @@ struct PairFinder::Impl {
   bool anyForgotten = false;
   bool hasDelta = false;  // false after an update that failed
   bool hasTree = false;
+  bool isPacked = false;  // likewise
   Stats stats;
 
   void choosePipeline();
@@ -74,7 +75,7 @@ PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
 void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
                         View<const std::uint64_t> changed) {
-  impl_->hasDelta = impl_->hasTree = false;
+  impl_->hasDelta = impl_->hasTree = impl_->isPacked = false;
   requireFitting(boxes, filters);
   if (changed.data != nullptr && 64 * changed.size < boxes.size)
     throw std::invalid_argument("a bit for each box, or none");
@@ -92,7 +93,7 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
   impl.forgotten.resize(boxes.size, 0);
   impl.anyForgotten = false;
-  impl.hasDelta = true;
+  impl.hasDelta = impl.isPacked = true;
   if (const SpaceInfo* info = impl.pipeline->info()) {
     impl.stats.backend = info->backend;
     impl.stats.reason = info->reason;
@@ -138,7 +139,9 @@ View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
 Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
-PackedScene PairFinder::packed() const { return impl_->pipeline->packed(); }
+PackedScene PairFinder::packed() const {
+  return impl_->isPacked ? impl_->pipeline->packed() : PackedScene{};
+}
 const Stats& PairFinder::stats() const { return impl_->stats; }
 
 }  // namespace lbvh

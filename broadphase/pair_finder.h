@@ -94,8 +94,7 @@ class PairFinder {
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
   /// After an exception pairs() is still the result of the update before, added() and removed()
-  /// are empty,
-  /// and stats() tell how far the failed update came.
+  /// are empty, and stats() tell how far the failed update came.
   ///
   /// With `changed`, a bit a box (box i is bit i % 64 of word i / 64), a caller tells which boxes
   /// or filters may differ from those of the last update that did not throw; boxes behind that

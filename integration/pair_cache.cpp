@@ -180,9 +180,9 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
         const std::uint32_t head = bucket(pair);
         if (head != kNone) fetch(at(head).m_algorithm);
       },
-      [this](lbvh::Pair pair) {
+      [this, dispatcher](lbvh::Pair pair) {  // which without a dispatcher nobody frees
         const std::uint32_t head = bucket(pair);
-        if (head != kNone) fetchManifold(at(head));
+        if (head != kNone && dispatcher != nullptr) fetchManifold(at(head));
       });
 }
 

@@ -17,7 +17,7 @@
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
   std::uint32_t m_link = 0;  ///< not alive: the next free slot; a ghost: its place among ghosts
-  bool m_isChanged = false;  ///< since the tree for queries was built (queries.h)
+  bool m_isChanged = false;  ///< since the last step, or since a tree was built for queries
   bool m_isAlive = false;
   bool m_isPlane = false;   ///< a half space, beside its box
   bool m_isDoomed = false;  ///< among the many that are just being destroyed

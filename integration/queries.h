@@ -76,7 +76,7 @@ class GpuLbvhQueries {
   GpuLbvhProxies& m_proxies;
   lbvh::PairFinder& m_finder;
   lbvh::PackedScene m_step;              // without it the finder's tree is asked
-  std::vector<GpuLbvhProxy*> m_changed;  // at most a small share of all: then the tree is stale
+  std::vector<GpuLbvhProxy*> m_changed;  // a small share of all: beyond that a tree is built
   std::atomic<bool> m_treeIsStale{false};
   bool m_treeIsLost = false;  // no memory for one
   std::mutex m_rebuild;

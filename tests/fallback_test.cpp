@@ -101,7 +101,10 @@ TEST_F(Fallback, StaysOnTheHostAfterAStickyErrorOrThreeInARow) {
   FallbackPipeline other{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
   StepStats stats;
   fail = Fail::before;
-  for (int i = 0; i < 3; ++i) other.step({view(boxes), {}, {}, 1u << 20}, stats);
+  for (int i = 0; i < 3; ++i) {
+    other.step({view(boxes), {}, {}, 1u << 20}, stats);
+    EXPECT_EQ(stats.searched, i == 0 ? boxes.size() : 0) << "then all rest";
+  }
   fail = Fail::never;
   other.step({view(boxes), {}, {}, 1u << 20}, stats);
   EXPECT_EQ(other.info()->backend, "host");

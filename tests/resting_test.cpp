@@ -259,6 +259,42 @@ TEST(Resting, AStepThatFailsLosesNothing) {
   }
 }
 
+// Pairs of the last step that was finished have greater indices than any box of the one that
+// failed.
+TEST(Resting, AStepOfFewerBoxesThatFailsLosesNothing) {
+  Watched scene(1, 20);
+  for (int i = 0; i < 1000; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
+  scene.boxes[999] = scene.boxes[5];
+  scene.boxes[50] = scene.boxes[6];
+  scene.step();
+  scene.boxes.resize(100);
+  const Boxes fewer = scene.boxes;
+  for (std::size_t i = 90; i < 97; ++i) scene.boxes[i] = fewer[80];
+  EXPECT_THROW(scene.finder.update(view(scene.boxes)), std::length_error);
+  EXPECT_EQ(scene.finder.packed().resting, nullptr);
+  scene.boxes = fewer;
+  scene.boxes[60] = boxAt(19.5f, 0, 0, 1);
+  EXPECT_LT(scene.step(), 100u);
+}
+
+TEST(Resting, APauseRemembersWhetherThereWereFilters) {
+  Random random(62);
+  for (const bool filtered : {false, true}) {
+    Watched scene(1);
+    scene.boxes = test::boxSets()[0].make(200, random);
+    const std::vector<Filter> some(200, Filter{1, 2}), none;
+    scene.filters = filtered ? some : none;
+    scene.step();
+    for (Aabb& box : scene.boxes) box.max[0] += 0.1f;
+    scene.step();
+    scene.filters = filtered ? none : some;
+    scene.step();  // compares nothing
+    scene.filters = filtered ? some : none;
+    for (std::size_t i = 0; i < 20; ++i) scene.boxes[i].max[1] += 0.3f;
+    scene.step(true);
+  }
+}
+
 // What is as it was in that step has not been searched.
 TEST(Resting, AStepOverAllThatFailsLosesNothing) {
   Watched scene(1, 20);
@@ -307,8 +343,10 @@ TEST(Resting, CallersMayTellWhatChanged) {
   }
   EXPECT_GE(restingSteps, 30u);
   const std::vector<std::uint64_t> tooFew(1);
+  EXPECT_NE(scene.finder.packed().resting, nullptr);
   EXPECT_THROW(scene.finder.update(view(scene.boxes), view(scene.filters), view(tooFew)),
                std::invalid_argument);
+  EXPECT_EQ(scene.finder.packed().resting, nullptr);
 }
 
 TEST(Resting, ATreeForQueriesDisturbsNothing) {

@@ -1,5 +1,5 @@
 // The host's own hierarchy: sixteen boxes a block, a coordinate an array, so that one box is tested
-// against a block in a few instructions. Leaves in Morton order; above them blocks of the bounds of
+// against a block in a few instructions. Leaves along a curve; above them blocks of the bounds of
 // sixteen blocks each, up to one root. Holds no memory of its own.
 #pragma once
 

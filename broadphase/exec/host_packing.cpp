@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kPackGrain = 256;  // leaf blocks
 constexpr std::size_t kParentGrain = 64;
 
+/// As setEmpty of host_kernels_body.h, which is compiled for one set of instructions at a time.
 void clear(BoxBlock& block, std::uint32_t lane) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int k = 0; k < 6; ++k) block.corners[k][lane] = k < 3 ? kInfinity : -kInfinity;
@@ -76,8 +77,9 @@ void HostPacking::remove(View<const std::uint32_t> ids) {
   }
   for (View<const std::uint32_t>* others : {&packed_.side, &packed_.nan}) {
     auto* const begin = const_cast<std::uint32_t*>(others->data);  // of others_, which is ours
-    const auto* const end =
-        std::set_difference(begin, begin + others->size, ids.begin(), ids.end(), begin);
+    const auto* const end = std::remove_if(begin, begin + others->size, [&](std::uint32_t id) {
+      return std::binary_search(ids.begin(), ids.end(), id);
+    });
     others->size = static_cast<std::size_t>(end - begin);
   }
 }

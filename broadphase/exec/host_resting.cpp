@@ -71,9 +71,14 @@ bool HostResting::follow(const StepInput& input, HostPacking& packing) {
 bool HostResting::mayPause(const StepInput& input) {
   if (input.changed.data != nullptr || pauseLeft_ == 0) return false;
   --pauseLeft_;
-  size_ = input.boxes.size;
-  hasCopies_ = false;
+  remember(input, false);
   return true;
+}
+
+void HostResting::remember(const StepInput& input, bool hasCopies) {
+  size_ = input.boxes.size;
+  hadFilters_ = !input.filters.empty();
+  hasCopies_ = hasCopies;
 }
 
 void HostResting::begin() {
@@ -102,9 +107,7 @@ bool HostResting::findChanges(const StepInput& input) {
       hasChanged_[word] = changed & bitsBelow(all, first);
     }
   });
-  size_ = n;
-  hadFilters_ = !input.filters.empty();
-  hasCopies_ = !isTold;
+  remember(input, !isTold);
   return isKnown;
 }
 

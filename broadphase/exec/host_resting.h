@@ -29,11 +29,11 @@ class HostResting {
   void forget() { knowsPairs_ = false; }
 
   /// The boxes that do not rest, sorted; and whether a box, or one that is gone, is among them.
-  View<const std::uint32_t> moving() { return {moving_.data(), moving_.size()}; }
+  View<const std::uint32_t> moving() const { return {moving_.data(), moving_.size()}; }
   bool isMoving(std::uint32_t id) const { return (isMoving_[id / kBits] >> id % kBits & 1) != 0; }
 
-  /// All indices of this step's boxes, and of the one's before, are less.
-  std::size_t indices() const { return kBits * hasChanged_.size(); }
+  /// All indices of this step's boxes, and of any earlier one's, are less.
+  std::size_t indices() const { return kBits * isMoving_.size(); }
 
   std::size_t memoryBytes() const;
 
@@ -42,6 +42,7 @@ class HostResting {
 
   bool mayPause(const StepInput& input);
   bool findChanges(const StepInput& input);
+  void remember(const StepInput& input, bool hasCopies);
   std::uint64_t compare(const StepInput& input, std::size_t first, std::size_t count);
   bool isWorthIt(std::size_t n);
   void listMoving(std::size_t n);
