@@ -132,8 +132,6 @@ std::vector<std::string> boxFinderNames() {
   return names;
 }
 
-bool findsExactly(const std::string& name) { return name != "dbvt" && name != "axis-sweep"; }
-
 void requireBoxes(const std::string& name, const std::vector<lbvh::Aabb>& boxes,
                   const std::string& file) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {

@@ -31,9 +31,6 @@ class BoxFinder {
 /// core, then broadphaseNames().
 std::vector<std::string> boxFinderNames();
 
-/// Whether the finder's pairs are exactly those that overlap, and not more.
-bool findsExactly(const std::string& name);
-
 /// Recordings have no NaN; and Bullet's axis-sweep does not survive boxes with min > max.
 /// @throws FileError if there are such boxes
 void requireBoxes(const std::string& name, const std::vector<lbvh::Aabb>& boxes,

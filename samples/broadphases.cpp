@@ -16,6 +16,8 @@ using Owner = std::unique_ptr<btBroadphaseInterface>;
 struct Row {
   const char* name;
   Owner (*make)(const BroadphaseSetup& setup);
+  bool isExact;         ///< pairs are those that overlap, and not more
+  bool isSized;         ///< must know the number of objects at its birth
   int mostObjects;      ///< more would take minutes; 0: any number
   const char* because;  ///< of that
 };
@@ -38,11 +40,19 @@ Owner makeSimple(const BroadphaseSetup& setup) {
 }
 
 constexpr Row kRows[] = {
-    {"gpu-lbvh", makeGpuLbvh, 0, ""},
-    {"dbvt", makeDbvt, 0, ""},
-    {"axis-sweep", makeAxisSweep, 20000, "an object that is added passes all others on each axis"},
-    {"simple", makeSimple, 2000, "every two objects are tested in every step"},
+    {"gpu-lbvh", makeGpuLbvh, true, false, 0, ""},
+    {"dbvt", makeDbvt, false, false, 0, ""},
+    {"axis-sweep", makeAxisSweep, false, true, 20000,
+     "an object that is added passes all others on each axis"},
+    {"simple", makeSimple, true, true, 2000, "every two objects are tested in every step"},
 };
+
+/// Null if there is none of that name.
+const Row* find(const std::string& name) {
+  for (const Row& row : kRows)
+    if (name == row.name) return &row;
+  return nullptr;
+}
 
 struct RemoveAll : btOverlapCallback {
   bool processOverlap(btBroadphasePair&) override { return true; }
@@ -61,18 +71,24 @@ const std::vector<std::string>& broadphaseNames() {
 
 std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
                                                       const BroadphaseSetup& setup) {
-  for (const Row& row : kRows) {
-    if (name == row.name) return row.make(setup);
-  }
+  if (const Row* row = find(name)) return row->make(setup);
   throw std::invalid_argument(fmt::format("there is no broad phase '{}'", name));
 }
 
 std::string whyLeftOut(const std::string& name, int objects) {
-  for (const Row& row : kRows) {
-    if (name == row.name && row.mostObjects > 0 && objects > row.mostObjects)
-      return fmt::format("{}; it is compared up to {} objects", row.because, row.mostObjects);
-  }
-  return "";
+  const Row* row = find(name);
+  if (row == nullptr || row->mostObjects == 0 || objects <= row->mostObjects) return "";
+  return fmt::format("{}; it is compared up to {} objects", row->because, row->mostObjects);
+}
+
+bool findsExactly(const std::string& name) {
+  const Row* row = find(name);
+  return row == nullptr || row->isExact;
+}
+
+bool isSized(const std::string& name) {
+  const Row* row = find(name);
+  return row != nullptr && row->isSized;
 }
 
 Space spaceOf(const lbvh::Stats& stats) {

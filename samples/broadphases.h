@@ -25,6 +25,12 @@ const std::vector<std::string>& broadphaseNames();
 std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
                                                       const BroadphaseSetup& setup);
 
+/// Whether its pairs are exactly those that overlap, and not more; the core's are.
+bool findsExactly(const std::string& name);
+
+/// Whether it must know the number of objects at its birth.
+bool isSized(const std::string& name);
+
 /// Why a comparison of all broad phases is better off without this one; empty: it is not.
 std::string whyLeftOut(const std::string& name, int objects);
 

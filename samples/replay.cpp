@@ -127,33 +127,39 @@ void replayFrame(Contestant& one, const std::vector<lbvh::Aabb>& boxes) {
   one.found = one.finder->pairs();
 }
 
-/// Empty if the finder can take all frames of the file, and in a sensible time.
-std::string whyNot(const std::string& name, const std::string& path, std::uint32_t frames) {
+/// For each finder why it is left out; empty if it can take all frames of the file, and in a
+/// sensible time.
+std::vector<std::string> whyNot(const std::vector<std::string>& names, const std::string& path,
+                                std::uint32_t frames) {
   BoxReader reader(path);
-  const std::string tooMany = whyLeftOut(name, static_cast<int>(reader.objects()));
-  if (!tooMany.empty()) return tooMany;
+  std::vector<std::string> reasons;
+  for (const std::string& name : names)
+    reasons.push_back(whyLeftOut(name, static_cast<int>(reader.objects())));
   std::vector<lbvh::Aabb> boxes;
   for (std::uint32_t frame = 0; frame < frames; ++frame) {
     reader.read(boxes);
     requireBoxes("core", boxes, path);  // what no finder takes is no reason to leave out one
-    try {
-      requireBoxes(name, boxes, path);
-    } catch (const FileError& error) {
-      return error.what();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      try {
+        if (reasons[i].empty()) requireBoxes(names[i], boxes, path);
+      } catch (const FileError& error) {
+        reasons[i] = error.what();
+      }
     }
   }
-  return "";
+  return reasons;
 }
 
 std::vector<std::string> chosen(const Settings& settings, std::uint32_t frames) {
   if (settings.finder != kAll) return {settings.finder};
+  const std::vector<std::string> all = boxFinderNames();
+  const std::vector<std::string> reasons = whyNot(all, settings.file, frames);
   std::vector<std::string> names;
-  for (const std::string& name : boxFinderNames()) {
-    const std::string reason = whyNot(name, settings.file, frames);
-    if (reason.empty())
-      names.push_back(name);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (reasons[i].empty())
+      names.push_back(all[i]);
     else
-      fmt::print("{} is left out: {}\n", name, reason);
+      fmt::print("{} is left out: {}\n", all[i], reasons[i]);
   }
   return names;
 }

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "broadphase/stages/morton.h"
+#include "simd_test.h"
 #include "support.h"
 
 namespace lbvh {
@@ -24,14 +25,7 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-class HostKernelsTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    setenv("GPULBVH_SIMD", GetParam(), 1);
-    if (std::string(hostKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
-  }
-  void TearDown() override { unsetenv("GPULBVH_SIMD"); }
-};
+using HostKernelsTest = test::SimdTest;
 
 PairFinder finderOn(int threads) {
   Options options;

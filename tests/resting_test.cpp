@@ -13,6 +13,7 @@
 
 #include "broadphase/exec/host_kernels.h"
 #include "broadphase/stages/morton.h"
+#include "simd_test.h"
 #include "support.h"
 
 namespace lbvh {
@@ -106,14 +107,7 @@ class Watched {
   std::vector<std::uint8_t> forgotten_;
 };
 
-class RestingTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    setenv("GPULBVH_SIMD", GetParam(), 1);
-    if (std::string(hostKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
-  }
-  void TearDown() override { unsetenv("GPULBVH_SIMD"); }
-};
+using RestingTest = test::SimdTest;
 
 // Boxes are replaced by others of the kind, which makes ordinary ones NaN, giant, inverted, and
 // back.

@@ -22,11 +22,12 @@ void Session::restart(const SessionOptions& options) {
   shots_.clear();
   nextShot_ = 0;
   // What must know the number of objects at its birth gets them from one that need not.
-  const bool isSized = options.broadphase == "axis-sweep" || options.broadphase == "simple";
+  const bool asksForSize = isSized(options.broadphase);
   world_ = std::make_unique<World>(
-      make(isSized ? "dbvt" : options.broadphase, options.finder, options_.objects));
+      make(asksForSize ? "dbvt" : options.broadphase, options.finder, options_.objects));
   scene->build(*world_, {options_.objects, options_.seed});
-  if (isSized) world_->setBroadphase(make(options.broadphase, options.finder, world_->objects()));
+  if (asksForSize)
+    world_->setBroadphase(make(options.broadphase, options.finder, world_->objects()));
   steps_ = 0;
   swappedTo_.clear();
   history_.clear();

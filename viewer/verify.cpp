@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "broadphases.h"
 #include "pair_changes.h"
 #include "world_box.h"
 
@@ -53,8 +54,7 @@ struct CountProxies : btBroadphaseAabbCallback {
 }  // namespace
 
 PairPromise promiseOf(const std::string& broadphase) {
-  return broadphase == "dbvt" || broadphase == "axis-sweep" ? PairPromise::superset
-                                                            : PairPromise::exact;
+  return findsExactly(broadphase) ? PairPromise::exact : PairPromise::superset;
 }
 
 std::string verifyWorld(World& world, int objects, PairPromise promise) {

@@ -1,0 +1,23 @@
+// A fixture for tests that run with each set of the host's SIMD instructions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "broadphase/exec/host_kernels.h"
+
+namespace lbvh::test {
+
+/// Its parameter is a name that GPULBVH_SIMD takes.
+class SimdTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    setenv("GPULBVH_SIMD", GetParam(), 1);
+    if (std::string(hostKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
+  }
+  void TearDown() override { unsetenv("GPULBVH_SIMD"); }
+};
+
+}  // namespace lbvh::test
