@@ -46,7 +46,7 @@ for scene in "${scenes[@]}"; do
 done | awk 'NR == 1 || !/^scene,/' | tee "$out/stages.csv"
 
 if have ncu; then
-  "$bin/random_walk" 1000000 4 "$out/walk.aabb" >/dev/null
+  "$bin/make_scene" walk 1000000 4 "$out/walk.aabb" >/dev/null
   ncu --set full --kernel-name 'regex:appendKernel|forEachKernel' --launch-count 24 \
     "$bin/replay" "$out/walk.aabb" --backend cuda >"$out/ncu.txt" 2>&1 || failed=1
   rm "$out/walk.aabb"

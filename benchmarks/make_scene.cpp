@@ -1,6 +1,6 @@
-// make_scene: writes recorded boxes of kinds that are hard on a broad phase, for replay. The
-// densities are those of 65,536 boxes (groups: 8,192; city: 262,144) and stay what they are at
-// other numbers.
+// make_scene: writes recorded boxes for replay: a random walk (walk.h), and kinds that are hard on
+// a broad phase. The densities are those of 65,536 boxes (groups: 8,192; city: 262,144) and stay
+// what they are at other numbers.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -9,6 +9,7 @@
 #include "command_line.h"
 #include "random.h"
 #include "recorded_boxes.h"
+#include "walk.h"
 
 namespace {
 
@@ -40,7 +41,6 @@ struct Body {
   }
 };
 
-using Bodies = std::vector<Body>;
 using MakeBody = std::function<Body(std::uint32_t i)>;
 
 Body cube(float x, float y, float z, float half) { return {{x, y, z}, {half, half, half}}; }
@@ -69,7 +69,7 @@ MakeBody clusters(std::uint32_t n, Random& random) {
     const Body& ball = centres[static_cast<std::size_t>(random.below(static_cast<int>(balls)))];
     for (int axis = 0; axis < 3; ++axis) {
       float sum = 0;  // of four: near enough to a bell
-      for (int k = 0; k < 4; ++k) sum += between(random, -2.3f, 2.3f);
+      for (int k = 0; k < 4; ++k) sum += between(random, -1.73f, 1.73f);
       body.centre[axis] = ball.centre[axis] + sum;
     }
     moveAtRandom(body, random, 0.05f);
@@ -135,26 +135,47 @@ MakeBody fall(std::uint32_t n, Random& random) {
 const std::map<std::string, MakeBody (*)(std::uint32_t, Random&)> kKinds{
     {"clusters", clusters}, {"sizes", sizes}, {"groups", groups}, {"city", city}, {"fall", fall}};
 
-void move(Body& body) {
-  for (int axis = 0; axis < 3; ++axis) body.centre[axis] += body.speed[axis];
-  body.speed[2] -= body.floor > -1e8f ? 0.005f : 0.0f;
-  if (body.centre[2] < body.floor) {
-    body.centre[2] = body.floor;
-    body.speed[2] = 0;
+/// Bodies that fly straight on, or fall to their floor.
+class Flight {
+ public:
+  Flight(const Settings& settings) : boxes_(settings.objects) {
+    Random random(settings.seed);
+    const MakeBody make = kKinds.at(settings.kind)(settings.objects, random);
+    for (std::uint32_t i = 0; i < settings.objects; ++i) bodies_.push_back(make(i));
+    measure();
   }
-}
 
-int write(const Settings& settings) {
-  Random random(settings.seed);
-  const MakeBody make = kKinds.at(settings.kind)(settings.objects, random);
-  Bodies bodies;
-  for (std::uint32_t i = 0; i < settings.objects; ++i) bodies.push_back(make(i));
+  const std::vector<lbvh::Aabb>& boxes() const { return boxes_; }
+
+  void step() {
+    for (Body& body : bodies_) move(body);
+    measure();
+  }
+
+ private:
+  static void move(Body& body) {
+    for (int axis = 0; axis < 3; ++axis) body.centre[axis] += body.speed[axis];
+    body.speed[2] -= body.floor > -1e8f ? 0.005f : 0.0f;
+    if (body.centre[2] < body.floor) {
+      body.centre[2] = body.floor;
+      body.speed[2] = 0;
+    }
+  }
+
+  void measure() {
+    for (std::size_t i = 0; i < bodies_.size(); ++i) boxes_[i] = bodies_[i].box();
+  }
+
+  std::vector<Body> bodies_;
+  std::vector<lbvh::Aabb> boxes_;
+};
+
+template <class Scene>
+int write(Scene scene, const Settings& settings) {
   BoxWriter writer(settings.file, settings.frames);
-  std::vector<lbvh::Aabb> boxes(bodies.size());
   for (std::uint32_t frame = 0; frame < settings.frames; ++frame) {
-    for (std::size_t i = 0; i < bodies.size(); ++i) boxes[i] = bodies[i].box();
-    writer.write(boxes);
-    for (Body& body : bodies) move(body);
+    writer.write(scene.boxes());
+    scene.step();
   }
   std::printf("%s: %u boxes, %u frames\n", settings.file.c_str(), settings.objects,
               settings.frames);
@@ -165,11 +186,15 @@ int write(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Writes recorded boxes of kinds that are hard on a broad phase.", "make_scene");
-  app.add_option("KIND", settings.kind)->required()->check(CLI::IsMember(kKinds));
+  CLI::App app("Writes recorded boxes that move, of several kinds.", "make_scene");
+  const CLI::Validator isKind = CLI::IsMember({"walk"}) | CLI::IsMember(kKinds);
+  app.add_option("KIND", settings.kind)->required()->check(isKind);
   app.add_option("OBJECTS", settings.objects)->required()->check(CLI::Range(1, 1 << 28));
   app.add_option("FRAMES", settings.frames)->required()->check(CLI::Range(1, 1 << 20));
   app.add_option("FILE", settings.file, ".aabb")->required();
   app.add_option("--seed", settings.seed)->capture_default_str();
-  return runProgram(app, argc, argv, [&settings] { return write(settings); });
+  return runProgram(app, argc, argv, [&settings] {
+    if (settings.kind == "walk") return write(Walk(settings.objects, settings.seed), settings);
+    return write(Flight(settings), settings);
+  });
 }

@@ -15,7 +15,7 @@ for scene in "$@"; do
   file=$scene name=$(basename "$scene" .aabb)
   if [[ $scene =~ ^[0-9]+$ ]]; then
     file=$scratch/walk.aabb name="random walk"
-    "$bin/random_walk" "$scene" "$frames" "$file" >/dev/null
+    "$bin/make_scene" walk "$scene" "$frames" "$file" >/dev/null
   fi
   "$bin/replay" "$file" --backend "$backend" --frames "$frames" --stages >"$scratch/out"
   value() { grep -oE "(^| )$1=[^ ]+" "$scratch/out" | tail -n 1 | cut -d= -f2; }

@@ -1,7 +1,8 @@
-// Boxes that move at random: unit boxes in a cube, about eleven neighbours each whatever their
-// number; each centre moves up to 0.05 a frame and axis.
+// Boxes that move at random: sides from 0.5 to 1.5 in a cube, eleven neighbours each whatever their
+// number; each centre moves by about 0.05 a frame and axis, in a bell, and stays in the cube.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -11,13 +12,13 @@
 
 class Walk {
  public:
-  Walk(std::uint32_t objects, std::uint32_t seed) : random_(seed), boxes_(objects) {
-    const float side = std::cbrt(static_cast<float>(objects) * 8 / 11);
+  Walk(std::uint32_t objects, std::uint32_t seed)
+      : random_(seed),
+        side_(std::max(0.1f, 0.9f * std::cbrt(static_cast<float>(objects)) - 0.54f)),
+        boxes_(objects) {
     for (lbvh::Aabb& box : boxes_)
-      for (int axis = 0; axis < 3; ++axis) {
-        box.min[axis] = side * static_cast<float>(random_.unit());
-        box.max[axis] = box.min[axis] + 1;
-      }
+      for (int axis = 0; axis < 3; ++axis)
+        place(box, axis, between(0, side_), between(0.25f, 0.75f));
   }
 
   const std::vector<lbvh::Aabb>& boxes() const { return boxes_; }
@@ -25,13 +26,25 @@ class Walk {
   void step() {
     for (lbvh::Aabb& box : boxes_)
       for (int axis = 0; axis < 3; ++axis) {
-        const auto step = static_cast<float>(random_.between(btScalar(-0.05), btScalar(0.05)));
-        box.min[axis] += step;
-        box.max[axis] += step;
+        const float half = (box.max[axis] - box.min[axis]) / 2;
+        float centre = box.min[axis] + half;
+        for (int k = 0; k < 4; ++k) centre += between(-0.0433f, 0.0433f);
+        if (centre > side_) centre = 2 * side_ - centre;
+        place(box, axis, std::abs(centre), half);
       }
   }
 
  private:
+  float between(float low, float high) {
+    return static_cast<float>(random_.between(btScalar(low), btScalar(high)));
+  }
+
+  static void place(lbvh::Aabb& box, int axis, float centre, float half) {
+    box.min[axis] = centre - half;
+    box.max[axis] = centre + half;
+  }
+
   Random random_;
+  float side_;
   std::vector<lbvh::Aabb> boxes_;
 };
