@@ -73,9 +73,9 @@ struct HostKernels {
   /// `asked`, which is `askers` itself, or other boxes. False: beyond the limit.
   bool (*search)(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t begin,
                  std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists);
-  /// Writes the pairs of boxes [begin, end), sorted, one behind the other.
+  /// Writes the pairs of boxes [begin, end), sorted, one behind the other; they just fill `out`.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-                    const IndexSet& set, Pair* out);
+                    const IndexSet& set, View<Pair> out);
 };
 
 /// The best that this processor has, or the one that the environment variable GPULBVH_SIMD names

@@ -78,21 +78,7 @@ struct Simd {
     appendEight(out + std::popcount(low), in + 8, high);
   }
 
-  static constexpr std::uint32_t kShort = 32;
-
-  static void ranks(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
-    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    for (std::uint32_t from = 0; from < size; from += 8) {
-      const __m256i left = _mm256_set1_epi32(static_cast<int>(size - from));
-      const __m256i mine = _mm256_maskload_epi32(reinterpret_cast<const int*>(in + from),
-                                                 _mm256_cmpgt_epi32(left, lanes));
-      __m256i sum = _mm256_setzero_si256();
-      for (std::uint32_t i = 0; i < size; ++i)
-        sum = _mm256_sub_epi32(
-            sum, _mm256_cmpgt_epi32(mine, _mm256_set1_epi32(static_cast<int>(in[i]))));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(rank + from), sum);
-    }
-  }
+  static constexpr std::uint32_t kRow = 8;
 
  private:
   template <class T>
@@ -114,7 +100,8 @@ struct Simd {
 };
 
 #include "broadphase/exec/host_kernels_codes_body.h"
-// The next needs it and Simd.
+#include "broadphase/exec/host_kernels_sort_body.h"
+// The next needs them and Simd.
 #include "broadphase/exec/host_kernels_body.h"
 
 }  // namespace

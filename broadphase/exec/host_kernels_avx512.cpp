@@ -53,37 +53,12 @@ struct Simd {
         out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), _mm512_loadu_si512(in)));
   }
 
-  static constexpr std::uint32_t kShort = 64;
-
-  static void ranks(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
-    if (size <= kLanes) return ranksOf<1>(in, size, rank);
-    if (size <= 2 * kLanes) return ranksOf<2>(in, size, rank);
-    if (size <= 3 * kLanes) return ranksOf<3>(in, size, rank);
-    ranksOf<4>(in, size, rank);
-  }
-
- private:
-  template <std::uint32_t kRegisters>
-  static void ranksOf(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
-    __m512i mine[kRegisters], less[kRegisters];
-    for (std::uint32_t k = 0; k < kRegisters; ++k) {
-      const std::uint32_t left = size - std::min(size, k * kLanes);
-      const std::uint32_t there = left < kLanes ? (1u << left) - 1 : 0xFFFFu;
-      mine[k] = _mm512_maskz_loadu_epi32(static_cast<__mmask16>(there), in + k * kLanes);
-      less[k] = _mm512_setzero_si512();
-    }
-    const __m512i one = _mm512_set1_epi32(1);
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const __m512i x = _mm512_set1_epi32(static_cast<int>(in[i]));
-      for (std::uint32_t k = 0; k < kRegisters; ++k)
-        less[k] = _mm512_mask_add_epi32(less[k], _mm512_cmpgt_epu32_mask(mine[k], x), less[k], one);
-    }
-    for (std::uint32_t k = 0; k < kRegisters; ++k) _mm512_store_si512(rank + k * kLanes, less[k]);
-  }
+  static constexpr std::uint32_t kRow = 16;
 };
 
 #include "broadphase/exec/host_kernels_codes_body.h"
-// The next needs it and Simd.
+#include "broadphase/exec/host_kernels_sort_body.h"
+// The next needs them and Simd.
 #include "broadphase/exec/host_kernels_body.h"
 
 }  // namespace

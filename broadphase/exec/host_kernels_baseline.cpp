@@ -39,14 +39,7 @@ struct Simd {
     for (; bits != 0; bits &= bits - 1) *out++ = in[std::countr_zero(bits)];
   }
 
-  static constexpr std::uint32_t kShort = 16;
-
-  static void ranks(const std::uint32_t* in, std::uint32_t size, std::uint32_t* rank) {
-    for (std::uint32_t i = 0; i < size; ++i) {
-      rank[i] = 0;
-      for (std::uint32_t k = 0; k < size; ++k) rank[i] += in[k] < in[i];
-    }
-  }
+  static constexpr std::uint32_t kRow = 4;
 
  private:
   template <class Test>
@@ -81,7 +74,8 @@ struct Simd {
 };
 
 #include "broadphase/exec/host_kernels_codes_body.h"
-// The next needs it and Simd.
+#include "broadphase/exec/host_kernels_sort_body.h"
+// The next needs them and Simd.
 #include "broadphase/exec/host_kernels_body.h"
 
 }  // namespace

@@ -6,7 +6,7 @@
 //   greater(indices, index)      which of sixteen indices are greater, all signed: a bit each
 //   wanted(filters, lane, others)    which of sixteen filters go with one: a bit each
 //   append(out, in, bits)        writes those of sixteen words whose bits are set; may write more
-//   kShort, ranks(in, size, rank)    the place in order of each of at most kShort different indices
+//   kRow                         indices that host_kernels_sort_body.h puts into a register
 //
 // No pragma once: each inclusion is another set of functions.
 
@@ -265,8 +265,8 @@ bool search(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t b
 }
 
 /// Long lists: each index sets its bit, and the bits are read in order.
-inline Pair* sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
-                      const IndexSet& set, Pair* out) {
+inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
+                     const IndexSet& set, Pair* out) {
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t index = list[i], word = index / 64;
     set.bits[word] |= std::uint64_t{1} << index % 64;
@@ -279,24 +279,35 @@ inline Pair* sortLong(std::uint32_t first, const std::uint32_t* list, std::uint3
         *out++ = {first, static_cast<std::uint32_t>(word * 64) +
                              static_cast<std::uint32_t>(std::countr_zero(bits))};
     }
-  return out;
+}
+
+/// Short lists; `most` says how far beyond the list may be read and beyond its pairs written.
+/// False: not short enough.
+inline bool sortShort(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
+                      std::uint64_t most, Pair* out) {
+  const auto fits = [=](std::uint32_t rows) {
+    return size <= rows * Simd::kRow && rows * Simd::kRow <= most;
+  };
+  if (fits(1)) return sortPairs<1>(first, list, size, out), true;
+  if (fits(2)) return sortPairs<2>(first, list, size, out), true;
+  if (fits(4)) return sortPairs<4>(first, list, size, out), true;
+  if (fits(8)) return sortPairs<8>(first, list, size, out), true;
+  return false;
 }
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-               const IndexSet& set, Pair* out) {
+               const IndexSet& set, View<Pair> out) {
   constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
+  Pair* at = out.data;
   for (std::uint32_t first = begin; first < end; ++first) {
     if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
-    const std::uint32_t* list = lists.room.data + lists.byBox[first].start;
-    const std::uint32_t size = lists.byBox[first].size;
-    if (size > Simd::kShort) {
-      out = sortLong(first, list, size, set, out);
-      continue;
-    }
-    alignas(64) std::uint32_t rank[Simd::kShort];
-    Simd::ranks(list, size, rank);
-    for (std::uint32_t i = 0; i < size; ++i) out[rank[i]] = {first, list[i]};
-    out += size;
+    const NeighbourLists::List list = lists.byBox[first];
+    const std::uint32_t* const indices = lists.room.data + list.start;
+    const std::uint64_t most = std::min<std::uint64_t>(lists.room.size - list.start,
+                                                       static_cast<std::uint64_t>(out.end() - at));
+    if (!sortShort(first, indices, list.size, most, at))
+      sortLong(first, indices, list.size, set, at);
+    at += list.size;
   }
 }
 

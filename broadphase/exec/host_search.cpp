@@ -113,7 +113,9 @@ void HostSearch::sort(std::size_t n, Pair* out) {
   tasks_.forWorkers(chunks, 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
     for (std::size_t chunk = begin; chunk < end; ++chunk)
       forLists(chunk, [&](std::uint32_t first, std::uint32_t last) {
-        kernels_.sortLists(lists, first, last, indexSet(worker), out + starts[chunk]);
+        const std::uint64_t stop = chunk + 1 < chunks ? starts[chunk + 1] : sum;
+        const View<Pair> pairs{out + starts[chunk], static_cast<std::size_t>(stop - starts[chunk])};
+        kernels_.sortLists(lists, first, last, indexSet(worker), pairs);
       });
     return true;
   });

@@ -1,0 +1,113 @@
+// Sorts a box's list of neighbours in registers: a bitonic network (Batcher 1968, "Sorting networks
+// and their applications") over one to eight rows of Simd::kRow indices, without a branch. By
+// vector types alone; included by host_kernels_*.cpp like host_kernels_body.h, and before it.
+//
+// No pragma once: each inclusion is another set of functions.
+
+using Row = std::uint32_t __attribute__((vector_size(4 * Simd::kRow)));
+constexpr std::uint32_t kMaxRows = 8;
+
+/// Lane i becomes lane `from(i)` of a, then b.
+template <class From, std::uint32_t... i>
+inline void shuffle(const Row& a, const Row& b, From, std::integer_sequence<std::uint32_t, i...>,
+                    Row& out) {
+#if defined(__clang__)
+  out = __builtin_shufflevector(a, b, From{}(i)...);
+#else
+  out = __builtin_shuffle(a, b, Row{From{}(i)...});
+#endif
+}
+
+template <class From>
+inline void shuffle(const Row& a, const Row& b, From from, Row& out) {
+  shuffle(a, b, from, std::make_integer_sequence<std::uint32_t, Simd::kRow>{}, out);
+}
+
+/// Orders lanes i and i ^ kFlip among themselves.
+template <std::uint32_t kFlip>
+inline void orderLanes(Row& row) {
+  Row other;
+  shuffle(
+      row, row, [](std::uint32_t i) { return i ^ kFlip; }, other);
+  const Row least = row < other ? row : other, most = row < other ? other : row;
+  shuffle(
+      least, most, [](std::uint32_t i) { return i < (i ^ kFlip) ? i : i + Simd::kRow; }, row);
+}
+
+/// A bitonic row, or each bitonic piece of 2 * kDistance lanes of it, becomes ordered.
+template <std::uint32_t kDistance>
+inline void mergeLanes(Row& row) {
+  if constexpr (kDistance > 0) {
+    orderLanes<kDistance>(row);
+    mergeLanes<kDistance / 2>(row);
+  }
+}
+
+template <std::uint32_t kLength = 2>
+inline void sortLanes(Row& row) {
+  if constexpr (kLength <= Simd::kRow) {
+    orderLanes<kLength - 1>(row);
+    mergeLanes<kLength / 4>(row);
+    sortLanes<kLength * 2>(row);
+  }
+}
+
+inline void orderRows(Row& low, Row& high) {
+  const Row least = low < high ? low : high;
+  high = low < high ? high : low;
+  low = least;
+}
+
+/// Bitonic rows become ordered.
+template <std::uint32_t kRows>
+inline void mergeRows(Row* rows) {
+  if constexpr (kRows == 1) {
+    mergeLanes<Simd::kRow / 2>(*rows);
+  } else {
+    for (std::uint32_t i = 0; i < kRows / 2; ++i) orderRows(rows[i], rows[i + kRows / 2]);
+    mergeRows<kRows / 2>(rows);
+    mergeRows<kRows / 2>(rows + kRows / 2);
+  }
+}
+
+template <std::uint32_t kRows>
+inline void sortRows(Row* rows) {
+  if constexpr (kRows == 1) {
+    sortLanes(*rows);
+  } else {
+    sortRows<kRows / 2>(rows);
+    sortRows<kRows / 2>(rows + kRows / 2);
+    Row* const upper = rows + kRows / 2;  // turned round, so that all is bitonic
+    for (std::uint32_t i = 0; i < (kRows / 2 + 1) / 2; ++i) {
+      const Row low = upper[i], high = upper[kRows / 2 - 1 - i];
+      constexpr auto backwards = [](std::uint32_t lane) { return Simd::kRow - 1 - lane; };
+      shuffle(high, high, backwards, upper[i]);
+      shuffle(low, low, backwards, upper[kRows / 2 - 1 - i]);
+    }
+    mergeRows<kRows>(rows);
+  }
+}
+
+/// Reads and writes whole rows: beyond the end of the list, and of its pairs.
+template <std::uint32_t kRows>
+inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
+                      Pair* out) {
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  Row lanes, rows[kRows];
+  for (std::uint32_t lane = 0; lane < Simd::kRow; ++lane) lanes[lane] = lane;
+  for (std::uint32_t i = 0; i < kRows; ++i) {
+    std::memcpy(&rows[i], list + i * Simd::kRow, sizeof(Row));
+    rows[i] = lanes + i * Simd::kRow < size ? rows[i] : Row{} + kNone;
+  }
+  sortRows<kRows>(rows);
+  const Row firsts = Row{} + first;
+  for (std::uint32_t i = 0; i < kRows; ++i) {
+    Row halves[2];
+    shuffle(
+        firsts, rows[i], [](std::uint32_t k) { return k / 2 + k % 2 * Simd::kRow; }, halves[0]);
+    shuffle(
+        firsts, rows[i], [](std::uint32_t k) { return (k + Simd::kRow) / 2 + k % 2 * Simd::kRow; },
+        halves[1]);
+    std::memcpy(static_cast<void*>(out + i * Simd::kRow), halves, sizeof halves);
+  }
+}
