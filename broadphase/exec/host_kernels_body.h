@@ -291,7 +291,8 @@ inline bool sortShort(std::uint32_t first, const std::uint32_t* list, std::uint3
   if (fits(1)) return sortPairs<1>(first, list, size, out), true;
   if (fits(2)) return sortPairs<2>(first, list, size, out), true;
   if (fits(4)) return sortPairs<4>(first, list, size, out), true;
-  if (fits(8)) return sortPairs<8>(first, list, size, out), true;
+  // Rows of four mean no instruction for a minimum: there sortLong is quicker by now.
+  if (Simd::kRow > 4 && fits(8)) return sortPairs<8>(first, list, size, out), true;
   return false;
 }
 

@@ -5,7 +5,6 @@
 // No pragma once: each inclusion is another set of functions.
 
 using Row = std::uint32_t __attribute__((vector_size(4 * Simd::kRow)));
-constexpr std::uint32_t kMaxRows = 8;
 
 /// Lane i becomes lane `from(i)` of a, then b.
 template <class From, std::uint32_t... i>
