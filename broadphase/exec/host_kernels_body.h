@@ -281,19 +281,19 @@ inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32
     }
 }
 
-/// Short lists; `most` says how far beyond the list may be read and beyond its pairs written.
-/// False: not short enough.
-inline bool sortShort(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
-                      std::uint64_t most, Pair* out) {
-  const auto fits = [=](std::uint32_t rows) {
-    return size <= rows * Simd::kRow && rows * Simd::kRow <= most;
-  };
-  if (fits(1)) return sortPairs<1>(first, list, size, out), true;
-  if (fits(2)) return sortPairs<2>(first, list, size, out), true;
-  if (fits(4)) return sortPairs<4>(first, list, size, out), true;
-  // Rows of four mean no instruction for a minimum: there sortLong is quicker by now.
-  if (Simd::kRow > 4 && fits(8)) return sortPairs<8>(first, list, size, out), true;
-  return false;
+/// Lists of at most so many rows are short. Rows of four mean no instruction for a minimum: beyond
+/// four of them sortLong is quicker.
+constexpr std::uint32_t kMostRows = Simd::kRow > 4 ? 8 : 4;
+
+/// A list that lies in `rows`. False: it is not short.
+template <std::uint32_t kRows = 1>
+inline bool sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
+                      std::uint32_t size, Pair* out) {
+  if (rows == kRows) return sortPairs<kRows>(first, list, size, out), true;
+  if constexpr (kRows < kMostRows)
+    return sortShort<kRows + 1>(rows, first, list, size, out);
+  else
+    return false;
 }
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
@@ -304,9 +304,11 @@ void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
     if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
     const NeighbourLists::List list = lists.byBox[first];
     const std::uint32_t* const indices = lists.room.data + list.start;
-    const std::uint64_t most = std::min<std::uint64_t>(lists.room.size - list.start,
-                                                       static_cast<std::uint64_t>(out.end() - at));
-    if (!sortShort(first, indices, list.size, most, at))
+    const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
+    // Whole rows are read and written: not where the room, or what is to be written, ends.
+    const bool hasRoom = rows * Simd::kRow <= lists.room.size - list.start &&
+                         rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
+    if (!hasRoom || !sortShort(rows, first, indices, list.size, at))
       sortLong(first, indices, list.size, set, at);
     at += list.size;
   }

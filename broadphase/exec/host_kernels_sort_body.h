@@ -57,15 +57,17 @@ inline void orderRows(Row& low, Row& high) {
   low = least;
 }
 
-/// Bitonic rows become ordered.
+/// Bitonic rows become ordered. A row that a power of two has more would be the greatest: what
+/// meets it stays.
 template <std::uint32_t kRows>
 inline void mergeRows(Row* rows) {
   if constexpr (kRows == 1) {
     mergeLanes<Simd::kRow / 2>(*rows);
   } else {
-    for (std::uint32_t i = 0; i < kRows / 2; ++i) orderRows(rows[i], rows[i + kRows / 2]);
-    mergeRows<kRows / 2>(rows);
-    mergeRows<kRows / 2>(rows + kRows / 2);
+    constexpr std::uint32_t kHalf = std::bit_ceil(kRows) / 2;
+    for (std::uint32_t i = kHalf; i < kRows; ++i) orderRows(rows[i - kHalf], rows[i]);
+    mergeRows<kHalf>(rows);
+    mergeRows<kRows - kHalf>(rows + kHalf);
   }
 }
 
@@ -74,16 +76,16 @@ inline void sortRows(Row* rows) {
   if constexpr (kRows == 1) {
     sortLanes(*rows);
   } else {
-    sortRows<kRows / 2>(rows);
-    sortRows<kRows / 2>(rows + kRows / 2);
-    Row* const upper = rows + kRows / 2;  // turned round, so that all is bitonic
-    for (std::uint32_t i = 0; i < (kRows / 2 + 1) / 2; ++i) {
-      const Row low = upper[i], high = upper[kRows / 2 - 1 - i];
-      constexpr auto backwards = [](std::uint32_t lane) { return Simd::kRow - 1 - lane; };
-      shuffle(high, high, backwards, upper[i]);
-      shuffle(low, low, backwards, upper[kRows / 2 - 1 - i]);
+    constexpr std::uint32_t kHalf = std::bit_ceil(kRows) / 2;
+    sortRows<kHalf>(rows);
+    sortRows<kRows - kHalf>(rows + kHalf);
+    for (std::uint32_t i = kHalf; i < kRows; ++i) {  // the first with the last, and so on
+      shuffle(
+          rows[i], rows[i], [](std::uint32_t lane) { return Simd::kRow - 1 - lane; }, rows[i]);
+      orderRows(rows[2 * kHalf - 1 - i], rows[i]);
     }
-    mergeRows<kRows>(rows);
+    mergeRows<kHalf>(rows);
+    mergeRows<kRows - kHalf>(rows + kHalf);
   }
 }
 
