@@ -121,9 +121,9 @@ void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
   m_pairs.pop_back();
 }
 
-btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
+btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
+                                        btBroadphaseProxy* b) {
   if (!needsBroadphaseCollision(a, b)) return nullptr;
-  const lbvh::Pair slots = slotsOf(a, b);
   const std::uint32_t there = find(slots);
   if (there != kNone) return &at(there);
   reserve(1);
@@ -138,7 +138,7 @@ btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
 
 btBroadphasePair* GpuLbvhPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
   try {
-    return add(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b));
+    return add(slotsOf(a, b), a, b);
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhPairCache: out of memory");
     return nullptr;
@@ -150,7 +150,8 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
   reserve(pairs.size);
   m_partners.drop();
   forEachAhead(
-      pairs, [this](lbvh::Pair pair) { add(m_proxies.at(pair.first), m_proxies.at(pair.second)); },
+      pairs,
+      [this](lbvh::Pair pair) { add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)); },
       [this](lbvh::Pair pair) {
         fetch(&bucket(pair));
         fetch(m_proxies.at(pair.second));

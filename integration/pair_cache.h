@@ -83,7 +83,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void relinkBuckets();
   void reserve(std::size_t more);
   void moveLastTo(std::uint32_t pair);
-  btBroadphasePair* add(GpuLbvhProxy* a, GpuLbvhProxy* b);
+  btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
   void* remove(std::uint32_t pair, btDispatcher* dispatcher);
   bool gatherPairsOf(std::uint32_t slot);
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
