@@ -170,7 +170,8 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     const std::uint64_t* sorted =
         space_.sortWords(words, spareWords_.ensure(words.size).data, 2 * format.indexBits);
     const auto rests = [this](Pair pair) {
-      return !(resting_.isMoving(pair.first) | resting_.isMoving(pair.second));
+      const bool first = resting_.isMoving(pair.first), second = resting_.isMoving(pair.second);
+      return !(first | second);
     };
     const View<Pair> merged =
         merge_.merge(space_.tasks(), pairs_, rests, {sorted, words.size}, format,

@@ -41,7 +41,7 @@ struct Simd {
   /// By the signs of six differences, which are exact for finite numbers.
   static std::uint32_t overlapsEight(const Query& query, const float* first, std::size_t stride) {
     __m256 apart = _mm256_setzero_ps();
-    for (int k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < 3; ++k) {
       const __m256 lo = _mm256_loadu_ps(first + k * stride);
       const __m256 hi = _mm256_loadu_ps(first + (k + 3) * stride);
       apart = _mm256_or_ps(apart, _mm256_or_ps(_mm256_sub_ps(query.corners[k + 3], lo),

@@ -21,7 +21,7 @@ struct Simd {
   /// comparisons into mask registers.
   static std::uint32_t overlaps(const Query& query, const float* first, std::size_t stride) {
     __m512i apart[6];
-    for (int k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < 3; ++k) {
       const __m512 lo = _mm512_loadu_ps(first + k * stride);
       const __m512 hi = _mm512_loadu_ps(first + (k + 3) * stride);
       apart[k] = _mm512_castps_si512(_mm512_sub_ps(query.corners[k + 3], lo));

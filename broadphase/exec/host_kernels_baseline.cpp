@@ -52,7 +52,7 @@ struct Simd {
   static std::uint32_t overlapsFour(const Query& query, const float* first, std::size_t stride) {
 #if defined(__x86_64__)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
-    for (int k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);
       const __m128 hi = _mm_loadu_ps(first + (k + 3) * stride);
       together = _mm_and_ps(together, _mm_cmple_ps(lo, _mm_set1_ps(query.corners[k + 3])));

@@ -121,7 +121,7 @@ class Search {
         for (; hits != 0; hits &= hits - 1) stack[depth++] = at.child[std::countr_zero(hits)];
         continue;
       }
-      for (int k = 0; k < 6; ++k)
+      for (std::size_t k = 0; k < 6; ++k)
         Simd::append(scratch_.corners + k * scratch_.stride + blocks_, at.corners[k], hits);
       Simd::append(scratch_.blocks + blocks_, at.child, hits);
       blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
