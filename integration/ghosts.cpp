@@ -8,6 +8,10 @@
 #include <limits>
 #include <new>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -22,6 +26,27 @@ lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
     both.max[axis] = std::fmax(a.max[axis], b.max[axis]);
   }
   return both;
+}
+
+/// Calls visit(i) for each of many boxes that overlaps the one.
+template <class Visit>
+void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxes,
+                        const Visit& visit) {
+#if defined(__SSE2__)
+  // Two loads a box, which share the z of its minimum and the x of its maximum.
+  static_assert(sizeof(lbvh::Aabb) == 6 * sizeof(float));
+  const __m128 most = _mm_setr_ps(one.max[0], one.max[1], one.max[2], kInfinity);
+  const __m128 least = _mm_setr_ps(-kInfinity, one.min[0], one.min[1], one.min[2]);
+  for (const lbvh::Aabb& box : boxes) {
+    const auto* corners = reinterpret_cast<const float*>(&box);
+    const __m128 fits = _mm_and_ps(_mm_cmple_ps(_mm_loadu_ps(corners), most),
+                                   _mm_cmpge_ps(_mm_loadu_ps(corners + 2), least));
+    if (_mm_movemask_ps(fits) == 0xF) visit(static_cast<std::uint32_t>(&box - boxes.data));
+  }
+#else
+  for (std::uint32_t i = 0; i < boxes.size; ++i)
+    if (lbvh::overlap(one, boxes[i])) visit(i);
+#endif
 }
 
 btDbvtVolume volumeOf(const lbvh::Aabb& box) {
@@ -93,9 +118,8 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& be
   m_partners.clear();
   if (proxy->m_isGhost) {
     // One by one: in the middle of a step all boxes move, and no tree of them stays true.
-    const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
-    for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
-      if (lbvh::overlap(both, boxes[slot])) m_partners.push_back(m_proxies.at(slot));
+    forEachOverlapping(both, m_proxies.boxes(),
+                       [this](std::uint32_t slot) { m_partners.push_back(m_proxies.at(slot)); });
   } else {
     struct Collect : btDbvt::ICollide {
       explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
