@@ -40,7 +40,7 @@ struct GpuLbvhBroadphase::Impl {
         finder(makeFinder(options)),
         exact(proxies, finder),
         queries(proxies, finder),
-        ghosts(proxies),
+        ghosts(proxies, queries),
         ownCache(proxies),
         cache(handedIn != nullptr ? handedIn : &ownCache) {}
 

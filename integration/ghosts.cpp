@@ -112,24 +112,35 @@ void GpuLbvhGhosts::destroyed(GpuLbvhProxy* proxy) {
   m_ghosts.pop_back();
 }
 
+void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
+  // A query asks the exact boxes, and a tree of them all does not outlive a step's first moves.
+  if (m_queries.areQuick() && !m_proxies.areFattened())
+    m_queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
+                    [this](GpuLbvhProxy* proxy) { m_partners.push_back(proxy); });
+  else
+    forEachOverlapping(box, m_proxies.boxes(),
+                       [this](std::uint32_t slot) { m_partners.push_back(m_proxies.at(slot)); });
+}
+
+void GpuLbvhGhosts::findAmongGhosts(const lbvh::Aabb& box) {
+  struct Collect : btDbvt::ICollide {
+    explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
+    void Process(const btDbvtNode* leaf) {
+      found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
+    }
+    std::vector<GpuLbvhProxy*>& found;
+  } collect(m_partners);
+  m_tree.collideTV(m_tree.m_root, volumeOf(box), collect);
+}
+
 /// By slot, so that their order does not depend on where the finder runs.
 void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before) {
   const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
   m_partners.clear();
-  if (proxy->m_isGhost) {
-    // One by one: in the middle of a step all boxes move, and no tree of them stays true.
-    forEachOverlapping(both, m_proxies.boxes(),
-                       [this](std::uint32_t slot) { m_partners.push_back(m_proxies.at(slot)); });
-  } else {
-    struct Collect : btDbvt::ICollide {
-      explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
-      void Process(const btDbvtNode* leaf) {
-        found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
-      }
-      std::vector<GpuLbvhProxy*>& found;
-    } collect(m_partners);
-    m_tree.collideTV(m_tree.m_root, volumeOf(both), collect);
-  }
+  if (proxy->m_isGhost)
+    findAmongAll(both);
+  else
+    findAmongGhosts(both);
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
   const std::size_t needed = m_early.size() + m_partners.size();

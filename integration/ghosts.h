@@ -11,13 +11,15 @@
 
 #include "exact_pairs.h"
 #include "proxies.h"
+#include "queries.h"
 
 class btDispatcher;
 class btOverlappingPairCache;
 
 class GpuLbvhGhosts {
  public:
-  explicit GpuLbvhGhosts(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  GpuLbvhGhosts(const GpuLbvhProxies& proxies, GpuLbvhQueries& queries)
+      : m_proxies(proxies), m_queries(queries) {}
 
   /// Only with a ghost pair callback clients are known to be btCollisionObjects, and are read.
   /// To be told before each of the calls below.
@@ -25,7 +27,8 @@ class GpuLbvhGhosts {
 
   /// The proxy is new.
   void created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache);
-  /// The proxy had the box `before`. A query of the ghosts; for a ghost, a test of all boxes.
+  /// The proxy had the box `before`. A query of the ghosts; for a ghost one of all boxes, or, while
+  /// many have moved since the step, a test of each.
   void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
              btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);
@@ -44,10 +47,13 @@ class GpuLbvhGhosts {
   void setGhost(GpuLbvhProxy* proxy);
   void placeLeaf(Ghost& ghost);
   void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
+  void findAmongAll(const lbvh::Aabb& box);
+  void findAmongGhosts(const lbvh::Aabb& box);
   void update(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
               btDispatcher* dispatcher);
 
   const GpuLbvhProxies& m_proxies;
+  GpuLbvhQueries& m_queries;
   std::vector<Ghost> m_ghosts;
   btDbvt m_tree;  // of the ghosts: they are few, and their leaves move one by one
   std::vector<GpuLbvhProxy*> m_partners;  // of the proxy at hand: they overlap it, or did

@@ -56,6 +56,8 @@ class GpuLbvhProxies {
   /// False if nothing follows: the box was that already, or lies within the fattened one.
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
 
+  bool areFattened() const { return m_margin > 0; }
+
   /// NaN: overlaps nothing.
   static const lbvh::Aabb kNoBox;
 

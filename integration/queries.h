@@ -42,6 +42,9 @@ class GpuLbvhQueries {
   /// The finder's step ran over the boxes as they are now.
   void stepIsDone();
 
+  /// Whether a query would neither build a tree nor test all boxes.
+  bool areQuick() const { return !m_treeIsStale.load(std::memory_order_relaxed) && !m_treeIsLost; }
+
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
