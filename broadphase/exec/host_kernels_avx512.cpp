@@ -31,7 +31,7 @@ struct Simd {
     const __m512i any =
         _mm512_or_si512(_mm512_ternarylogic_epi32(apart[0], apart[1], apart[2], kOr),
                         _mm512_ternarylogic_epi32(apart[3], apart[4], apart[5], kOr));
-    return 0xFFFFu & ~static_cast<std::uint32_t>(_mm512_movepi32_mask(any));
+    return _mm512_cmpge_epi32_mask(any, _mm512_setzero_si512());
   }
 
   static std::uint32_t greater(const std::uint32_t* indices, int index) {

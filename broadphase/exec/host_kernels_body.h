@@ -143,10 +143,12 @@ class Search {
   /// The list of one box, behind those that wait in `waiting_`. False: beyond the limit.
   bool findList(std::uint32_t block, std::uint32_t lane) {
     const Simd::Query query(askers_.blocks[block], lane);
+    const SearchScratch scratch = scratch_;
+    const std::uint32_t blocks = blocks_;  // writing to the scratch arrays does not change it
     std::uint32_t nearby = 0;
-    for (std::uint32_t i = 0; i < blocks_; i += kLanes) {
-      const std::uint32_t hits = Simd::overlaps(query, scratch_.corners + i, scratch_.stride);
-      Simd::append(scratch_.nearby + nearby, scratch_.blocks + i, hits);
+    for (std::uint32_t i = 0; i < blocks; i += kLanes) {
+      const std::uint32_t hits = Simd::overlaps(query, scratch.corners + i, scratch.stride);
+      Simd::append(scratch.nearby + nearby, scratch.blocks + i, hits);
       nearby += static_cast<std::uint32_t>(std::popcount(hits));
     }
     const std::size_t most = std::size_t{nearby} * kLanes + asked_.side.size;
@@ -177,9 +179,11 @@ class Search {
   template <bool kFiltered>
   std::uint32_t meetBlocks(const Asker& asker, std::uint32_t begin, std::uint32_t end,
                            std::uint32_t at) {
+    const std::uint32_t* const nearby = scratch_.nearby;  // writing to list_ does not change them
+    const BoxBlock* const blocks = tree_.blocks;
     for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t index = scratch_.nearby[i];
-      const BoxBlock& block = tree_.blocks[index];
+      const std::uint32_t index = nearby[i];
+      const BoxBlock& block = blocks[index];
       std::uint32_t hits = Simd::overlaps(asker.query, block.corners[0], kLanes);
       hits &= Simd::greater(block.child, asker.after);
       if constexpr (kFiltered)
