@@ -96,6 +96,34 @@ TEST_P(HostKernelsTest, SortLongLists) {
   }
 }
 
+// Whole registers are read and written, but never beyond the room and the pairs.
+TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
+  Random random(47);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint32_t> room;
+    std::vector<NeighbourLists::List> byBox(12);
+    test::Pairs expected;
+    for (std::uint32_t box = 12; box-- > 0;) {  // so that the first list ends with the room
+      byBox[box] = {room.size(), random.below(round % 2 == 0 ? 12 : 150)};
+      for (std::uint32_t i = byBox[box].size; i-- > 0;) {
+        room.push_back(20 + i * 3 + random.below(3));
+        expected.push_back({box, room.back()});
+      }
+    }
+    std::sort(expected.begin(), expected.end());
+    std::vector<std::uint64_t> bits(65);
+    std::vector<std::uint32_t> exactRoom(room);  // of no more capacity
+    const NeighbourLists lists{{exactRoom.data(), exactRoom.size()}, byBox.data(), nullptr, 0};
+    const Pair untouched{7, 7};
+    test::Pairs out(expected.size() + 200, untouched);
+    hostKernels().sortLists(lists, 0, 12, {bits.data() + 1, bits.data(), 1},
+                            {out.data(), expected.size()});
+    for (std::size_t i = expected.size(); i < out.size(); ++i) ASSERT_EQ(out[i], untouched);
+    out.resize(expected.size());
+    ASSERT_EQ(out, expected);
+  }
+}
+
 TEST_P(HostKernelsTest, MeetManySideBoxes) {
   Random random(44);
   Boxes boxes = test::boxSets()[0].make(6000, random);

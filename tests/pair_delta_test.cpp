@@ -7,6 +7,7 @@
 
 #include "broadphase/exec/host_delta.h"
 #include "broadphase/stages/validate.h"
+#include "simd_test.h"
 #include "support.h"
 
 namespace lbvh {
@@ -58,16 +59,24 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
   }
 }
 
-TEST(HostDelta, ChunksOfAnySizeAddUp) {
+using HostDeltaTest = test::SimdTest;
+
+TEST_P(HostDeltaTest, ChunksOfAnySizeAddUp) {
   Random random(23);
   HostTasks one(1), three(3);
   for (int round = 0; round < 4000; ++round) {
-    const Pairs before = somePairs(random.below(60), random),
-                after = somePairs(random.below(60), random);
+    Pairs before = somePairs(random.below(150), random);
+    Pairs after = before;  // long stretches in common, as in a simulation, or anything
+    if (random.below(4) == 0) after = somePairs(random.below(150), random);
+    const std::size_t changes = random.below(6);
+    for (std::size_t i = 0; i < changes && !after.empty(); ++i)
+      after.erase(after.begin() + random.below(static_cast<std::uint32_t>(after.size())));
+    for (std::size_t i = 0; i < changes && !before.empty(); ++i)
+      before.erase(before.begin() + random.below(static_cast<std::uint32_t>(before.size())));
     std::vector<std::uint8_t> forgotten(random.below(2) * 30);
     for (auto& flag : forgotten) flag = random.below(8) == 0;
     Pairs memory = before, added(after.size());
-    const auto lists = HostDelta(1 + random.below(9))
+    const auto lists = HostDelta(1 + random.below(50))
                            .compare(round % 2 == 0 ? one : three, {memory.data(), memory.size()},
                                     view(after), view(forgotten), added.data());
     ASSERT_EQ(
@@ -75,6 +84,9 @@ TEST(HostDelta, ChunksOfAnySizeAddUp) {
         "");
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Simd, HostDeltaTest, testing::Values("avx512", "avx2", "baseline"),
+                         [](const auto& param) { return std::string(param.param); });
 
 TEST(Validate, FindsWrongPairsAndDeltas) {
   Random random(22);

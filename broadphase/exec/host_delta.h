@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "broadphase/exec/host_buffer.h"
+#include "broadphase/exec/host_kernels.h"
 #include "broadphase/exec/host_tasks.h"
 #include "broadphase/stages/pair_delta.h"
 #include "broadphase/types.h"
@@ -62,14 +63,12 @@ class HostDelta {
     return std::uint64_t{pair.first} << 32 | pair.second;
   }
 
-  static void merge(Chunk& chunk, Pair* oldPairs, const Pair* newPairs,
-                    View<const std::uint8_t> forgotten, Pair* added) {
-    const Pair* n = newPairs + chunk.newBegin;
-    const Pair* const nEnd = newPairs + chunk.newEnd;
-    const Pair* o = oldPairs + chunk.oldBegin;
-    const Pair* const oEnd = oldPairs + chunk.oldEnd;
-    Pair* add = added + chunk.newBegin;
-    Pair* remove = oldPairs + chunk.oldBegin;
+  void merge(Chunk& chunk, Pair* oldPairs, const Pair* newPairs, View<const std::uint8_t> forgotten,
+             Pair* added) const {
+    DeltaMerge state{newPairs + chunk.newBegin, newPairs + chunk.newEnd, oldPairs + chunk.oldBegin,
+                     oldPairs + chunk.oldEnd,   added + chunk.newBegin,  oldPairs + chunk.oldBegin};
+    if (forgotten.empty()) kernels_.mergeDelta(state);
+    auto [n, nEnd, o, oEnd, add, remove] = state;
     const auto counts = [&](Pair pair) {
       return forgotten.empty() || !isForgotten(pair, forgotten);
     };
@@ -98,6 +97,7 @@ class HostDelta {
     list.size += count;
   }
 
+  const HostKernels& kernels_ = hostKernels();
   std::size_t chunkSize_;
   HostBuffer<Chunk> chunks_;
 };

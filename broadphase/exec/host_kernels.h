@@ -52,6 +52,14 @@ struct IndexSet {
   std::size_t wordCount;
 };
 
+/// Two sorted lists of pairs that are being compared: what is left of them, and where the next goes
+/// of those that only one has. The removed ones may overwrite the old list behind `old`.
+struct DeltaMerge {
+  const Pair *now, *nowEnd;
+  const Pair *old, *oldEnd;
+  Pair *added, *removed;
+};
+
 struct HostKernels {
   const char* name;
 
@@ -76,6 +84,8 @@ struct HostKernels {
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other; they just fill `out`.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
+  /// Compares the lists until one of them, or both, are nearly at their end.
+  void (*mergeDelta)(DeltaMerge& merge);
 };
 
 /// The best that this processor has, or the one that the environment variable GPULBVH_SIMD names

@@ -80,10 +80,25 @@ struct Simd {
 
   static constexpr std::uint32_t kRow = 8;
 
+  static PairMasks compareEight(const Pair* a, const Pair* b) {
+    const PairMasks low = compareFour(a, b), high = compareFour(a + 4, b + 4);
+    return {low.differ | high.differ << 4, low.less | high.less << 4};
+  }
+
  private:
   template <class T>
   static __m256i load(const T* in) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
+  }
+
+  static PairMasks compareFour(const Pair* a, const Pair* b) {
+    constexpr int kSwapHalves = 0xB1;  // first in the high half
+    const __m256i x = _mm256_shuffle_epi32(load(a), kSwapHalves);
+    const __m256i y = _mm256_shuffle_epi32(load(b), kSwapHalves);
+    const auto wide = [](__m256i lanes) {
+      return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(lanes)));
+    };
+    return {0xFu & ~wide(_mm256_cmpeq_epi64(x, y)), wide(_mm256_cmpgt_epi64(y, x))};
   }
 
   static std::uint32_t bits(__m256i lanes) {

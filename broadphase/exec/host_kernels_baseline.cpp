@@ -41,6 +41,15 @@ struct Simd {
 
   static constexpr std::uint32_t kRow = 4;
 
+  static PairMasks compareEight(const Pair* a, const Pair* b) {
+    PairMasks masks{};
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      masks.differ |= static_cast<std::uint32_t>(a[i] != b[i]) << i;
+      masks.less |= static_cast<std::uint32_t>(a[i] < b[i]) << i;
+    }
+    return masks;
+  }
+
  private:
   template <class Test>
   static std::uint32_t bitsOf(const Test& test) {

@@ -39,6 +39,11 @@ using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
 using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
 using Floats = float __attribute__((vector_size(4 * kLanes)));
 
+/// Of several pairs, compared with as many others: a bit each.
+struct PairMasks {
+  std::uint32_t differ, less;
+};
+
 /// Asks for the cache line of `at`; a hint.
 inline void prefetch(const void* at) { __builtin_prefetch(at); }
 
