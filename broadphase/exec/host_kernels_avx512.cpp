@@ -64,6 +64,7 @@ struct Simd {
 };
 
 #include "broadphase/exec/host_kernels_codes_body.h"
+#include "broadphase/exec/host_kernels_delta_body.h"
 #include "broadphase/exec/host_kernels_sort_body.h"
 // The next needs them and Simd.
 #include "broadphase/exec/host_kernels_body.h"

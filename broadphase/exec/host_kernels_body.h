@@ -1,13 +1,14 @@
-// The host's inner loops over sixteen boxes at a time, written once over a struct Simd and included
-// by host_kernels_*.cpp, in an unnamed namespace and for one set of instructions each. Simd offers
+// The host's stages 4 and 5 over sixteen boxes at a time, written once over a struct Simd and
+// included by host_kernels_*.cpp, in an unnamed namespace and for one set of instructions each.
+// Simd offers
 //
 //   Query(block, lane)           one box of a block, for overlaps()
 //   overlaps(query, first, stride)   of sixteen boxes in six arrays `stride` apart: a bit each
 //   greater(indices, index)      which of sixteen indices are greater, all signed: a bit each
 //   wanted(filters, lane, others)    which of sixteen filters go with one: a bit each
 //   append(out, in, bits)        writes those of sixteen words whose bits are set; may write more
-//   compareEight(a, b)           which of eight pairs differ, and which are less: a bit
-//   each kRow                         indices that host_kernels_sort_body.h puts into a register
+//   compareEight(a, b)           of eight pairs, which differ and which are less: a bit each
+//   kRow                         indices that host_kernels_sort_body.h puts into a register
 //
 // No pragma once: each inclusion is another set of functions.
 
@@ -267,77 +268,6 @@ class Search {
 bool search(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t begin,
             std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists) {
   return Search(askers, asked, scratch, lists).run(begin, end);
-}
-
-/// Long lists: each index sets its bit, and the bits are read in order.
-inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
-                     const IndexSet& set, Pair* out) {
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t index = list[i], word = index / 64;
-    set.bits[word] |= std::uint64_t{1} << index % 64;
-    set.words[word / 64] |= std::uint64_t{1} << word % 64;
-  }
-  for (std::size_t i = first / (64 * 64); i < set.wordCount; ++i)
-    for (std::uint64_t words = std::exchange(set.words[i], 0); words != 0; words &= words - 1) {
-      const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(words));
-      for (std::uint64_t bits = std::exchange(set.bits[word], 0); bits != 0; bits &= bits - 1)
-        *out++ = {first, static_cast<std::uint32_t>(word * 64) +
-                             static_cast<std::uint32_t>(std::countr_zero(bits))};
-    }
-}
-
-/// Lists of at most so many rows are short. Rows of four mean no instruction for a minimum: beyond
-/// four of them sortLong is quicker.
-constexpr std::uint32_t kMostRows = Simd::kRow > 4 ? 8 : 4;
-
-/// A list that lies in `rows`. False: it is not short.
-template <std::uint32_t kRows = 1>
-inline bool sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
-                      std::uint32_t size, Pair* out) {
-  if (rows == kRows) return sortPairs<kRows>(first, list, size, out), true;
-  if constexpr (kRows < kMostRows)
-    return sortShort<kRows + 1>(rows, first, list, size, out);
-  else
-    return false;
-}
-
-void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-               const IndexSet& set, View<Pair> out) {
-  constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
-  Pair* at = out.data;
-  for (std::uint32_t first = begin; first < end; ++first) {
-    if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
-    const NeighbourLists::List list = lists.byBox[first];
-    const std::uint32_t* const indices = lists.room.data + list.start;
-    const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
-    // Whole rows are read and written: not where the room, or what is to be written, ends.
-    const bool hasRoom = rows * Simd::kRow <= lists.room.size - list.start &&
-                         rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
-    if (!hasRoom || !sortShort(rows, first, indices, list.size, at))
-      sortLong(first, indices, list.size, set, at);
-    at += list.size;
-  }
-}
-
-/// Eight pairs at a time: on to the first that differs, and over it by one step of a merge. No
-/// branch hangs on the pairs; where one in ten changes, most of those were mispredicted.
-void mergeDelta(DeltaMerge& merge) {
-  auto [now, nowEnd, old, oldEnd, added, removed] = merge;
-  while (nowEnd - now > 8 && oldEnd - old > 8) {
-    const auto [differ, less] = Simd::compareEight(now, old);
-    const std::uint32_t first = differ & (0u - differ);  // none if the eight are equal
-    const bool isNew = (less & first) != 0, isGone = (first & ~less) != 0;
-    const int equal = std::countr_zero(differ | 1u << 8);
-    now += equal;
-    old += equal;
-    *added = *now;
-    *removed = *old;
-    added += isNew;
-    removed += isGone;
-    now += isNew;
-    old += isGone;
-  }
-  merge = {now, nowEnd, old, oldEnd, added, removed};
 }
 
 constexpr HostKernels kKernels{Simd::kName,

@@ -112,3 +112,53 @@ inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint3
     std::memcpy(static_cast<void*>(out + i * Simd::kRow), halves, sizeof halves);
   }
 }
+
+/// Long lists: each index sets its bit, and the bits are read in order.
+inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
+                     const IndexSet& set, Pair* out) {
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t index = list[i], word = index / 64;
+    set.bits[word] |= std::uint64_t{1} << index % 64;
+    set.words[word / 64] |= std::uint64_t{1} << word % 64;
+  }
+  for (std::size_t i = first / (64 * 64); i < set.wordCount; ++i)
+    for (std::uint64_t words = std::exchange(set.words[i], 0); words != 0; words &= words - 1) {
+      const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(words));
+      for (std::uint64_t bits = std::exchange(set.bits[word], 0); bits != 0; bits &= bits - 1)
+        *out++ = {first, static_cast<std::uint32_t>(word * 64) +
+                             static_cast<std::uint32_t>(std::countr_zero(bits))};
+    }
+}
+
+/// Lists of at most so many rows are short. Rows of four mean no instruction for a minimum: beyond
+/// four of them sortLong is quicker.
+constexpr std::uint32_t kMostRows = Simd::kRow > 4 ? 8 : 4;
+
+/// A list that lies in `rows`. False: it is not short.
+template <std::uint32_t kRows = 1>
+inline bool sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
+                      std::uint32_t size, Pair* out) {
+  if (rows == kRows) return sortPairs<kRows>(first, list, size, out), true;
+  if constexpr (kRows < kMostRows)
+    return sortShort<kRows + 1>(rows, first, list, size, out);
+  else
+    return false;
+}
+
+void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+               const IndexSet& set, View<Pair> out) {
+  constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
+  Pair* at = out.data;
+  for (std::uint32_t first = begin; first < end; ++first) {
+    if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
+    const NeighbourLists::List list = lists.byBox[first];
+    const std::uint32_t* const indices = lists.room.data + list.start;
+    const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
+    // Whole rows are read and written: not where the room, or what is to be written, ends.
+    const bool hasRoom = rows * Simd::kRow <= lists.room.size - list.start &&
+                         rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
+    if (!hasRoom || !sortShort(rows, first, indices, list.size, at))
+      sortLong(first, indices, list.size, set, at);
+    at += list.size;
+  }
+}
