@@ -150,7 +150,11 @@ void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
   constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
   Pair* at = out.data;
   for (std::uint32_t first = begin; first < end; ++first) {
-    if (first + kAhead < end) prefetch(lists.room.data + lists.byBox[first + kAhead].start);
+    if (first + kAhead < end) {
+      const std::uint32_t* const ahead = lists.room.data + lists.byBox[first + kAhead].start;
+      prefetch(ahead);
+      prefetch(ahead + Simd::kRow - 1);
+    }
     const NeighbourLists::List list = lists.byBox[first];
     const std::uint32_t* const indices = lists.room.data + list.start;
     const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
