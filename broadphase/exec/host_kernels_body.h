@@ -45,7 +45,12 @@ void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_
         setEmpty(block, lane);
         continue;
       }
-      if (leaf + kAhead < tree.boxes) prefetch(&input.boxes[ids[leaf + kAhead]]);
+      if (leaf + kAhead < tree.boxes) {
+        const std::uint32_t ahead = ids[leaf + kAhead];
+        prefetch(&input.boxes[ahead]);
+        prefetch(&input.boxes[ahead].max[2]);
+        if (tree.filters != nullptr) prefetch(&input.filters[ahead]);
+      }
       const std::uint32_t id = ids[leaf];
       const Aabb& box = input.boxes[id];
       for (int axis = 0; axis < 3; ++axis) {
