@@ -208,6 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, testing::Values("avx512", "avx2"
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(HostKernels, AreTheBestWithoutAWord) {
+  unsetenv("GPULBVH_SIMD");
   const std::string best = hostKernels().name;
   setenv("GPULBVH_SIMD", "nonsense", 1);
   EXPECT_STREQ(hostKernels().name, "baseline");
