@@ -60,7 +60,8 @@ MakeBody clusters(std::uint32_t n, Random& random) {
   }
   return [=, &random](std::uint32_t i) {
     if (i % 512 == 0) {
-      Body plane = cube(between(random, 0, side), between(random, 0, side), 0, 10);
+      const float y = between(random, 0, side);
+      Body plane = cube(between(random, 0, side), y, 0, 10);
       plane.centre[2] = between(random, 0, side);
       plane.half[random.below(3)] = 0.1f;
       return plane;
@@ -113,7 +114,8 @@ MakeBody city(std::uint32_t n, Random& random) {
   return [=, &random](std::uint32_t i) {
     const float x = between(random, 0, side), y = between(random, 0, side);
     const bool moves = i % 10 == 0;
-    Body body = cube(x, y, between(random, 0, moves ? 3.0f : 4.0f), between(random, 0.3f, 0.8f));
+    const float half = between(random, 0.3f, 0.8f);
+    Body body = cube(x, y, between(random, 0, moves ? 3.0f : 4.0f), half);
     if (moves) moveAtRandom(body, random, 0.3f);
     return body;
   };

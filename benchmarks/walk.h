@@ -17,8 +17,10 @@ class Walk {
         side_(std::max(0.1f, 0.9f * std::cbrt(static_cast<float>(objects)) - 0.54f)),
         boxes_(objects) {
     for (lbvh::Aabb& box : boxes_)
-      for (int axis = 0; axis < 3; ++axis)
-        place(box, axis, between(0, side_), between(0.25f, 0.75f));
+      for (int axis = 0; axis < 3; ++axis) {
+        const float half = between(0.25f, 0.75f);
+        place(box, axis, between(0, side_), half);
+      }
   }
 
   const std::vector<lbvh::Aabb>& boxes() const { return boxes_; }

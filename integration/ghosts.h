@@ -27,8 +27,8 @@ class GpuLbvhGhosts {
 
   /// The proxy is new.
   void created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache);
-  /// The proxy had the box `before`. A query of the ghosts; for a ghost one of all boxes, or, while
-  /// many have moved since the step, a test of each.
+  /// The proxy had the box `before`. A query of the ghosts; for a ghost one of all boxes, or, where
+  /// that would have to build a tree or boxes are fattened, a test of each.
   void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btOverlappingPairCache& cache,
              btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);

@@ -134,15 +134,24 @@ inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32
 /// four of them sortLong is quicker.
 constexpr std::uint32_t kMostRows = Simd::kRow > 4 ? 8 : 4;
 
-/// A list that lies in `rows`. False: it is not short.
+/// A list that lies in `rows`, at most kMostRows.
 template <std::uint32_t kRows = 1>
-inline bool sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
+inline void sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
                       std::uint32_t size, Pair* out) {
-  if (rows == kRows) return sortPairs<kRows>(first, list, size, out), true;
   if constexpr (kRows < kMostRows)
-    return sortShort<kRows + 1>(rows, first, list, size, out);
-  else
-    return false;
+    if (rows != kRows) return sortShort<kRows + 1>(rows, first, list, size, out);
+  sortPairs<kRows>(first, list, size, out);
+}
+
+/// Likewise, where what lies behind the list, or its pairs, must be left alone.
+inline void sortCopy(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
+                     std::uint32_t size, Pair* out) {
+  if (size == 0) return;
+  std::uint32_t copy[kMostRows * Simd::kRow] = {};
+  Pair sorted[kMostRows * Simd::kRow];
+  std::copy_n(list, size, copy);
+  sortShort(rows, first, copy, size, sorted);
+  std::copy_n(sorted, size, out);
 }
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
@@ -158,11 +167,14 @@ void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
     const NeighbourLists::List list = lists.byBox[first];
     const std::uint32_t* const indices = lists.room.data + list.start;
     const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
-    // Whole rows are read and written: not where the room, or what is to be written, ends.
     const bool hasRoom = rows * Simd::kRow <= lists.room.size - list.start &&
                          rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
-    if (!hasRoom || !sortShort(rows, first, indices, list.size, at))
+    if (rows > kMostRows)
       sortLong(first, indices, list.size, set, at);
+    else if (hasRoom)
+      sortShort(rows, first, indices, list.size, at);
+    else
+      sortCopy(rows, first, indices, list.size, at);
     at += list.size;
   }
 }
