@@ -21,10 +21,6 @@ struct Settings {
   std::string file;
 };
 
-float between(Random& random, float low, float high) {
-  return static_cast<float>(random.between(btScalar(low), btScalar(high)));
-}
-
 struct Body {
   float centre[3];
   float half[3];
@@ -140,7 +136,7 @@ const std::map<std::string, MakeBody (*)(std::uint32_t, Random&)> kKinds{
 /// Bodies that fly straight on, or fall to their floor.
 class Flight {
  public:
-  Flight(const Settings& settings) : boxes_(settings.objects) {
+  explicit Flight(const Settings& settings) : boxes_(settings.objects) {
     Random random(settings.seed);
     const MakeBody make = kKinds.at(settings.kind)(settings.objects, random);
     for (std::uint32_t i = 0; i < settings.objects; ++i) bodies_.push_back(make(i));

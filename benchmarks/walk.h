@@ -10,6 +10,10 @@
 #include "broadphase/types.h"
 #include "random.h"
 
+inline float between(Random& random, float low, float high) {
+  return static_cast<float>(random.between(btScalar(low), btScalar(high)));
+}
+
 class Walk {
  public:
   Walk(std::uint32_t objects, std::uint32_t seed)
@@ -18,8 +22,8 @@ class Walk {
         boxes_(objects) {
     for (lbvh::Aabb& box : boxes_)
       for (int axis = 0; axis < 3; ++axis) {
-        const float half = between(0.25f, 0.75f);
-        place(box, axis, between(0, side_), half);
+        const float half = between(random_, 0.25f, 0.75f);
+        place(box, axis, between(random_, 0, side_), half);
       }
   }
 
@@ -30,17 +34,13 @@ class Walk {
       for (int axis = 0; axis < 3; ++axis) {
         const float half = (box.max[axis] - box.min[axis]) / 2;
         float centre = box.min[axis] + half;
-        for (int k = 0; k < 4; ++k) centre += between(-0.0433f, 0.0433f);
+        for (int k = 0; k < 4; ++k) centre += between(random_, -0.0433f, 0.0433f);
         if (centre > side_) centre = 2 * side_ - centre;
         place(box, axis, std::abs(centre), half);
       }
   }
 
  private:
-  float between(float low, float high) {
-    return static_cast<float>(random_.between(btScalar(low), btScalar(high)));
-  }
-
   static void place(lbvh::Aabb& box, int axis, float centre, float half) {
     box.min[axis] = centre - half;
     box.max[axis] = centre + half;

@@ -204,8 +204,7 @@ TEST_P(HostKernelsTest, KeysPutOddBoxesLast) {
   EXPECT_LT(keys[0], 1u << 30);
 }
 
-INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, testing::Values("avx512", "avx2", "baseline"),
-                         [](const auto& param) { return std::string(param.param); });
+INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, test::everySimd(), test::simdName);
 
 TEST(HostKernels, AreTheBestWithoutAWord) {
   unsetenv("GPULBVH_SIMD");

@@ -85,8 +85,7 @@ TEST_P(HostDeltaTest, ChunksOfAnySizeAddUp) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Simd, HostDeltaTest, testing::Values("avx512", "avx2", "baseline"),
-                         [](const auto& param) { return std::string(param.param); });
+INSTANTIATE_TEST_SUITE_P(Simd, HostDeltaTest, test::everySimd(), test::simdName);
 
 TEST(Validate, FindsWrongPairsAndDeltas) {
   Random random(22);

@@ -171,8 +171,7 @@ TEST_P(RestingTest, BoxesMayComeGoAndBeForgotten) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RestingTest, testing::Values("avx512", "avx2", "baseline"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(, RestingTest, test::everySimd(), test::simdName);
 
 // Enough pairs that every thread merges some.
 TEST(Resting, ThreadsMergeTheirParts) {

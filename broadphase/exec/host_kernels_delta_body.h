@@ -20,23 +20,24 @@ inline void stepOfEight(DeltaMerge& merge) {
   merge.old += isGone;
 }
 
-inline bool areEqual(const Pair* a, const Pair* b, std::uint32_t eights) {
+constexpr int kEights = 4;
+
+inline bool areEqual(const Pair* a, const Pair* b) {
   std::uint32_t differ = 0;
-  for (std::uint32_t k = 0; k < eights; ++k)
-    differ |= Simd::compareEight(a + 8 * k, b + 8 * k).differ;
+  for (int k = 0; k < kEights; ++k) differ |= Simd::compareEight(a + 8 * k, b + 8 * k).differ;
   return differ == 0;
 }
 
-/// Where little changes, 32 pairs at a time: no step waits for the one before.
+/// Where little changes, several eights at once: no step waits for the one before.
 void mergeDelta(DeltaMerge& given) {
   DeltaMerge merge = given;
   const auto left = [&] { return std::min(merge.nowEnd - merge.now, merge.oldEnd - merge.old); };
-  while (left() > 4 * 9) {
-    if (areEqual(merge.now, merge.old, 4)) {
-      merge.now += 32;
-      merge.old += 32;
+  while (left() > kEights * 9) {  // a step takes at most nine
+    if (areEqual(merge.now, merge.old)) {
+      merge.now += kEights * 8;
+      merge.old += kEights * 8;
     } else {
-      for (int k = 0; k < 4; ++k) stepOfEight(merge);
+      for (int k = 0; k < kEights; ++k) stepOfEight(merge);
     }
   }
   while (left() > 8) stepOfEight(merge);

@@ -1,6 +1,7 @@
-// Sorts a box's list of neighbours in registers: a bitonic network (Batcher 1968, "Sorting networks
-// and their applications") over one to eight rows of Simd::kRow indices, without a branch. By
-// vector types alone; included by host_kernels_*.cpp like host_kernels_body.h, and before it.
+// The host's stage 6: each box's list of neighbours, sorted and written as pairs. Short lists in
+// registers, by a bitonic network (Batcher 1968, "Sorting networks and their applications") over
+// one to eight rows of Simd::kRow indices, without a branch; long ones by a set of bits. Included
+// by host_kernels_*.cpp like host_kernels_body.h, and before it.
 //
 // No pragma once: each inclusion is another set of functions.
 
@@ -22,15 +23,22 @@ inline void shuffle(const Row& a, const Row& b, From from, Row& out) {
   shuffle(a, b, from, std::make_integer_sequence<std::uint32_t, Simd::kRow>{}, out);
 }
 
+/// The lesser of each two lanes to `low`.
+inline void orderRows(Row& low, Row& high) {
+  const Row least = low < high ? low : high;
+  high = low < high ? high : low;
+  low = least;
+}
+
 /// Orders lanes i and i ^ kFlip among themselves.
 template <std::uint32_t kFlip>
 inline void orderLanes(Row& row) {
   Row other;
   shuffle(
       row, row, [](std::uint32_t i) { return i ^ kFlip; }, other);
-  const Row least = row < other ? row : other, most = row < other ? other : row;
+  orderRows(row, other);
   shuffle(
-      least, most, [](std::uint32_t i) { return i < (i ^ kFlip) ? i : i + Simd::kRow; }, row);
+      row, other, [](std::uint32_t i) { return i < (i ^ kFlip) ? i : i + Simd::kRow; }, row);
 }
 
 /// A bitonic row, or each bitonic piece of 2 * kDistance lanes of it, becomes ordered.
@@ -49,12 +57,6 @@ inline void sortLanes(Row& row) {
     mergeLanes<kLength / 4>(row);
     sortLanes<kLength * 2>(row);
   }
-}
-
-inline void orderRows(Row& low, Row& high) {
-  const Row least = low < high ? low : high;
-  high = low < high ? high : low;
-  low = least;
 }
 
 /// Bitonic rows become ordered. A row that a power of two has more would be the greatest: what

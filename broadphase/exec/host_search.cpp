@@ -1,7 +1,7 @@
 #include "broadphase/exec/host_search.h"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
 
 namespace lbvh {
 namespace {
@@ -92,7 +92,7 @@ void HostSearch::findSideLists(const PackedBoxes& askers, const PackedBoxes& ask
 void HostSearch::sort(std::size_t n, Pair* out) {
   const NeighbourLists lists{room_, lists_, &found_, 0};
   const std::size_t chunks = (n + kListGrain - 1) / kListGrain;
-  const View<std::uint64_t> starts = chunkStarts_.ensure(chunks);
+  const View<std::uint64_t> starts = chunkStarts_.ensure(chunks + 1);
   const auto forLists = [&](std::size_t chunk, auto f) {
     f(static_cast<std::uint32_t>(chunk * kListGrain),
       static_cast<std::uint32_t>(std::min(n, (chunk + 1) * kListGrain)));
@@ -104,18 +104,15 @@ void HostSearch::sort(std::size_t n, Pair* out) {
         for (std::uint32_t i = first; i < last; ++i) starts[chunk] += lists.byBox[i].size;
       });
   });
-  std::uint64_t sum = 0;
-  for (std::uint64_t& start : starts) {
-    const std::uint64_t before = sum;
-    sum += std::exchange(start, before);
-  }
+  starts[chunks] = 0;  // becomes the last one's end
+  std::exclusive_scan(starts.begin(), starts.end(), starts.begin(), std::uint64_t{0});
   growIndexSets(n);
   tasks_.forWorkers(chunks, 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
     for (std::size_t chunk = begin; chunk < end; ++chunk)
       forLists(chunk, [&](std::uint32_t first, std::uint32_t last) {
-        const std::uint64_t stop = chunk + 1 < chunks ? starts[chunk + 1] : sum;
-        const View<Pair> pairs{out + starts[chunk], static_cast<std::size_t>(stop - starts[chunk])};
-        kernels_.sortLists(lists, first, last, indexSet(worker), pairs);
+        const std::uint64_t pairs = starts[chunk + 1] - starts[chunk];
+        kernels_.sortLists(lists, first, last, indexSet(worker),
+                           {out + starts[chunk], static_cast<std::size_t>(pairs)});
       });
     return true;
   });

@@ -1,8 +1,8 @@
 // The search of a step on the host: boxes packed into blocks of sixteen along a Hilbert curve
 // (host_packing.h), for each box a list of its neighbours, the lists turned into sorted pairs.
-// Splits the work over threads; the inner loops are in host_kernels_body.h. Differs from the shared
-// stages because it was measured: random walk of 65,536 boxes, one thread, a step of 5 ms instead
-// of 25.
+// Splits the work over threads; the inner loops are in host_kernels_*_body.h. Differs from the
+// shared stages because it was measured: random walk of 65,536 boxes, one thread, a step of 5 ms
+// instead of 25.
 #pragma once
 
 #include <atomic>
