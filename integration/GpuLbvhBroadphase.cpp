@@ -3,6 +3,7 @@
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -12,7 +13,7 @@
 
 #include "exact_pairs.h"
 #include "ghosts.h"
-#include "pair_cache.h"
+#include "pair_sink.h"
 #include "proxies.h"
 #include "queries.h"
 
@@ -25,10 +26,17 @@ lbvh::PairFinder makeFinder(lbvh::Options options) {
   return lbvh::PairFinder(options);
 }
 
-/// A pair of the cache as the finder names it.
-lbvh::Pair slots(const btBroadphasePair& pair) {
-  return lbvh::makePair(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)->m_slot,
-                        static_cast<const GpuLbvhProxy*>(pair.m_pProxy1)->m_slot);
+std::vector<lbvh::Pair> difference(const std::vector<lbvh::Pair>& a,
+                                   const std::vector<lbvh::Pair>& b) {
+  std::vector<lbvh::Pair> rest;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
+  return rest;
+}
+
+GpuLbvhOptions withGhosts() {
+  GpuLbvhOptions options;
+  options.cacheHasGhosts = true;
+  return options;
 }
 
 }  // namespace
@@ -40,46 +48,50 @@ struct GpuLbvhBroadphase::Impl {
         finder(makeFinder(options)),
         exact(proxies, finder),
         queries(proxies, finder),
-        ghosts(proxies, queries),
-        ownCache(proxies),
-        cache(handedIn != nullptr ? handedIn : &ownCache) {}
+        sink(proxies, handedIn),
+        ghosts(proxies, queries, sink) {}
 
   GpuLbvhGhosts& ghostsNow() {
-    ghosts.setCallbackIsThere(cache == &ownCache ? ownCache.hasGhostPairCallback()
-                                                 : options.cacheHasGhosts);
+    ghosts.setCallbackIsThere(sink.isOwn() ? sink.hasGhostPairCallback() : options.cacheHasGhosts);
     return ghosts;
   }
+
+  /// False, in debug builds with an assertion, within a callback of a step or a query.
+  bool mayStep(const char* call);
 
   void destroy(GpuLbvhProxy* proxy);
   /// False, with the reason in `error`, if the step could not be finished.
   bool update(bool byGroup);
   void updateExact();
-  void remove(btDispatcher* dispatcher);
-  void removeDeferred(btDispatcher* dispatcher);
+  /// The step's pairs into the cache, which may call back.
+  void pass(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
-  /// Offers all pairs that the cache does not have, not only those that are new.
-  void offerMissing();
-  std::vector<lbvh::Pair> missingPairs();
+  void removeStale(btDispatcher* dispatcher);
+  std::vector<lbvh::Pair> overlapping();
+  void fail(const char* why) { std::snprintf(error, sizeof error, "%s", why); }
 
   const GpuLbvhOptions options;
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhExactPairs exact;
   GpuLbvhQueries queries;
+  GpuLbvhPairSink sink;
   GpuLbvhGhosts ghosts;
-  GpuLbvhPairCache ownCache;  ///< empty if another was handed in
-  btOverlappingPairCache* cache;
   const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
   bool mustRefilter = false;                            ///< ask for every pair anew
   bool wasByGroup = true;                               ///< of the last step that was finished
-  bool isInStep = true;  ///< the cache was offered every pair of the finder
-  char error[200] = "";  ///< fixed: it is written when there may be no memory
+  bool isInStep = true;     ///< the cache was offered every pair of the finder
+  bool isStepping = false;  ///< and calls what calls here are a callback's
+  char error[200] = "";     ///< fixed: it is written when there may be no memory
 };
 
 GpuLbvhBroadphase::GpuLbvhBroadphase(const GpuLbvhOptions& options,
                                      btOverlappingPairCache* pairCache)
     : m_impl(std::make_unique<Impl>(options, pairCache)) {}
+
+GpuLbvhBroadphase::GpuLbvhBroadphase(btOverlappingPairCache* pairCache)
+    : GpuLbvhBroadphase(withGhosts(), pairCache) {}
 
 GpuLbvhBroadphase::~GpuLbvhBroadphase() = default;
 
@@ -91,9 +103,10 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
   try {
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
+    const GpuLbvhHandle created(proxy);
     m_impl->queries.changed(proxy);
-    m_impl->ghostsNow().created(proxy, *m_impl->cache);
-    return proxy;
+    m_impl->ghostsNow().created(proxy);
+    return created.isAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
     return nullptr;
@@ -103,7 +116,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
 void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
-  m_impl->cache->removeOverlappingPairsContainingProxy(own, dispatcher);
+  m_impl->sink.cache().removeOverlappingPairsContainingProxy(own, dispatcher);
   m_impl->destroy(own);
 }
 
@@ -113,7 +126,7 @@ void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbM
   const lbvh::Aabb before = m_impl->proxies.boxes()[own->m_slot];
   if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
   m_impl->queries.changed(own);
-  m_impl->ghostsNow().moved(own, before, *m_impl->cache, dispatcher);
+  m_impl->ghostsNow().moved(own, before, dispatcher);
 }
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
@@ -138,18 +151,12 @@ void GpuLbvhBroadphase::setAabbs(btBroadphaseProxy* const* proxies, const btVect
 
 void GpuLbvhBroadphase::destroyProxies(btBroadphaseProxy* const* proxies, int count,
                                        btDispatcher* dispatcher) {
-  struct Doomed : btOverlapCallback {
-    bool processOverlap(btBroadphasePair& pair) override {
-      return static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
-             static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed;
-    }
-  } doomed;
-  if (m_impl->cache == &m_impl->ownCache) {  // goes through no other pairs
+  if (m_impl->sink.isOwn()) {  // goes through no other pairs
     for (int i = 0; i < count; ++i) destroyProxy(proxies[i], dispatcher);
     return;
   }
   for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_isDoomed = true;
-  m_impl->cache->processAllOverlappingPairs(&doomed, dispatcher);
+  m_impl->sink.removeDoomed(dispatcher);
   for (int i = 0; i < count; ++i) m_impl->destroy(static_cast<GpuLbvhProxy*>(proxies[i]));
 }
 
@@ -176,19 +183,21 @@ void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabb
 void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
   Impl& impl = *m_impl;
+  if (!impl.mayStep("calculateOverlappingPairs")) return;
   impl.error[0] = '\0';
   // With a filter callback group and mask do not decide; the cache asks the callback.
-  const btOverlapFilterCallback* filter = impl.cache->getOverlapFilterCallback();
+  const btOverlapFilterCallback* filter = impl.sink.cache().getOverlapFilterCallback();
   if (!impl.update(filter == nullptr)) return;
-  impl.remove(dispatcher);
   if (filter != std::exchange(impl.lastFilter, filter)) impl.mustRefilter = true;
-  if (impl.mustRefilter) impl.removeRefused(dispatcher);
-  if (!impl.mustRefilter && impl.isInStep)
-    impl.offer(impl.exact.added());
-  else
-    impl.offerMissing();
-  impl.mustRefilter = false;
-  impl.ghosts.settle(impl.exact, *impl.cache, dispatcher);
+  impl.ghosts.beginStep();
+  impl.isStepping = true;
+  try {
+    impl.pass(dispatcher);
+  } catch (...) {  // of a callback's own: the next step makes up for the rest
+    impl.isStepping = false;
+    throw;
+  }
+  impl.isStepping = false;
 }
 
 bool GpuLbvhBroadphase::setPlane(btBroadphaseProxy* proxy, const btVector3& normal,
@@ -231,7 +240,7 @@ bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
     updateExact();
     return true;
   } catch (const std::exception& e) {
-    std::snprintf(error, sizeof error, "%s", e.what());
+    fail(e.what());
     proxies.touch();  // so that the next step tries again
     queries.treeIsStale();
     return false;
@@ -242,97 +251,83 @@ void GpuLbvhBroadphase::Impl::updateExact() {
   try {
     exact.update();
   } catch (const std::bad_alloc& e) {
-    std::snprintf(error, sizeof error, "%s", e.what());
+    fail(e.what());
     isInStep = false;
     proxies.touch();
   }
 }
 
-void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
-  isInStep = false;  // should a callback of the cache throw
-  if (cache == &ownCache) {
-    try {
-      ownCache.addAll(pairs);
-    } catch (const std::bad_alloc& e) {
-      std::snprintf(error, sizeof error, "%s", e.what());
-      return;
-    }
-  } else {
-    for (const lbvh::Pair pair : pairs)
-      cache->addOverlappingPair(proxies.at(pair.first), proxies.at(pair.second));
-  }
-  isInStep = true;
+bool GpuLbvhBroadphase::Impl::mayStep(const char* call) {
+  if (!isStepping && !queries.areRunning()) return true;
+  assert(!"GpuLbvhBroadphase: calculateOverlappingPairs or resetPool within a callback");
+  std::snprintf(error, sizeof error, "%s within a callback does nothing", call);
+  return false;
 }
 
-std::vector<lbvh::Pair> GpuLbvhBroadphase::Impl::missingPairs() {
-  std::vector<lbvh::Pair> there, overlapping, missing;
-  const btBroadphasePairArray& array = cache->getOverlappingPairArray();
-  for (int i = 0; i < array.size(); ++i) there.push_back(slots(array[i]));
-  std::sort(there.begin(), there.end());
-  const lbvh::View<const lbvh::Pair> all = finder.pairs(), refused = exact.refused();
-  std::set_difference(all.begin(), all.end(), refused.begin(), refused.end(),
-                      std::back_inserter(overlapping));
-  std::set_difference(overlapping.begin(), overlapping.end(), there.begin(), there.end(),
-                      std::back_inserter(missing));
-  return missing;
-}
-
-void GpuLbvhBroadphase::Impl::offerMissing() {
-  isInStep = false;  // until they were offered: the next step tries again
-  std::vector<lbvh::Pair> missing;
+void GpuLbvhBroadphase::Impl::pass(btDispatcher* dispatcher) {
+  const bool hadAll = std::exchange(isInStep, false);  // should a callback throw
+  const bool mustAskAll = std::exchange(mustRefilter, false);
   try {
-    missing = missingPairs();
+    sink.remove(exact.removed(), dispatcher);
+    if (!hadAll) removeStale(dispatcher);
+    if (mustAskAll) removeRefused(dispatcher);
+    if (hadAll && !mustAskAll) {
+      offer(exact.added());
+    } else {
+      const std::vector<lbvh::Pair> missing = difference(overlapping(), sink.pairs());
+      offer({missing.data(), missing.size()});
+    }
   } catch (const std::bad_alloc& e) {
-    std::snprintf(error, sizeof error, "%s", e.what());
-    return;
+    fail(e.what());
   }
-  offer({missing.data(), missing.size()});
+  ghosts.settle(exact, dispatcher);
 }
 
-void GpuLbvhBroadphase::Impl::remove(btDispatcher* dispatcher) {
-  if (cache == &ownCache) return ownCache.removeAll(exact.removed(), dispatcher);
-  if (cache->hasDeferredRemoval()) return removeDeferred(dispatcher);
-  for (const lbvh::Pair pair : exact.removed())
-    cache->removeOverlappingPair(proxies.at(pair.first), proxies.at(pair.second), dispatcher);
-}
-
-// btSortedOverlappingPairCache removes nothing when asked to: its owner edits the array.
-void GpuLbvhBroadphase::Impl::removeDeferred(btDispatcher* dispatcher) {
-  const lbvh::View<const lbvh::Pair> removed = exact.removed();
-  if (removed.empty()) return;
-  btBroadphasePairArray& pairs = cache->getOverlappingPairArray();
-  int kept = 0;
-  for (int i = 0; i < pairs.size(); ++i) {
-    if (std::binary_search(removed.begin(), removed.end(), slots(pairs[i])))
-      cache->cleanOverlappingPair(pairs[i], dispatcher);
-    else
-      pairs[kept++] = pairs[i];
-  }
-  pairs.resize(kept);
+/// What the cache kept because a step was broken off, or has from its user.
+void GpuLbvhBroadphase::Impl::removeStale(btDispatcher* dispatcher) {
+  const std::vector<lbvh::Pair> stale = difference(sink.pairs(), overlapping());
+  sink.remove({stale.data(), stale.size()}, dispatcher);
 }
 
 void GpuLbvhBroadphase::Impl::removeRefused(btDispatcher* dispatcher) {
-  struct Refused : btOverlapCallback {
-    explicit Refused(const btOverlappingPairCache& c) : cache(c) {}
-    bool processOverlap(btBroadphasePair& pair) override {
-      return !cache.needsBroadphaseCollision(pair.m_pProxy0, pair.m_pProxy1);
-    }
-    const btOverlappingPairCache& cache;
-  } refused(*cache);
-  cache->processAllOverlappingPairs(&refused, dispatcher);
+  try {
+    const std::vector<lbvh::Pair> refused = sink.refused();
+    sink.remove({refused.data(), refused.size()}, dispatcher);
+  } catch (...) {
+    mustRefilter = true;
+    throw;
+  }
 }
 
-btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() { return m_impl->cache; }
+void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
+  if (sink.add(pairs))
+    isInStep = true;
+  else
+    fail("the pair cache has pairs of another broad phase with the same unique ids");
+}
+
+/// All pairs of the step, filter callbacks aside.
+std::vector<lbvh::Pair> GpuLbvhBroadphase::Impl::overlapping() {
+  const lbvh::View<const lbvh::Pair> found = finder.pairs(), refused = exact.refused();
+  std::vector<lbvh::Pair> pairs;
+  std::set_difference(found.begin(), found.end(), refused.begin(), refused.end(),
+                      std::back_inserter(pairs));
+  return pairs;
+}
+
+btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() {
+  return &m_impl->sink.cache();
+}
 
 const btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() const {
-  return m_impl->cache;
+  return &m_impl->sink.cache();
 }
 
 void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const {
   bool any = false;
   for (std::uint32_t slot = 0; slot < m_impl->proxies.boxes().size; ++slot) {
     const GpuLbvhProxy* proxy = m_impl->proxies.at(slot);
-    if (!proxy->m_isAlive) continue;
+    if (!proxy->isAlive()) continue;
     if (any) {
       aabbMin.setMin(proxy->m_aabbMin);
       aabbMax.setMax(proxy->m_aabbMax);
@@ -346,8 +341,9 @@ void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax
 }
 
 void GpuLbvhBroadphase::resetPool(btDispatcher* /*dispatcher*/) {
-  if (m_impl->proxies.count() != 0) return;
+  if (m_impl->proxies.count() != 0 || !m_impl->mayStep("resetPool")) return;
   m_impl->proxies.reset();
+  m_impl->ghosts.reset();
   m_impl->queries.treeIsStale();
 }
 

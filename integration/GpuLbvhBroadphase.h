@@ -55,6 +55,10 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   /// @param pairCache used, not owned; null: an own cache, owned
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
+  /// As btDbvtBroadphase's: with a cache of yours, assumes that it has a ghost pair callback, so
+  /// that clients must be btCollisionObjects or null, as they are in every world. Null: an own
+  /// cache.
+  explicit GpuLbvhBroadphase(btOverlappingPairCache* pairCache);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
@@ -82,6 +86,7 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                 btBroadphaseAabbCallback& callback) override;
 
+  /// Within a callback of a step or a query it does nothing, but for error().
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
@@ -100,10 +105,21 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   /// other pair. Not needed for a group or mask that was changed while there is no callback.
   void refilter();
 
+  /// For programs that say these to btDbvtBroadphase. Each step builds all anew and boxes are not
+  /// predicted, so there is nothing to optimize or to force, and the number is only kept.
+  void optimize() {}
+  void setAabbForceUpdate(btBroadphaseProxy* proxy, const btVector3& aabbMin,
+                          const btVector3& aabbMax, btDispatcher* dispatcher) {
+    setAabb(proxy, aabbMin, aabbMax, dispatcher);
+  }
+  void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
+  btScalar getVelocityPrediction() const { return m_prediction; }
+
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// Restarts the unique ids; does nothing while proxies exist.
+  /// Restarts the unique ids; does nothing while proxies exist, or within a callback of a step or a
+  /// query.
   void resetPool(btDispatcher* dispatcher) override;
 
   /// Prints a table of the last step's figures to stdout.
@@ -117,4 +133,5 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
  private:
   struct Impl;
   std::unique_ptr<Impl> m_impl;
+  btScalar m_prediction = 0;
 };

@@ -1,6 +1,5 @@
 #include "ghosts.h"
 
-#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <BulletCollision/CollisionDispatch/btCollisionObject.h>
 
 #include <algorithm>
@@ -63,7 +62,7 @@ void GpuLbvhGhosts::setCallbackIsThere(bool isThere) {
   m_ghosts.clear();
   m_tree.clear();
   for (std::uint32_t slot = 0; isThere && slot < m_proxies.boxes().size; ++slot)
-    if (m_proxies.at(slot)->m_isAlive) setGhost(m_proxies.at(slot));
+    if (m_proxies.at(slot)->isAlive()) setGhost(m_proxies.at(slot));
 }
 
 void GpuLbvhGhosts::setGhost(GpuLbvhProxy* proxy) {
@@ -89,17 +88,16 @@ void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
   ghost.leaf = hasNan ? nullptr : m_tree.insert(volume, ghost.proxy);
 }
 
-void GpuLbvhGhosts::created(GpuLbvhProxy* proxy, btOverlappingPairCache& cache) {
+void GpuLbvhGhosts::created(GpuLbvhProxy* proxy) {
   if (!m_callbackIsThere) return;
   setGhost(proxy);
-  update(proxy, GpuLbvhProxies::kNoBox, cache, nullptr);
+  update(proxy, GpuLbvhProxies::kNoBox, nullptr);
 }
 
-void GpuLbvhGhosts::moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                          btOverlappingPairCache& cache, btDispatcher* dispatcher) {
+void GpuLbvhGhosts::moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher) {
   if (!m_callbackIsThere) return;
   if (proxy->m_isGhost) placeLeaf(m_ghosts[proxy->m_link]);
-  update(proxy, before, cache, dispatcher);
+  update(proxy, before, dispatcher);
 }
 
 void GpuLbvhGhosts::destroyed(GpuLbvhProxy* proxy) {
@@ -143,38 +141,59 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& be
     findAmongGhosts(both);
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
-  const std::size_t needed = m_early.size() + m_partners.size();
-  if (needed > m_early.capacity()) m_early.reserve(2 * needed);
+}
+
+/// False if there is no memory: then the pair must wait for the step.
+bool GpuLbvhGhosts::noteEarly(lbvh::Pair pair) {
+  try {
+    m_early.push_back(pair);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                           btOverlappingPairCache& cache, btDispatcher* dispatcher) {
+                           btDispatcher* dispatcher) {
   // The sorted cache neither removes at once nor finds a pair that it has.
-  if (cache.hasDeferredRemoval()) return;
+  if (m_sink.cache().hasDeferredRemoval()) return;
   try {
     findPartners(proxy, before);
   } catch (const std::bad_alloc&) {
     return;  // the step makes up for it
   }
-  for (GpuLbvhProxy* other : m_partners) {
+  const GpuLbvhHandle one(proxy);
+  std::vector<GpuLbvhProxy*> partners;
+  partners.swap(m_partners);  // a callback may come back here, and destroy any of them
+  for (GpuLbvhProxy* other : partners) {
     if (other == proxy) continue;
-    m_early.push_back(lbvh::makePair(proxy->m_slot, other->m_slot));
-    if (m_proxies.overlap(proxy, other))
-      cache.addOverlappingPair(proxy, other);
-    else
-      cache.removeOverlappingPair(proxy, other, dispatcher);
+    if (!one.isAlive() || !noteEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
+    follow(proxy, other, dispatcher);
   }
+  partners.swap(m_partners);
 }
 
-void GpuLbvhGhosts::settle(const GpuLbvhExactPairs& pairs, btOverlappingPairCache& cache,
-                           btDispatcher* dispatcher) {
-  for (const lbvh::Pair pair : m_early) {
+void GpuLbvhGhosts::settle(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
+  for (const lbvh::Pair pair : m_settling) {
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
     // Asked again: the callback may have been another, for a while, when the pair was given.
-    if (pairs.isPair(pair) && cache.needsBroadphaseCollision(a, b))
-      cache.addOverlappingPair(a, b);
+    const bool isPair = m_proxies.wereInLastStep(pair) && pairs.isPair(pair) &&
+                        m_sink.cache().needsBroadphaseCollision(a, b);
+    if (!m_proxies.wereInLastStep(pair)) continue;  // the callback may have destroyed one
+    if (isPair)
+      m_sink.add(a, b);
     else
-      cache.removeOverlappingPair(a, b, dispatcher);
+      m_sink.remove(a, b, dispatcher);
   }
-  m_early.clear();
+  m_settling.clear();
+  // What callbacks of the step have moved follows its box, and not the step's pairs.
+  for (std::size_t i = 0, end = m_early.size(); i < end; ++i)
+    follow(m_proxies.at(m_early[i].first), m_proxies.at(m_early[i].second), dispatcher);
+}
+
+/// The pair as the boxes are now, and still are when the filter was asked, which may move them.
+void GpuLbvhGhosts::follow(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
+  if (!a->isAlive() || !b->isAlive()) return;
+  if (m_proxies.overlap(a, b)) m_sink.add(a, b);
+  if (!m_proxies.overlap(a, b)) m_sink.remove(a, b, dispatcher);
 }

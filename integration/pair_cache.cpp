@@ -7,7 +7,10 @@
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
+#include <cassert>
+#include <cstdio>
 #include <new>
+#include <utility>
 
 namespace {
 
@@ -68,7 +71,7 @@ std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
 }
 
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  const std::uint32_t pair = find(slotsOf(a, b));
+  const std::uint32_t pair = ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
   return pair == kNone ? nullptr : &at(pair);
 }
 
@@ -123,12 +126,20 @@ void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
 
 btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
-  if (!needsBroadphaseCollision(a, b)) return nullptr;
-  const std::uint32_t there = find(slots);
+  const GpuLbvhHandle first(a), second(b);
+  const auto areAlive = [&] { return first.isAlive() && second.isAlive(); };
+  if (!needsBroadphaseCollision(a, b) || !areAlive()) return nullptr;
+  std::uint32_t there = find(slots);
   if (there != kNone) return &at(there);
   reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
-  if (m_ghost != nullptr) m_ghost->addOverlappingPair(a, b);
+  if (m_ghost != nullptr) {
+    m_ghost->addOverlappingPair(a, b);
+    if (!areAlive()) return nullptr;
+    there = find(slots);
+    if (there != kNone) return &at(there);
+    reserve(1);  // the callback may have used the room
+  }
   m_pairs.push_back(btBroadphasePair(*a, *b));
   m_entries.push_back({slots, kNone});
   linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
@@ -136,7 +147,16 @@ btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
   return &at(static_cast<std::uint32_t>(m_entries.size() - 1));
 }
 
+btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
+  constexpr const char* kWhy =
+      "GpuLbvhBroadphase: its own pair cache takes no pair of another broad phase";
+  if (!std::exchange(m_hasRefused, true)) std::fprintf(stderr, "%s\n", kWhy);
+  assert(!"another broad phase's proxies in GpuLbvhBroadphase's own pair cache");
+  return nullptr;
+}
+
 btBroadphasePair* GpuLbvhPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
+  if (!ownBoth(a, b)) return refuseForeign();
   try {
     return add(slotsOf(a, b), a, b);
   } catch (const std::bad_alloc&) {
@@ -151,7 +171,10 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
   m_partners.drop();
   forEachAhead(
       pairs,
-      [this](lbvh::Pair pair) { add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)); },
+      [this](lbvh::Pair pair) {
+        if (m_proxies.stillLives(pair))
+          add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second));
+      },
       [this](lbvh::Pair pair) {
         fetch(&bucket(pair));
         fetch(m_proxies.at(pair.second));
@@ -168,7 +191,7 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
       pairs,
       [&](lbvh::Pair pair) {
         const std::uint32_t there = find(pair);
-        if (there != kNone) remove(there, dispatcher);
+        if (there != kNone && m_proxies.stillLives(pair)) remove(there, dispatcher);
       },
       [this](lbvh::Pair pair) { fetch(&bucket(pair)); },
       [this](lbvh::Pair pair) {
@@ -188,30 +211,38 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
 }
 
 void* GpuLbvhPairCache::remove(std::uint32_t pair, btDispatcher* dispatcher) {
-  cleanOverlappingPair(at(pair), dispatcher);
   void* userData = at(pair).m_internalInfo1;
-  if (m_ghost != nullptr) {
-    const lbvh::Pair slots = m_entries[pair].slots;
-    m_ghost->removeOverlappingPair(at(pair).m_pProxy0, at(pair).m_pProxy1, dispatcher);
-    pair = find(slots);  // should the callback have changed this cache
-    if (pair == kNone) return userData;
-  }
+  if (at(pair).m_algorithm != nullptr || m_ghost != nullptr) pair = release(pair, dispatcher);
+  if (pair == kNone) return userData;
   bucketLink(pair) = m_entries[pair].inBucket;
   moveLastTo(pair);
   return userData;
 }
 
+/// Frees the pair's algorithm and tells the ghost callback; since both may call back and change
+/// this cache, returns where the pair is now.
+std::uint32_t GpuLbvhPairCache::release(std::uint32_t pair, btDispatcher* dispatcher) {
+  const lbvh::Pair slots = m_entries[pair].slots;
+  btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
+  const GpuLbvhHandle first(a), second(b);
+  const auto areAlive = [&] { return first.isAlive() && second.isAlive(); };
+  cleanOverlappingPair(at(pair), dispatcher);
+  if (m_ghost != nullptr && areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
+  return areAlive() ? find(slots) : kNone;
+}
+
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                                               btDispatcher* dispatcher) {
-  const std::uint32_t pair = find(slotsOf(a, b));
+  const std::uint32_t pair = ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
   return pair == kNone ? nullptr : remove(pair, dispatcher);
 }
 
 void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher* dispatcher) {
   if (pair.m_algorithm == nullptr || dispatcher == nullptr) return;
-  pair.m_algorithm->~btCollisionAlgorithm();
-  dispatcher->freeCollisionAlgorithm(pair.m_algorithm);
-  pair.m_algorithm = nullptr;
+  // First out of the pair, which a callback of a contact's end may move or remove.
+  btCollisionAlgorithm* algorithm = std::exchange(pair.m_algorithm, nullptr);
+  algorithm->~btCollisionAlgorithm();
+  dispatcher->freeCollisionAlgorithm(algorithm);
 }
 
 /// Into m_gathered, in the array's order; false if there is no memory.
@@ -236,34 +267,43 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
 }
 
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
+  if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
-  if (gatherPairsOf(slot)) {
-    for (const std::uint32_t pair : m_gathered) cleanOverlappingPair(at(pair), dispatcher);
+  if (!gatherPairsOf(slot)) {
+    for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
+      if (isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
     return;
   }
-  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
-    if (isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+  std::vector<std::uint32_t> places;
+  places.swap(m_gathered);  // a callback may come back here, and move pairs
+  for (const std::uint32_t pair : places)
+    if (pair < m_entries.size() && isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+  places.swap(m_gathered);
 }
 
 void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* proxy,
                                                              btDispatcher* dispatcher) {
+  if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
+  bool isDisturbed = m_ghost != nullptr;  // by callbacks, which may also add pairs of the proxy
   do {
     if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);
     // As a scan would: the place of a removed pair is taken by the last, which may be the proxy's.
     std::vector<std::uint32_t> places;
-    places.swap(m_gathered);  // a ghost callback may come back here
+    places.swap(m_gathered);  // a callback may come back here
     for (std::size_t begin = 0, end = places.size(); begin < end;) {
-      if (places[begin] >= m_entries.size() || !isOf(places[begin], slot)) break;
-      const bool lastIsNext = end - begin > 1 && places[end - 1] == m_entries.size() - 1;
+      const std::size_t before = m_entries.size();
+      if (places[begin] >= before || !isOf(places[begin], slot)) break;
+      const bool lastIsNext = end - begin > 1 && places[end - 1] == before - 1;
       remove(places[begin], dispatcher);
+      isDisturbed = isDisturbed || m_entries.size() + 1 != before;
       if (lastIsNext)
         --end;
       else
         ++begin;
     }
     places.swap(m_gathered);
-  } while (m_ghost != nullptr && !m_gathered.empty());  // it may have added some
+  } while (isDisturbed && !m_gathered.empty());
 }
 
 void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {
@@ -299,16 +339,24 @@ void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
   if (pair != nullptr && isMoving(*pair)) fetchManifold(*pair);
 }
 
+/// Whether the callback wants the pair removed, as it then is. The callback may have changed this
+/// cache.
+bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
+                               btDispatcher* dispatcher) {
+  const lbvh::Pair slots = m_entries[pair].slots;
+  const GpuLbvhHandle first(at(pair).m_pProxy0), second(at(pair).m_pProxy1);
+  if (!callback->processOverlap(at(pair))) return false;
+  pair = first.isAlive() && second.isAlive() ? find(slots) : kNone;
+  if (pair != kNone) remove(pair, dispatcher);
+  return true;
+}
+
 void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
                                                   btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs");
   for (int i = 0; i < m_pairs.size();) {
     fetchForNarrowPhase(i);
-    btBroadphaseProxy *a = m_pairs[i].m_pProxy0, *b = m_pairs[i].m_pProxy1;
-    if (callback->processOverlap(m_pairs[i]))
-      removeOverlappingPair(a, b, dispatcher);
-    else
-      ++i;
+    if (!process(static_cast<std::uint32_t>(i), callback, dispatcher)) ++i;
   }
 }
 
@@ -326,9 +374,8 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
   }
   std::stable_sort(order.begin(), order.end(), isBefore);
   for (const btBroadphasePair& wanted : order) {
-    btBroadphasePair* pair = findPair(wanted.m_pProxy0, wanted.m_pProxy1);
-    if (pair != nullptr && callback->processOverlap(*pair))
-      removeOverlappingPair(wanted.m_pProxy0, wanted.m_pProxy1, dispatcher);
+    const std::uint32_t pair = find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
+    if (pair != kNone) process(pair, callback, dispatcher);
   }
 }
 

@@ -1,7 +1,9 @@
 // The broad phase's own pair cache. Its array is, element for element, what that of
 // btHashedOverlappingPairCache would be; but removing a proxy does not scan all pairs, sorting
 // keeps algorithms, and memory is fetched ahead of those who walk it, the narrow phase above all.
-// Takes only the proxies of its broad phase. Finds no pair. Not installed.
+// Takes only the proxies of its broad phase: others it refuses, and knows of no pair of theirs.
+// Callbacks (filter, ghost, of contacts) may change it while it calls them. Finds no pair. Not
+// installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -16,7 +18,8 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
  public:
   explicit GpuLbvhPairCache(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
-  /// Null if the filter refuses the pair, or there is no memory for it.
+  /// Null if the filter refuses the pair or destroys one of the two, there is no memory, or one is
+  /// another broad phase's.
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
   void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                               btDispatcher* dispatcher) override;
@@ -51,8 +54,9 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
   int getNumOverlappingPairs() const override { return m_pairs.size(); }
 
-  /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn. The additions
-  /// throw std::bad_alloc, with the pairs so far added.
+  /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn, but for those
+  /// whose objects a callback has destroyed since. The additions throw std::bad_alloc, with the
+  /// pairs so far added.
   void removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
   void addAll(lbvh::View<const lbvh::Pair> pairs);
 
@@ -83,8 +87,14 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void relinkBuckets();
   void reserve(std::size_t more);
   void moveLastTo(std::uint32_t pair);
+  bool ownBoth(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
+    return m_proxies.owns(a) && m_proxies.owns(b);
+  }
+  btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
   void* remove(std::uint32_t pair, btDispatcher* dispatcher);
+  std::uint32_t release(std::uint32_t pair, btDispatcher* dispatcher);
+  bool process(std::uint32_t pair, btOverlapCallback* callback, btDispatcher* dispatcher);
   bool gatherPairsOf(std::uint32_t slot);
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void fetchForNarrowPhase(int at) const;
@@ -98,4 +108,5 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   std::vector<std::uint32_t> m_gathered;
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;
+  bool m_hasRefused = false;  // and said so
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace {
@@ -97,6 +98,21 @@ inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
           {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
 }
 
+void GpuLbvhProxies::addBlock() {
+  if (m_byAddress.size() == m_byAddress.capacity()) m_byAddress.reserve(2 * m_blocks.size() + 8);
+  m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock));
+  const btBroadphaseProxy* first = m_blocks.back().get();
+  m_byAddress.insert(std::upper_bound(m_byAddress.begin(), m_byAddress.end(), first, std::less<>()),
+                     first);
+}
+
+bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
+  const std::less<> isBefore;  // unlike <, a total order of pointers
+  const auto behind = std::upper_bound(m_byAddress.begin(), m_byAddress.end(), proxy, isBefore);
+  if (behind == m_byAddress.begin()) return false;
+  return isBefore(proxy, static_cast<const GpuLbvhProxy*>(behind[-1]) + kBlock);
+}
+
 void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
   if (slot == m_blocks.size() * kBlock) addBlock();
@@ -108,6 +124,7 @@ void GpuLbvhProxies::addSlot() {
   m_boxes.push_back(kNoBox);
   at(slot)->m_slot = slot;
   at(slot)->m_link = kNoSlot;
+  at(slot)->m_uniqueId = 0;
   m_firstFree = slot;
 }
 
@@ -122,7 +139,6 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_collisionFilterGroup = group;
   proxy->m_collisionFilterMask = mask;
   proxy->m_uniqueId = ++m_lastId;
-  proxy->m_isAlive = true;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
@@ -150,7 +166,9 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   m_firstFree = proxy->m_slot;
   --m_count;
   touch(proxy->m_slot);
-  proxy->m_isAlive = proxy->m_isDoomed = false;
+  proxy->m_uniqueId = 0;
+  proxy->m_isDoomed = false;
+  m_anyDestroyed = true;
   proxy->m_clientObject = nullptr;
 }
 
@@ -172,7 +190,7 @@ void GpuLbvhProxies::reset() {
   m_changed.clear();
   m_moved.clear();
   m_firstFree = kNoSlot;
-  m_lastId = 0;
+  m_lastId = m_lastIdOfStep = 0;
 }
 
 lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {

@@ -18,10 +18,12 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
   std::uint32_t m_link = 0;  ///< not alive: the next free slot; a ghost: its place among ghosts
   bool m_isChanged = false;  ///< since the last step, or since a tree was built for queries
-  bool m_isAlive = false;
-  bool m_isPlane = false;   ///< a half space, beside its box
-  bool m_isDoomed = false;  ///< among the many that are just being destroyed
-  bool m_isGhost = false;   ///< its pairs do not wait for the step (ghosts.h)
+  bool m_isPlane = false;    ///< a half space, beside its box
+  bool m_isDoomed = false;   ///< among the many that are just being destroyed
+  bool m_isGhost = false;    ///< its pairs do not wait for the step (ghosts.h)
+
+  /// Unique ids begin at 1; a destroyed proxy has none.
+  bool isAlive() const { return m_uniqueId > 0; }
 
   // Bullet's own operator new[] answers an exhausted memory with null instead of an exception.
   static void* operator new[](std::size_t size) {
@@ -30,6 +32,18 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   static void operator delete[](void* p) {
     ::operator delete[](p, std::align_val_t{alignof(GpuLbvhProxy)});
   }
+};
+
+/// A proxy as the object that it is now: a callback may destroy it, and its slot be used again.
+class GpuLbvhHandle {
+ public:
+  explicit GpuLbvhHandle(const btBroadphaseProxy* proxy)
+      : m_proxy(proxy), m_id(proxy->m_uniqueId) {}
+  bool isAlive() const { return m_id > 0 && m_proxy->m_uniqueId == m_id; }
+
+ private:
+  const btBroadphaseProxy* m_proxy;
+  int m_id;
 };
 
 /// A box of Bullet's, as lbvh::overlap takes it.
@@ -78,6 +92,12 @@ class GpuLbvhProxies {
   void reset();
 
   std::size_t count() const { return m_count; }
+
+  /// False for proxies of another broad phase, of which it reads nothing.
+  bool owns(const btBroadphaseProxy* proxy) const;
+  bool own(const btBroadphasePair& pair) const {
+    return owns(pair.m_pProxy0) && owns(pair.m_pProxy1);
+  }
   GpuLbvhProxy* at(std::uint32_t slot) const { return &m_blocks[slot / kBlock][slot % kBlock]; }
 
   /// By slot: fattened by the margin, and rounded outward where Bullet is built with double
@@ -96,7 +116,15 @@ class GpuLbvhProxies {
   void endStep() {
     m_moved.swap(m_changed);
     std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
+    m_lastIdOfStep = m_lastId;
+    m_anyDestroyed = false;
   }
+  /// Whether the slots are of the same objects as in the last step.
+  bool wereInLastStep(lbvh::Pair pair) const {
+    return wasInLastStep(at(pair.first)) && wasInLastStep(at(pair.second));
+  }
+  /// The same for a pair of the last step's, which a callback may have destroyed since.
+  bool stillLives(lbvh::Pair pair) const { return !m_anyDestroyed || wereInLastStep(pair); }
   bool movedInLastStep(const GpuLbvhProxy* proxy) const {
     return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
   }
@@ -112,6 +140,9 @@ class GpuLbvhProxies {
     btVector3 normal;
     btScalar constant;
   };
+  bool wasInLastStep(const GpuLbvhProxy* proxy) const {
+    return proxy->isAlive() && proxy->m_uniqueId <= m_lastIdOfStep;
+  }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
@@ -120,16 +151,18 @@ class GpuLbvhProxies {
     touch();
   }
   void reserveBoxes(std::size_t all);
-  void addBlock() { m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock)); }
+  void addBlock();
 
   const btScalar m_margin;
   std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
+  std::vector<const btBroadphaseProxy*> m_byAddress;  // the first proxy of each block
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  // a few
   std::vector<lbvh::Filter> m_filters;
   std::vector<std::uint64_t> m_changed, m_moved;  // in this step, and in the last one
   std::uint32_t m_firstFree = kNoSlot;
   std::size_t m_count = 0;
-  int m_lastId = 0;
+  int m_lastId = 0, m_lastIdOfStep = 0;
   bool m_hasChanges = true;
+  bool m_anyDestroyed = false;  // since the last step
 };

@@ -2,6 +2,7 @@
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
 
+#include <cmath>
 #include <exception>
 #include <new>
 
@@ -14,8 +15,29 @@ GpuLbvhRay::GpuLbvhRay(const btVector3& from, const btBroadphaseRayCallback& cal
       m_length(callback.m_lambda_max) {
   // Bullet writes BT_LARGE_FLOAT for a direction's zero, and NaN for all axes of a zero length:
   // such a ray hits what contains its origin.
-  for (int axis = 0; axis < 3; ++axis)
+  for (int axis = 0; axis < 3; ++axis) {
     m_isParallel[axis] = !(btFabs(m_inverse[axis]) < BT_LARGE_FLOAT);
+    m_isInfinite[axis] = !std::isfinite(m_inverse[axis]);
+  }
+}
+
+namespace {
+thread_local const void* innermostQuery = nullptr;
+}  // namespace
+
+GpuLbvhQueries::Running::Running(const GpuLbvhQueries& of) : m_of(of), m_outer(innermost()) {
+  innermostQuery = this;
+}
+
+GpuLbvhQueries::Running::~Running() { innermostQuery = m_outer; }
+
+const GpuLbvhQueries::Running* GpuLbvhQueries::Running::innermost() {
+  return static_cast<const Running*>(innermostQuery);
+}
+
+bool GpuLbvhQueries::Running::isIn(const GpuLbvhQueries& queries, const Running* list) {
+  while (list != nullptr && &list->m_of != &queries) list = list->m_outer;
+  return list != nullptr;
 }
 
 void GpuLbvhQueries::changed(GpuLbvhProxy* proxy) {
@@ -51,12 +73,14 @@ void GpuLbvhQueries::forgetChanged() {
   m_treeIsStale.store(false, std::memory_order_release);
 }
 
-// Several threads may come here together: all see the tree as stale until one has rebuilt it, and
-// nobody traverses a stale tree.
-void GpuLbvhQueries::refreshTree() {
-  if (!m_treeIsStale.load(std::memory_order_acquire)) return;
+// False: all boxes must be tested. Several threads may come here together: all see the tree as
+// stale until one has rebuilt it, and nobody traverses a stale tree, but for the query around one
+// that a callback asks.
+bool GpuLbvhQueries::refreshTree(const Running& running) {
+  if (!m_treeIsStale.load(std::memory_order_acquire)) return !m_treeIsLost;
+  if (running.isNested()) return false;
   const std::lock_guard<std::mutex> lock(m_rebuild);
-  if (!m_treeIsStale.load(std::memory_order_relaxed)) return;
+  if (!m_treeIsStale.load(std::memory_order_relaxed)) return !m_treeIsLost;
   try {
     m_step = {};
     m_finder.buildTree(m_proxies.boxes());
@@ -65,4 +89,5 @@ void GpuLbvhQueries::refreshTree() {
     m_treeIsLost = true;
     m_treeIsStale.store(false, std::memory_order_release);
   }
+  return !m_treeIsLost;
 }

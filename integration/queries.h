@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "broadphase/exec/host_query.h"
@@ -21,14 +22,16 @@ class GpuLbvhRay {
   GpuLbvhRay(const btVector3& from, const struct btBroadphaseRayCallback& callback,
              const btVector3& sweptMin, const btVector3& sweptMax);
 
-  /// Closed, so a superset of Bullet's own strict test.
+  /// Closed, so that of boxes with min <= max it accepts all that Bullet's own test (btRayAabb2)
+  /// does, rounding included, and those that the ray only touches.
   template <class Box>
   bool operator()(const Box& box) const;
 
  private:
   btVector3 m_from, m_inverse, m_sweptMin, m_sweptMax;
   btScalar m_length;
-  bool m_isParallel[3];
+  bool m_isParallel[3];  ///< no bound for what contains the origin
+  bool m_isInfinite[3];  ///< and all else is missed
 };
 
 class GpuLbvhQueries {
@@ -48,33 +51,58 @@ class GpuLbvhQueries {
   /// The next query builds a tree first.
   void treeIsStale() { m_treeIsStale.store(true, std::memory_order_relaxed); }
 
-  /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts.
+  /// visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts. It may change
+  /// the broad phase and ask again: what it changes itself is visited once at most.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
-    refreshTree();
-    const lbvh::View<const lbvh::Aabb> boxes = m_proxies.boxes();
+    const Running running(*this);
     const auto visitLiving = [&](GpuLbvhProxy* proxy) {
-      if (proxy->m_isAlive && hits(GpuLbvhBox(proxy))) visit(proxy);
+      if (proxy->isAlive() && hits(GpuLbvhBox(proxy))) visit(proxy);
     };
-    if (m_treeIsLost) {
-      for (std::uint32_t slot = 0; slot < boxes.size; ++slot)
-        if (hits(boxes[slot])) visitLiving(m_proxies.at(slot));
+    if (!refreshTree(running)) {
+      const std::size_t slots = m_proxies.boxes().size;
+      for (std::uint32_t slot = 0; slot < slots; ++slot)
+        if (hits(m_proxies.boxes()[slot])) visitLiving(m_proxies.at(slot));
       return;
     }
+    const std::size_t changed = m_changed.size();
     const auto visitUnchanged = [&](std::uint32_t slot) {
       GpuLbvhProxy* proxy = m_proxies.at(slot);
       if (!proxy->m_isChanged) visitLiving(proxy);
     };
-    if (m_step.resting == nullptr) lbvh::queryTree(m_finder.tree(), boxes, hits, visitUnchanged);
+    lbvh::Tree tree = m_step.resting == nullptr ? m_finder.tree() : lbvh::Tree{};
+    // Without the boxes, which move in memory when one is created.
+    const lbvh::View<const std::uint32_t> side = std::exchange(tree.sideBoxes, {});
+    lbvh::queryTree(tree, {}, hits, visitUnchanged);
+    for (const std::uint32_t slot : side) visitUnchanged(slot);
     for (const lbvh::PackedBoxes* part : {m_step.resting, m_step.moving})
-      if (part != nullptr) lbvh::queryPacked(*part, boxes, hits, visitUnchanged);
-    for (GpuLbvhProxy* proxy : m_changed) visitLiving(proxy);
+      if (part != nullptr) lbvh::queryPacked(*part, hits, visitUnchanged);
+    for (std::size_t i = 0; i < changed; ++i) visitLiving(m_changed[i]);
   }
 
+  /// Whether the caller is called by a query's visit().
+  bool areRunning() const { return Running::isIn(*this, Running::innermost()); }
+
  private:
+  /// A query, for as long as it lives, on this thread's list of those within which it is.
+  class Running {
+   public:
+    explicit Running(const GpuLbvhQueries& of);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    bool isNested() const { return isIn(m_of, m_outer); }
+    static const Running* innermost();
+    static bool isIn(const GpuLbvhQueries& queries, const Running* list);
+
+   private:
+    const GpuLbvhQueries& m_of;
+    const Running* const m_outer;
+  };
+
   bool remember(GpuLbvhProxy* proxy);
   void forgetChanged();
-  void refreshTree();
+  bool refreshTree(const Running& running);
 
   GpuLbvhProxies& m_proxies;
   lbvh::PairFinder& m_finder;
@@ -92,10 +120,10 @@ bool GpuLbvhRay::operator()(const Box& box) const {
   for (int axis = 0; axis < 3; ++axis) {
     const btScalar lo = btScalar(box.min[axis]) - m_sweptMax[axis] - m_from[axis];
     const btScalar hi = btScalar(box.max[axis]) - m_sweptMin[axis] - m_from[axis];
-    if (m_isParallel[axis]) {
-      if (!(lo <= 0 && hi >= 0)) return false;
-      continue;
-    }
+    // Bullet writes 1e18 (1e30) for the inverse of 0 and multiplies by it: what is next to the
+    // origin by less than its own inverse, it reaches.
+    if (m_isParallel[axis] && lo <= 0 && hi >= 0) continue;
+    if (m_isInfinite[axis]) return false;
     const bool isForward = m_inverse[axis] > 0;
     const btScalar near = (isForward ? lo : hi) * m_inverse[axis];
     const btScalar far = (isForward ? hi : lo) * m_inverse[axis];

@@ -8,11 +8,11 @@
 
 namespace lbvh {
 
-/// Calls visit(box index) for each packed box for which hits(Aabb) is true, in no order to rely on.
-/// `hits` must be true for bounds that contain a box it is true for.
+/// Calls visit(box index) for each packed box for which hits(Aabb) is true, and for each of the
+/// side list, in no order to rely on. `hits` must be true for bounds that contain a box it is true
+/// for.
 template <class Hits, class Visit>
-void queryPacked(const PackedBoxes& packed, View<const Aabb> boxes, const Hits& hits,
-                 const Visit& visit) {
+void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
   const BlockTree& tree = packed.tree;
   std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
   std::uint32_t depth = 0;
@@ -29,8 +29,7 @@ void queryPacked(const PackedBoxes& packed, View<const Aabb> boxes, const Hits& 
         stack[depth++] = child;
     }
   }
-  for (const std::uint32_t box : packed.side)
-    if (hits(boxes[box])) visit(box);
+  for (const std::uint32_t box : packed.side) visit(box);
 }
 
 }  // namespace lbvh

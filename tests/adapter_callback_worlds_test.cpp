@@ -1,0 +1,231 @@
+// What callbacks may do (docs/contract.md), where ghosts, contacts and whole worlds are concerned.
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+#include <btBulletDynamicsCommon.h>
+
+#include "meddlers.h"
+
+namespace {
+
+using namespace twins;
+
+/// Does something whenever a pair comes or goes.
+struct MeddlingGhostCallback : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
+    if (meddle) meddle(a, b);
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher*) override {
+    if (meddle) meddle(a, b);
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  std::function<void(btBroadphaseProxy*, btBroadphaseProxy*)> meddle;
+};
+
+// Bullet's caches are not whole while they tell a ghost callback; the own one is.
+TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
+  Random random(85);
+  GpuLbvhBroadphase broadphase;
+  btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+  Objects objects(broadphase);
+  MeddlingGhostCallback callback;
+  cache.setInternalGhostPairCallback(&callback);
+  int calls = 0;
+  for (int i = 0; i < 60; ++i) objects.create(randomBox(random, 8, 3));
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    for (int i = 0; i < 10; ++i) {
+      const Box box = randomBox(random, 8, 3);
+      broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+    }
+    callback.meddle = [&](btBroadphaseProxy* a, btBroadphaseProxy*) {
+      ++calls;
+      const Box box = randomBox(random, 8, 3);
+      const std::uint32_t what = random.below(12);
+      if (what == 0 && objects.living.size() > 30 && objects.isLiving(a)) objects.destroy(a);
+      if (what == 1 && objects.living.size() < 120) objects.create(box);
+      if (what == 2) broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+    };
+    broadphase.calculateOverlappingPairs(nullptr);
+    objects.expectNoDead();
+    if (objects.living.size() > 40) objects.destroy(objects.living.front());
+    callback.meddle = nullptr;
+    broadphase.calculateOverlappingPairs(nullptr);
+    ASSERT_EQ(idPairsOf(cache), objects.bruteForce());
+  }
+  EXPECT_GT(calls, 1000);
+}
+
+// What is thrown through Bullet's code in the middle of a removal, it does not survive; the own
+// cache does.
+TEST(CallbackWorlds, AGhostCallbackThatThrowsBreaksOffAStepThatIsMadeUpFor) {
+  Random random(87);
+  GpuLbvhBroadphase broadphase;
+  btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+  Objects objects(broadphase);
+  MeddlingGhostCallback callback;
+  cache.setInternalGhostPairCallback(&callback);
+  int left = 0, broken = 0;
+  for (int i = 0; i < 60; ++i) objects.create(randomBox(random, 6, 3));
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    for (int i = 0; i < 20; ++i) {
+      const Box box = randomBox(random, 6, 3);
+      broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+    }
+    left = round;
+    callback.meddle = [&left](btBroadphaseProxy*, btBroadphaseProxy*) {
+      if (--left < 0) throw 1;
+    };
+    try {
+      broadphase.calculateOverlappingPairs(nullptr);
+    } catch (int) {
+      ++broken;
+    }
+    callback.meddle = nullptr;
+    broadphase.calculateOverlappingPairs(nullptr);
+    ASSERT_EQ(idPairsOf(cache), objects.bruteForce());
+  }
+  EXPECT_GT(broken, 30);
+}
+
+// What a filter moves during a step is behind the step's boxes; a ghost's pairs are right all the
+// same when the step returns.
+TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
+  for (const bool handedIn : {false, true}) {
+    Random random(86);
+    btHashedOverlappingPairCache hashed;
+    GpuLbvhOptions options;
+    options.cacheHasGhosts = true;
+    GpuLbvhBroadphase broadphase(options, handedIn ? &hashed : nullptr);
+    btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+    btGhostPairCallback ghosts;
+    cache.setInternalGhostPairCallback(&ghosts);
+    Meddler filter;
+    cache.setOverlapFilterCallback(&filter);
+    Objects objects(broadphase);
+    std::vector<std::unique_ptr<btCollisionObject>> clients;
+    for (int i = 0; i < 60; ++i) {
+      if (i % 4 == 0) clients.push_back(std::make_unique<btGhostObject>());
+      if (i % 4 != 0) clients.push_back(std::make_unique<btCollisionObject>());
+      objects.create(randomBox(random, 6, 2), clients.back().get());
+    }
+    int depth = 0;
+    for (int round = 0; round < 100; ++round) {
+      SCOPED_TRACE(round);
+      filter.meddle = [&](btBroadphaseProxy*, btBroadphaseProxy*) {
+        if (depth > 2 || random.below(3) != 0) return;
+        ++depth;
+        const Box box = randomBox(random, 6, 2);
+        broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+        --depth;
+      };
+      for (int i = 0; i < 5; ++i) {
+        const Box box = randomBox(random, 6, 2);
+        broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+      }
+      broadphase.calculateOverlappingPairs(nullptr);
+      filter.meddle = nullptr;
+      const IdPairs found = idPairsOf(cache), expected = objects.bruteForce();
+      for (const btBroadphaseProxy* a : objects.living)
+        for (const btBroadphaseProxy* b : objects.living) {
+          const std::pair<int, int> pair(a->m_uniqueId, b->m_uniqueId);
+          const bool isOfGhost = pair.first % 4 == 1 || pair.second % 4 == 1;
+          if (pair.first >= pair.second || !isOfGhost) continue;
+          ASSERT_EQ(found.count(pair), expected.count(pair)) << pair.first << ' ' << pair.second;
+        }
+    }
+    for (const auto& client : clients) client->setBroadphaseHandle(nullptr);
+    while (!objects.living.empty()) objects.destroy(objects.living.back());
+  }
+}
+
+btCollisionWorld* worldOfTheEndedContacts = nullptr;
+std::vector<btCollisionObject*> doomed;
+
+// Of a world: the filter takes an object out, as does the callback of a contact's end.
+void removesADoomed(btPersistentManifold* const&) {
+  if (doomed.empty()) return;
+  btCollisionObject* object = doomed.back();
+  doomed.pop_back();
+  worldOfTheEndedContacts->removeCollisionObject(object);
+}
+
+TEST(CallbackWorlds, TheEndOfAContactMayRemoveObjectsFromTheWorld) {
+  GpuLbvhBroadphase broadphase;
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher(&configuration);
+  btCollisionWorld world(&dispatcher, &broadphase, &configuration);
+  worldOfTheEndedContacts = &world;
+  btSphereShape ball(1);
+  std::vector<btCollisionObject> balls(40);
+  for (std::size_t i = 0; i < balls.size(); ++i) {
+    balls[i].setCollisionShape(&ball);
+    balls[i].getWorldTransform().setOrigin(btVector3(btScalar(i % 8), btScalar(i / 8), 0));
+    world.addCollisionObject(&balls[i]);
+  }
+  world.performDiscreteCollisionDetection();
+  EXPECT_GT(dispatcher.getNumManifolds(), 60);
+  for (std::size_t i = 0; i < 20; ++i) doomed.push_back(&balls[2 * i + 1]);
+  gContactEndedCallback = removesADoomed;
+  for (std::size_t i = 0; i < 40; i += 4)
+    balls[i].getWorldTransform().setOrigin(btVector3(btScalar(100 * i), 0, 0));
+  world.performDiscreteCollisionDetection();
+  world.removeCollisionObject(&balls[2]);
+  gContactEndedCallback = nullptr;
+  EXPECT_LT(doomed.size(), 10u) << "the callback came";
+  for (btCollisionObject* object : doomed) world.removeCollisionObject(object);
+  doomed.clear();
+  const btBroadphasePairArray& pairs =
+      broadphase.getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i) {
+    EXPECT_NE(pairs[i].m_pProxy0->m_clientObject, nullptr) << i;
+    EXPECT_NE(pairs[i].m_pProxy1->m_clientObject, nullptr) << i;
+  }
+  world.performDiscreteCollisionDetection();
+  for (std::size_t i = 0; i < 40; i += 2)
+    if (i != 2) world.removeCollisionObject(&balls[i]);
+  EXPECT_EQ(dispatcher.getNumManifolds(), 0);
+}
+
+/// Takes the first few pairs' second objects out of their world.
+struct RemovesFromAWorld : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy* b) const override {
+    auto* object = static_cast<btCollisionObject*>(b->m_clientObject);
+    if (--left < 0 || object->isStaticObject()) return true;
+    world->removeCollisionObject(object);
+    return false;
+  }
+  btCollisionWorld* world = nullptr;
+  mutable int left = 5;
+};
+
+TEST(CallbackWorlds, AFilterMayRemoveObjectsFromTheWorldInAnyBroadphase) {
+  GpuLbvhBroadphase ours;
+  btDbvtBroadphase dbvt;
+  for (btBroadphaseInterface* broadphase :
+       {static_cast<btBroadphaseInterface*>(&dbvt), static_cast<btBroadphaseInterface*>(&ours)}) {
+    btDefaultCollisionConfiguration configuration;
+    btCollisionDispatcher dispatcher(&configuration);
+    btSequentialImpulseConstraintSolver solver;
+    btDiscreteDynamicsWorld world(&dispatcher, broadphase, &solver, &configuration);
+    RemovesFromAWorld filter;
+    filter.world = &world;
+    btBoxShape box(btVector3(1, 1, 1));
+    std::vector<std::unique_ptr<btRigidBody>> bodies;
+    for (int i = 0; i < 30; ++i) {
+      bodies.push_back(std::make_unique<btRigidBody>(1, nullptr, &box));
+      btTransform place(btQuaternion::getIdentity(), btVector3(btScalar(1.5 * i), 0, 0));
+      bodies.back()->setWorldTransform(place);
+      world.addRigidBody(bodies.back().get());
+    }
+    world.getPairCache()->setOverlapFilterCallback(&filter);
+    for (int step = 0; step < 10; ++step) world.stepSimulation(btScalar(1) / 60, 0);
+    EXPECT_LT(filter.left, 0);
+    EXPECT_LT(world.getNumCollisionObjects(), 30);
+    for (const auto& body : bodies)
+      if (body->getBroadphaseHandle() != nullptr) world.removeRigidBody(body.get());
+  }
+}
+
+}  // namespace

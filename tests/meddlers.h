@@ -1,0 +1,86 @@
+// Callbacks that change the broad phase which calls them, and objects of which they know: what the
+// tests of callbacks share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace twins {
+
+/// A filter that does something first. It is asked again for what that brings about.
+struct Meddler : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    ++questions;
+    const int idA = a->m_uniqueId, idB = b->m_uniqueId;
+    if (meddle) meddle(a, b);
+    return a->m_uniqueId == idA && b->m_uniqueId == idB;  // or one of the two was destroyed
+  }
+  std::function<void(btBroadphaseProxy*, btBroadphaseProxy*)> meddle;
+  mutable int questions = 0;
+};
+
+/// By unique ids.
+using IdPairs = std::set<std::pair<int, int>>;
+
+inline IdPairs idPairsOf(const btOverlappingPairCache& cache) {
+  IdPairs pairs;
+  for (int i = 0; i < cache.getNumOverlappingPairs(); ++i) {
+    const btBroadphasePair& pair = cache.getOverlappingPairArrayPtr()[i];
+    EXPECT_TRUE(pairs.insert({pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId}).second);
+  }
+  return pairs;
+}
+
+/// Objects in a broad phase, of which callbacks know.
+class Objects {
+ public:
+  explicit Objects(GpuLbvhBroadphase& broadphase) : m_broadphase(broadphase) {}
+
+  btBroadphaseProxy* create(const Box& box, btCollisionObject* client = nullptr) {
+    btBroadphaseProxy* proxy =
+        m_broadphase.createProxy(box.min, box.max, 0, client, 1, -1, nullptr);
+    if (proxy != nullptr) living.push_back(proxy);
+    return proxy;
+  }
+  void destroy(btBroadphaseProxy* proxy) {
+    living.erase(std::find(living.begin(), living.end(), proxy));
+    m_broadphase.destroyProxy(proxy, nullptr);
+  }
+  bool isLiving(const btBroadphaseProxy* proxy) const {
+    return std::find(living.begin(), living.end(), proxy) != living.end();
+  }
+  btBroadphaseProxy* any(Random& random) {
+    return living[random.below(static_cast<std::uint32_t>(living.size()))];
+  }
+
+  /// Every pair is of two living objects.
+  void expectNoDead() {
+    const btBroadphasePairArray& array =
+        m_broadphase.getOverlappingPairCache()->getOverlappingPairArray();
+    for (int i = 0; i < array.size(); ++i) {
+      ASSERT_TRUE(isLiving(array[i].m_pProxy0)) << i;
+      ASSERT_TRUE(isLiving(array[i].m_pProxy1)) << i;
+    }
+  }
+
+  IdPairs bruteForce() const {
+    IdPairs pairs;
+    for (const btBroadphaseProxy* a : living)
+      for (const btBroadphaseProxy* b : living)
+        if (a->m_uniqueId < b->m_uniqueId && overlap(a, b) && wanted(a, b))
+          pairs.insert({a->m_uniqueId, b->m_uniqueId});
+    return pairs;
+  }
+
+  std::vector<btBroadphaseProxy*> living;
+
+ private:
+  GpuLbvhBroadphase& m_broadphase;
+};
+
+}  // namespace twins
