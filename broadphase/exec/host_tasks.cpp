@@ -5,6 +5,8 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+
 namespace lbvh {
 
 struct HostTasks::Arena {
@@ -12,7 +14,8 @@ struct HostTasks::Arena {
   tbb::task_arena arena;
 };
 
-int HostTasks::machineThreads() { return tbb::info::default_concurrency(); }
+// oneTBB says 0 where the system does not tell, as in some containers.
+int HostTasks::machineThreads() { return std::max(1, tbb::info::default_concurrency()); }
 
 HostTasks::HostTasks(int threads) : threads_(threads) {
   if (threads_ == 1) return;
