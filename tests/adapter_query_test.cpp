@@ -2,6 +2,7 @@
 #include <btBulletCollisionCommon.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <limits>
 #include <set>
 #include <thread>
@@ -151,6 +152,70 @@ TEST_F(Query, ParallelRaysAlongAFaceHit) {
   RayHits along(from, to);
   ours.rayTest(from, to, along);
   EXPECT_EQ(along.hits.size(), 1u) << "closed: touching counts";
+}
+
+/// As the callbacks of btCollisionWorld make them of a direction, and infinite where a program
+/// divides 1 by a zero or a denormal itself.
+struct EdgeRay : RayHits {
+  EdgeRay(const btVector3& direction, btScalar length, bool divides)
+      : RayHits(btVector3(0, 0, 0), btVector3(1, 0, 0)) {
+    for (int i = 0; i < 3; ++i) {
+      m_rayDirectionInverse[i] =
+          direction[i] == 0 && !divides ? btScalar(BT_LARGE_FLOAT) : btScalar(1) / direction[i];
+      m_signs[i] = m_rayDirectionInverse[i] < 0;
+    }
+    m_lambda_max = length;
+  }
+};
+
+bool bulletHits(const EdgeRay& ray, const btVector3& from, const btBroadphaseProxy* box,
+                btScalar by = 0) {
+  const btVector3 fat(by, by, by);
+  const btVector3 bounds[2] = {box->m_aabbMin - fat, box->m_aabbMax + fat};
+  btScalar tmin = 1;
+  return btRayAabb2(from, ray.m_rayDirectionInverse, ray.m_signs, bounds, tmin, 0,
+                    ray.m_lambda_max + by);
+}
+
+// Origins on faces, beside them by less than a float shows, and far away; zeros of both signs,
+// denormals, and rays without an end. All that Bullet's test hits, and else what is just touched.
+TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
+  using Limits = std::numeric_limits<btScalar>;
+  const btScalar places[] = {btScalar(-3),   btScalar(-1e-18), -Limits::denorm_min(),
+                             btScalar(-0.0), btScalar(0),      Limits::denorm_min(),
+                             btScalar(0.5),  btScalar(1),      1 + Limits::epsilon(),
+                             btScalar(5)};
+  const btScalar ways[] = {btScalar(0),           btScalar(-0.0),  Limits::denorm_min(),
+                           -Limits::denorm_min(), btScalar(1e-20), btScalar(1),
+                           btScalar(-1),          btScalar(0.6)};
+  const btScalar lengths[] = {0,           Limits::denorm_min(),     btScalar(0.5),
+                              btScalar(9), btScalar(BT_LARGE_FLOAT), Limits::infinity()};
+  const btVector3 boxes[][2] = {
+      {{0, 0, 0}, {1, 1, 1}}, {{1, 0, 0}, {2, 1, 0}}, {{0, 0, 0}, {0, 0, 0}}};
+  for (const auto& box : boxes)
+    proxies.push_back(ours.createProxy(box[0], box[1], 0, &number, 1, -1, nullptr));
+  ours.calculateOverlappingPairs(nullptr);
+  int hits = 0, touched = 0;
+  for (int i = 0; i < 200000; ++i) {
+    btVector3 from, way;
+    for (int axis = 0; axis < 3; ++axis) {
+      from[axis] = places[random.below(std::size(places))];
+      way[axis] = ways[random.below(std::size(ways))];
+    }
+    EdgeRay ray(way, lengths[random.below(std::size(lengths))], random.below(2) == 0);
+    ours.rayTest(from, from + way, ray);
+    for (const btBroadphaseProxy* box : proxies) {
+      const bool isHit = ray.hits.count(box) != 0, bullets = bulletHits(ray, from, box);
+      ASSERT_TRUE(isHit || !bullets) << i;
+      // Of endless rays Bullet's test loses some, where 1e18 stands for infinite.
+      if (isHit && ray.m_lambda_max < 10)
+        ASSERT_TRUE(bulletHits(ray, from, box, btScalar(0.01))) << i;
+      hits += bullets;
+      touched += isHit && !bullets;
+    }
+  }
+  EXPECT_GT(hits, 10000);
+  EXPECT_GT(touched, 1000);
 }
 
 TEST_F(Query, RaysEndWhereTheyEnd) {

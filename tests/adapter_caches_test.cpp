@@ -1,0 +1,236 @@
+// Pair caches that are handed in: the constructor that btDbvtBroadphase has, unique ids that begin
+// anew, and one cache for two broad phases.
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
+#include "meddlers.h"
+
+namespace {
+
+using namespace twins;
+
+const btVector3 kLow(0, 0, 0), kHigh(1, 1, 1);
+
+btBroadphaseProxy* createUnit(btBroadphaseInterface& broadphase, void* client = nullptr,
+                              btScalar x = 0) {
+  const btVector3 place(x, 0, 0);
+  return broadphase.createProxy(kLow + place, kHigh + place, 0, client, 1, -1, nullptr);
+}
+
+// The line of a program in which only the name of the class was changed.
+TEST(Caches, ThePointerAloneMeansWhatItMeansToBtDbvtBroadphase) {
+  btHashedOverlappingPairCache hashed;
+  btOverlappingPairCache& cache = hashed;
+  btGhostPairCallback ghosts;
+  cache.setInternalGhostPairCallback(&ghosts);
+  const std::unique_ptr<btBroadphaseInterface> broadphases[] = {
+      std::make_unique<btDbvtBroadphase>(&cache), std::make_unique<GpuLbvhBroadphase>(&cache)};
+  for (const auto& broadphase : broadphases) {
+    EXPECT_EQ(broadphase->getOverlappingPairCache(), &cache);
+    btGhostObject ghost;
+    btCollisionObject object;
+    ghost.setBroadphaseHandle(createUnit(*broadphase, &ghost));
+    object.setBroadphaseHandle(createUnit(*broadphase, &object));
+    EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "not only after a step";
+    broadphase->destroyProxy(ghost.getBroadphaseHandle(), nullptr);
+    broadphase->destroyProxy(object.getBroadphaseHandle(), nullptr);
+    ghost.setBroadphaseHandle(nullptr);
+    object.setBroadphaseHandle(nullptr);
+  }
+
+  btOverlappingPairCache* none = nullptr;
+  GpuLbvhBroadphase a(nullptr), b(0), c(none);
+  btDbvtBroadphase dbvt(nullptr);
+  for (btBroadphaseInterface* broadphase :
+       {static_cast<btBroadphaseInterface*>(&a), static_cast<btBroadphaseInterface*>(&b),
+        static_cast<btBroadphaseInterface*>(&c), static_cast<btBroadphaseInterface*>(&dbvt)}) {
+    ASSERT_NE(broadphase->getOverlappingPairCache(), nullptr);
+    createUnit(*broadphase);
+    createUnit(*broadphase);
+    broadphase->calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+  }
+}
+
+// What else a program may say to a btDbvtBroadphase.
+TEST(Caches, TheOtherCallsOfBtDbvtBroadphaseAreThere) {
+  const auto use = [](auto& broadphase) {
+    btBroadphaseProxy* a = createUnit(broadphase);
+    createUnit(broadphase, nullptr, 5);
+    broadphase.setVelocityPrediction(btScalar(0.25));
+    EXPECT_EQ(broadphase.getVelocityPrediction(), btScalar(0.25));
+    broadphase.optimize();
+    broadphase.setAabbForceUpdate(a, kLow, btVector3(6, 1, 1), nullptr);
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(broadphase.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+  };
+  btDbvtBroadphase dbvt;
+  GpuLbvhBroadphase ours;
+  use(dbvt);
+  use(ours);
+}
+
+// Bullet's hashed cache knows pairs by unique ids: those of dead ghosts must not take those of the
+// living with them.
+TEST(Caches, IdsThatBeginAnewAreNotThoseOfDeadGhosts) {
+  btHashedOverlappingPairCache hashed;
+  btOverlappingPairCache& cache = hashed;
+  btGhostPairCallback callback;
+  cache.setInternalGhostPairCallback(&callback);
+  GpuLbvhBroadphase broadphase(&cache);
+  std::vector<std::unique_ptr<btGhostObject>> ghosts;
+  for (int i = 0; i < 10; ++i) {
+    ghosts.push_back(std::make_unique<btGhostObject>());
+    ghosts.back()->setBroadphaseHandle(createUnit(broadphase, ghosts.back().get()));
+  }
+  EXPECT_EQ(cache.getNumOverlappingPairs(), 45);
+  for (const auto& ghost : ghosts) {
+    broadphase.destroyProxy(ghost->getBroadphaseHandle(), nullptr);
+    ghost->setBroadphaseHandle(nullptr);
+  }
+  broadphase.resetPool(nullptr);
+  btCollisionObject object;
+  for (int i = 0; i < 8; ++i) broadphase.destroyProxy(createUnit(broadphase, &object), nullptr);
+  btBroadphaseProxy* nine = createUnit(broadphase, &object, btScalar(80));
+  btBroadphaseProxy* ten = createUnit(broadphase, &object, btScalar(80.5));
+  EXPECT_EQ(ten->m_uniqueId, 10);
+  for (int step = 0; step < 3; ++step) {
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(cache.getNumOverlappingPairs(), 1) << step;
+    EXPECT_NE(cache.findPair(nine, ten), nullptr) << step;
+  }
+}
+
+/// Two broad phases with one cache, and the same slots; the second has higher ids.
+class Shared {
+ public:
+  explicit Shared(btOverlappingPairCache& cache) : first({}, &cache), second({}, &cache) {
+    std::vector<btBroadphaseProxy*> forIds;
+    for (int i = 0; i < 10; ++i) forIds.push_back(createUnit(second));
+    for (; !forIds.empty(); forIds.pop_back()) second.destroyProxy(forIds.back(), nullptr);
+    for (GpuLbvhBroadphase* one : {&first, &second})
+      for (int i = 0; i < 4; ++i) proxies.push_back(createUnit(*one));
+    step();
+  }
+  void step() {
+    first.calculateOverlappingPairs(nullptr);
+    second.calculateOverlappingPairs(nullptr);
+  }
+  GpuLbvhBroadphase first, second;
+  std::vector<btBroadphaseProxy*> proxies;  ///< four of the first, four of the second
+};
+
+class SharedCache : public testing::TestWithParam<bool> {
+ protected:
+  btOverlappingPairCache& cache() {
+    return GetParam() ? static_cast<btOverlappingPairCache&>(m_sorted) : m_hashed;
+  }
+
+ private:
+  btSortedOverlappingPairCache m_sorted;
+  btHashedOverlappingPairCache m_hashed;
+};
+
+INSTANTIATE_TEST_SUITE_P(Caches, SharedCache, testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "sorted" : "hashed");
+});
+
+TEST_P(SharedCache, PairsEndOnlyForTheirOwner) {
+  Shared shared(cache());
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 12);
+  shared.second.setAabb(shared.proxies[5], kHigh * 50, kHigh * 51, nullptr);
+  shared.step();
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 9);
+  shared.first.destroyProxies(shared.proxies.data(), 2, nullptr);
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 4);
+  shared.step();
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 4);
+}
+
+TEST_P(SharedCache, EachAsksForItsOwnPairsAnew) {
+  Shared shared(cache());
+  struct Refuses : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      return !refuses;
+    }
+    bool refuses = true;
+  } filter;
+  cache().setOverlapFilterCallback(&filter);
+  shared.first.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 6) << "the second's, which was not asked yet";
+  shared.step();
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 0);
+  filter.refuses = false;
+  shared.first.refilter();
+  shared.second.refilter();
+  shared.step();
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 12);
+}
+
+// Another's proxies may be of any kind, and no larger than Bullet's base class.
+TEST_P(SharedCache, NothingIsReadOfAnothersProxies) {
+  GpuLbvhBroadphase ours({}, &cache());
+  std::vector<std::unique_ptr<btBroadphaseProxy>> others;
+  for (int i = 0; i < 2; ++i) {
+    others.push_back(std::make_unique<btBroadphaseProxy>(kLow, kHigh, nullptr, 1, -1));
+    others.back()->m_uniqueId = 100 + i;
+  }
+  cache().addOverlappingPair(others[0].get(), others[1].get());
+  std::vector<btBroadphaseProxy*> proxies;
+  for (int i = 0; i < 4; ++i) proxies.push_back(createUnit(ours));
+  ours.calculateOverlappingPairs(nullptr);
+  ours.refilter();
+  ours.setAabb(proxies[0], kHigh * 50, kHigh * 51, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  ours.destroyProxies(proxies.data(), 4, nullptr);
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 1);
+}
+
+// Bullet's hashed cache takes equal unique ids for equal proxies, so that of two pairs it keeps
+// one.
+TEST(Caches, EqualIdsOfTwoBroadphasesInOneHashedCacheAreAnError) {
+  btHashedOverlappingPairCache cache;
+  GpuLbvhBroadphase first({}, &cache), second({}, &cache);
+  std::vector<btBroadphaseProxy*> proxies;
+  for (GpuLbvhBroadphase* one : {&first, &second})
+    for (int i = 0; i < 2; ++i) proxies.push_back(createUnit(*one));
+  first.calculateOverlappingPairs(nullptr);
+  second.calculateOverlappingPairs(nullptr);
+  EXPECT_STREQ(first.error(), "");
+  EXPECT_STREQ(second.error(),
+               "the pair cache has pairs of another broad phase with the same unique ids");
+  second.setAabb(proxies[2], kHigh * 50, kHigh * 51, nullptr);
+  second.calculateOverlappingPairs(nullptr);
+  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "the first's lives on";
+  EXPECT_EQ(cache.getOverlappingPairArray()[0].m_pProxy0, proxies[0]);
+  second.setAabb(proxies[2], kLow, kHigh, nullptr);
+  second.calculateOverlappingPairs(nullptr);
+  first.destroyProxy(proxies[0], nullptr);
+  second.calculateOverlappingPairs(nullptr);
+  EXPECT_STREQ(second.error(), "");
+  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "now there is room for the second's";
+  EXPECT_EQ(cache.getOverlappingPairArray()[0].m_pProxy0, proxies[2]);
+}
+
+TEST(Caches, TheOwnCacheRefusesProxiesOfOthers) {
+  GpuLbvhBroadphase ours;
+  btOverlappingPairCache* cache = ours.getOverlappingPairCache();
+  btBroadphaseProxy* own = createUnit(ours);
+  btBroadphaseProxy other(kLow, kHigh, nullptr, 1, -1);
+  other.m_uniqueId = 2;
+#if defined(NDEBUG)
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cache->addOverlappingPair(own, &other), nullptr);
+  EXPECT_EQ(cache->addOverlappingPair(&other, own), nullptr);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "GpuLbvhBroadphase: its own pair cache takes no pair of another broad phase\n");
+#else
+  EXPECT_DEATH(cache->addOverlappingPair(own, &other), "takes no pair of another broad phase");
+#endif
+  EXPECT_EQ(cache->findPair(own, &other), nullptr);
+  EXPECT_EQ(cache->removeOverlappingPair(own, &other, nullptr), nullptr);
+  cache->cleanProxyFromPairs(&other, nullptr);
+  cache->removeOverlappingPairsContainingProxy(&other, nullptr);
+  EXPECT_EQ(cache->getNumOverlappingPairs(), 0);
+}
+
+}  // namespace
