@@ -46,8 +46,12 @@ struct GpuLbvhNewProxy {
 /// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects or null.
 /// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may
 /// run on many threads together.
-/// Errors: never throws. A step that cannot be finished (out of memory, more than
-/// Options::maxPairs) keeps the pairs it had, and error() says why.
+/// Callbacks: a filter callback, the callback of a query or of a pass over the pairs, and that of a
+/// contact's end may create, move, destroy and refilter proxies, and query; so may a ghost
+/// callback, with the own cache. None may call calculateOverlappingPairs or resetPool, or delete
+/// the broad phase. docs/contract.md has the table. Errors: never throws. A step that cannot be
+/// finished (out of memory, more than Options::maxPairs) keeps the pairs it had, and error() says
+/// why.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
@@ -86,8 +90,10 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   void aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                 btBroadphaseAabbCallback& callback) override;
 
-  /// Within a callback of a step or a query it does nothing, but for error().
+  /// Within a callback of a step or a query: does nothing, and error() says so; in debug builds an
+  /// assertion fails.
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
+  /// The own one takes only this broad phase's proxies.
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
 

@@ -26,8 +26,10 @@ class btOverlappingPairCallback;
 /// (in contact, ray and filter callbacks).
 ///
 /// @param world needs a broad phase; does nothing if that is newBroadphase
-/// @param newBroadphase not owned; room for all objects (btAxisSweep3). May have proxies of its own
-///   and a cache shared with the old one
+/// @param newBroadphase not owned; room for all objects (btAxisSweep3). May have proxies of its
+/// own.
+///   May share a cache that was handed to both with the old one, but not a GpuLbvhBroadphase's own;
+///   with a hashed one, no two proxies of the two may have equal unique ids
 /// @param ghostCallback installed in the new cache; Bullet cannot tell which one the old cache has,
 ///   so whoever has ghost objects gives it here. Null: the new cache keeps what it has
 /// @return the old broad phase, still its owner's: without the world's proxies and pairs, and,
