@@ -44,24 +44,24 @@ TEST(Caches, ThePointerAloneMeansWhatItMeansToBtDbvtBroadphase) {
        {static_cast<btBroadphaseInterface*>(&a), static_cast<btBroadphaseInterface*>(&b),
         static_cast<btBroadphaseInterface*>(&c), static_cast<btBroadphaseInterface*>(&dbvt)}) {
     ASSERT_NE(broadphase->getOverlappingPairCache(), nullptr);
-    createUnit(*broadphase);
-    createUnit(*broadphase);
+    btBroadphaseProxy *first = createUnit(*broadphase), *second = createUnit(*broadphase);
     broadphase->calculateOverlappingPairs(nullptr);
     EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+    for (btBroadphaseProxy* proxy : {first, second}) broadphase->destroyProxy(proxy, nullptr);
   }
 }
 
 // What else a program may say to a btDbvtBroadphase.
 TEST(Caches, TheOtherCallsOfBtDbvtBroadphaseAreThere) {
   const auto use = [](auto& broadphase) {
-    btBroadphaseProxy* a = createUnit(broadphase);
-    createUnit(broadphase, nullptr, 5);
+    btBroadphaseProxy *a = createUnit(broadphase), *b = createUnit(broadphase, nullptr, 5);
     broadphase.setVelocityPrediction(btScalar(0.25));
     EXPECT_EQ(broadphase.getVelocityPrediction(), btScalar(0.25));
     broadphase.optimize();
     broadphase.setAabbForceUpdate(a, kLow, btVector3(6, 1, 1), nullptr);
     broadphase.calculateOverlappingPairs(nullptr);
     EXPECT_EQ(broadphase.getOverlappingPairCache()->getNumOverlappingPairs(), 1);
+    for (btBroadphaseProxy* proxy : {a, b}) broadphase.destroyProxy(proxy, nullptr);
   };
   btDbvtBroadphase dbvt;
   GpuLbvhBroadphase ours;
