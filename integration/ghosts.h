@@ -32,7 +32,10 @@ class GpuLbvhGhosts {
   void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
   void destroyed(GpuLbvhProxy* proxy);
   /// There are no proxies, and slots and unique ids begin anew.
-  void reset() { m_early.clear(); }
+  void reset() {
+    m_early.clear();
+    m_settling.clear();
+  }
 
   /// The step's pairs are found: what callbacks move from now on is behind them.
   void beginStep() { m_settling.swap(m_early); }
