@@ -1,46 +1,218 @@
-# Finds Bullet with either precision and gives it targets, which Bullet's own config does not:
+# Finds Bullet with the precision that BulletPhysics_DOUBLE says, and gives it targets:
 #   Bullet::LinearMath, Bullet::Collision, Bullet::Dynamics, and, where there are such libraries,
 #   Bullet::SoftBody, Bullet::WorldImporter (on Debian: libbullet-extras-dev)
-# In: BulletPhysics_DOUBLE for a build with BT_USE_DOUBLE_PRECISION (on Debian: lib...-float64).
+# Takes the first Bullet of these:
+#   1. Bullet_ROOT, of CMake or of the environment: the prefix of an installed Bullet
+#   2. Bullet_DIR: the folder of a BulletConfig.cmake
+#   3. the targets of an add_subdirectory(bullet3) that came before
+#   4. the prefixes of CMAKE_PREFIX_PATH, of CMake and of the environment
+#   5. BulletPhysics_HINT: where an installed GpuLbvhBroadphase had its Bullet from
+#   6. the prefixes of the system
+# Headers and libraries are of one Bullet. If that lacks something or has the other precision, it is
+# an error, and no other Bullet is tried.
 # Also installed with the package, for find_dependency.
-set(_bullet_suffix "")
-if(BulletPhysics_DOUBLE)
-  set(_bullet_suffix "-float64")
+cmake_policy(VERSION 3.22)  # The user's project may ask for less.
+if(TARGET Bullet::Dynamics)  # found before
+  set(BulletPhysics_FOUND TRUE)
+  return()
 endif()
 
-find_path(BulletPhysics_INCLUDE_DIR LinearMath/btScalar.h PATH_SUFFIXES bullet)
-foreach(_part LinearMath BulletCollision BulletDynamics)
-  find_library(BulletPhysics_${_part}${_bullet_suffix} ${_part}${_bullet_suffix})
-  list(APPEND _bullet_libraries BulletPhysics_${_part}${_bullet_suffix})
-endforeach()
-foreach(_part BulletSoftBody BulletFileLoader BulletWorldImporter)
-  find_library(BulletPhysics_${_part}${_bullet_suffix} ${_part}${_bullet_suffix})
-endforeach()
-
-include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(BulletPhysics
-  REQUIRED_VARS BulletPhysics_INCLUDE_DIR ${_bullet_libraries}
-  REASON_FAILURE_MESSAGE "Debian: apt-get install libbullet-dev")
-
-function(_bullet_target name library dependency)
-  if(TARGET Bullet::${name} OR NOT BulletPhysics_${library}${_bullet_suffix})
-    return()
+# Looks for Bullet at `place`, a prefix or the folder of a BulletConfig.cmake.
+# Sets `headers`, false if there are none, and `library_dirs`.
+function(_bullet_look_at place)
+  find_package(_bullet_config QUIET CONFIG NAMES Bullet PATHS "${place}" NO_DEFAULT_PATH)
+  if(_bullet_config_FOUND)
+    # It names the prefix that it was built for. It may have moved, so look above the file first.
+    set(up "${_bullet_config_DIR}/..")
+    foreach(prefix "${up}" "${up}/.." "${up}/../.." "${up}/../../.." "${BULLET_ROOT_DIR}")
+      get_filename_component(headers "${BULLET_INCLUDE_DIR}" ABSOLUTE BASE_DIR "${prefix}")
+      if(EXISTS "${headers}/LinearMath/btScalar.h")
+        get_filename_component(library_dirs "${BULLET_LIBRARY_DIRS}" ABSOLUTE BASE_DIR "${prefix}")
+        break()
+      endif()
+      set(headers "")
+    endforeach()
+  else()
+    unset(headers)  # or find_path does not look
+    find_path(headers LinearMath/btScalar.h PATHS "${place}"
+      PATH_SUFFIXES include/bullet include NO_DEFAULT_PATH NO_CACHE)
+    set(library_dirs "${place}/lib/${CMAKE_LIBRARY_ARCHITECTURE}" "${place}/lib" "${place}/lib64")
   endif()
-  add_library(Bullet::${name} UNKNOWN IMPORTED)
-  set_target_properties(Bullet::${name} PROPERTIES
-    IMPORTED_LOCATION "${BulletPhysics_${library}${_bullet_suffix}}"
-    INTERFACE_INCLUDE_DIRECTORIES "${BulletPhysics_INCLUDE_DIR}"
-    INTERFACE_COMPILE_DEFINITIONS "$<$<BOOL:${BulletPhysics_DOUBLE}>:BT_USE_DOUBLE_PRECISION>"
-    INTERFACE_LINK_LIBRARIES "${dependency}")
+  unset(_bullet_config_DIR CACHE)
+  set(headers "${headers}" PARENT_SCOPE)
+  set(library_dirs "${library_dirs}" PARENT_SCOPE)
 endfunction()
 
-if(BulletPhysics_FOUND)
+# Chooses by the list at the head of this file. Sets `headers`, empty if there is no Bullet,
+# `library_dirs`, and `place`, that of `places` where they were found. `said_by` is the variable
+# that gave the places, or empty.
+function(_bullet_choose)
+  file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" environment)
+  set(places ${CMAKE_PREFIX_PATH} ${environment} ${BulletPhysics_HINT} ${CMAKE_SYSTEM_PREFIX_PATH})
+  set(said_by "")
+  if(Bullet_ROOT OR DEFINED ENV{Bullet_ROOT})
+    set(said_by Bullet_ROOT)
+    set(places ${Bullet_ROOT} $ENV{Bullet_ROOT})
+  elseif(Bullet_DIR)
+    set(said_by Bullet_DIR)
+    set(places ${Bullet_DIR})
+  elseif(TARGET BulletDynamics)
+    get_target_property(folder BulletDynamics SOURCE_DIR)
+    get_filename_component(folder "${folder}" DIRECTORY)
+    if(EXISTS "${folder}/LinearMath/btScalar.h")  # not for an imported target
+      set(headers "${folder}" PARENT_SCOPE)
+      return()
+    endif()
+  endif()
+  set(said_by "${said_by}" PARENT_SCOPE)
+  set(places "${places}" PARENT_SCOPE)
+  foreach(place IN LISTS places)
+    _bullet_look_at("${place}")
+    if(headers)
+      set(headers "${headers}" PARENT_SCOPE)
+      set(library_dirs "${library_dirs}" PARENT_SCOPE)
+      set(place "${place}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# Sets `library_PART` for each part of Bullet that there is, a file or a target of this build.
+function(_bullet_libraries)
+  set(suffix "")
+  if(wanted STREQUAL "double" AND library_dirs)
+    find_library(debian LinearMath-float64 PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
+    if(debian)  # It has both precisions in one folder.
+      set(suffix -float64)
+    endif()
+  endif()
+  foreach(part LinearMath BulletCollision BulletDynamics BulletSoftBody BulletFileLoader
+          BulletWorldImporter)
+    unset(library)  # or find_library does not look
+    if(library_dirs)
+      find_library(library ${part}${suffix} PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
+    elseif(TARGET ${part} AND EXISTS "${headers}/${part}")
+      set(library ${part})
+    endif()
+    set(library_${part} "${library}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+# Sets `precision` to that of the libraries, single or double. It stays empty if they link with the
+# headers in neither, and `output` is what the linker said.
+function(_bullet_measure)
+  if(TARGET ${library_BulletDynamics})  # There is no library yet: see what it will be built with.
+    get_target_property(folder BulletDynamics SOURCE_DIR)
+    get_directory_property(definitions DIRECTORY "${folder}" COMPILE_DEFINITIONS)
+    set(precision single PARENT_SCOPE)
+    if("BT_USE_DOUBLE_PRECISION" IN_LIST definitions)
+      set(precision double PARENT_SCOPE)
+    endif()
+    return()
+  endif()
+  foreach(candidate ${wanted} ${unwanted})
+    set(definitions -DSCALAR_BYTES=4)
+    if(candidate STREQUAL "double")
+      set(definitions -DSCALAR_BYTES=8 -DBT_USE_DOUBLE_PRECISION)
+    endif()
+    try_compile(_bullet_links "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/bullet_precision"
+      SOURCES "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/bullet_precision.cpp"
+      CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${headers}"
+      COMPILE_DEFINITIONS ${definitions}
+      LINK_LIBRARIES ${library_BulletDynamics} ${library_BulletCollision} ${library_LinearMath}
+      OUTPUT_VARIABLE output
+      CXX_STANDARD 17)
+    if(_bullet_links)
+      set(precision ${candidate} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# Makes Bullet::`name` from the library of `part`, if there is one.
+function(_bullet_target name part dependencies)
+  if(NOT library_${part})
+    return()
+  elseif(TARGET ${library_${part}})
+    add_library(Bullet::${name} INTERFACE IMPORTED)
+    set_property(TARGET Bullet::${name} PROPERTY INTERFACE_LINK_LIBRARIES ${part} ${dependencies})
+  else()
+    add_library(Bullet::${name} UNKNOWN IMPORTED)
+    set_property(TARGET Bullet::${name} PROPERTY IMPORTED_LOCATION "${library_${part}}")
+    set_property(TARGET Bullet::${name} PROPERTY INTERFACE_LINK_LIBRARIES ${dependencies})
+  endif()
+  set_target_properties(Bullet::${name} PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${headers}"
+    INTERFACE_COMPILE_DEFINITIONS "$<$<BOOL:${BulletPhysics_DOUBLE}>:BT_USE_DOUBLE_PRECISION>")
+endfunction()
+
+# Sets BulletPhysics_REASON to why there is no Bullet to use; or makes the targets, and sets
+# BulletPhysics_PLACE, for a later BulletPhysics_HINT, and BulletPhysics_SUMMARY, for the user.
+function(_bullet_find)
+  foreach(result headers library_dirs place places said_by precision)
+    set(${result} "")
+  endforeach()
+  set(wanted single)
+  set(unwanted double)
+  set(switch ON)
+  if(BulletPhysics_DOUBLE)
+    set(wanted double)
+    set(unwanted single)
+    set(switch OFF)
+  endif()
+
+  _bullet_choose()
+  if(NOT headers AND said_by)
+    set(BulletPhysics_REASON
+      "${said_by} (${places}) names no installed Bullet" PARENT_SCOPE)
+    return()
+  elseif(NOT headers)
+    set(BulletPhysics_REASON
+      "Debian: apt-get install libbullet-dev, elsewhere: -D Bullet_ROOT=PREFIX" PARENT_SCOPE)
+    return()
+  endif()
+
+  _bullet_libraries()
+  foreach(part LinearMath BulletCollision BulletDynamics)
+    if(NOT library_${part})
+      set(BulletPhysics_REASON
+        "the Bullet of ${headers} has no library ${part} in ${library_dirs}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+
+  _bullet_measure()
+  if(precision STREQUAL unwanted)
+    set(BulletPhysics_REASON
+      "the Bullet of ${headers} has ${unwanted} precision, and GpuLbvhBroadphase is for ${wanted}: \
+configure it with -D GPULBVH_DOUBLE=${switch}, or name another Bullet with -D Bullet_ROOT=PREFIX"
+      PARENT_SCOPE)
+    return()
+  elseif(NOT precision)
+    set(BulletPhysics_REASON
+      "${library_BulletDynamics} does not link with the headers in ${headers}: ${output}" PARENT_SCOPE)
+    return()
+  endif()
+
   _bullet_target(LinearMath LinearMath "")
   _bullet_target(Collision BulletCollision Bullet::LinearMath)
   _bullet_target(Dynamics BulletDynamics Bullet::Collision)
   _bullet_target(SoftBody BulletSoftBody Bullet::Dynamics)
-  if(EXISTS ${BulletPhysics_INCLUDE_DIR}/BulletWorldImporter)  # not the library of another Bullet
+  if(EXISTS "${headers}/BulletWorldImporter")
     _bullet_target(FileLoader BulletFileLoader Bullet::LinearMath)
     _bullet_target(WorldImporter BulletWorldImporter "Bullet::Dynamics;Bullet::FileLoader")
   endif()
-endif()
+  set(BulletPhysics_PLACE "${place}" PARENT_SCOPE)
+  set(BulletPhysics_SUMMARY
+    "${headers}, ${library_BulletDynamics}, ${precision} precision" PARENT_SCOPE)
+endfunction()
+
+set(BulletPhysics_REASON "")
+set(BulletPhysics_SUMMARY "")
+_bullet_find()
+# A ; in it would make it several arguments of the next function.
+string(REPLACE ";" ", " BulletPhysics_REASON "${BulletPhysics_REASON}")
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(BulletPhysics
+  REQUIRED_VARS BulletPhysics_SUMMARY REASON_FAILURE_MESSAGE "${BulletPhysics_REASON}")

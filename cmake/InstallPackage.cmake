@@ -12,7 +12,7 @@ if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)
   install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h
           DESTINATION ${_headers})
-  install(FILES cmake/FindBulletPhysics.cmake DESTINATION ${_package})
+  install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 
 

@@ -1,0 +1,5 @@
+#include "btCapsuleShape.h"
+
+#include "LinearMath/btPolarDecomposition.h"
+
+btCapsuleShape::btCapsuleShape(btScalar radius, btScalar) { btPolarDecomposition(radius, 1); }

@@ -1,0 +1,6 @@
+#pragma once
+#include "LinearMath/btScalar.h"
+
+struct btCapsuleShape {
+  btCapsuleShape(btScalar radius, btScalar height);
+};

@@ -1,0 +1,5 @@
+#include "btRigidBody.h"
+
+btRigidBody::btRigidBody(btScalar mass, void*, btCapsuleShape* shape) {
+  *shape = btCapsuleShape(mass, 1);
+}

@@ -1,0 +1,6 @@
+#pragma once
+#include "BulletCollision/CollisionShapes/btCapsuleShape.h"
+
+struct btRigidBody {
+  btRigidBody(btScalar mass, void* motionState, btCapsuleShape* shape);
+};

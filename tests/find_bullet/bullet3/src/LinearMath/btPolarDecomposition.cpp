@@ -1,0 +1,3 @@
+#include "btPolarDecomposition.h"
+
+btPolarDecomposition::btPolarDecomposition(btScalar, unsigned) {}

@@ -1,0 +1,6 @@
+#pragma once
+#include "btScalar.h"
+
+struct btPolarDecomposition {
+  btPolarDecomposition(btScalar tolerance, unsigned maxIterations);
+};

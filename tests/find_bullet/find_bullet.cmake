@@ -1,0 +1,149 @@
+# Which Bullet FindBulletPhysics.cmake finds, and what it says of one that does not do: two tables.
+# Usage: cmake -D MODULES=.../cmake -D SCRATCH=FOLDER [-D REAL=FOLDER] -P find_bullet.cmake
+# Builds small fakes of Bullet. With REAL the rows that any Bullet can do run on that: its source in
+# REAL/source, and installed from there, with either precision, in REAL/single and REAL/double.
+cmake_policy(VERSION 3.22)
+if(DEFINED REAL AND NOT REAL)
+  message("skipped: GPULBVH_BULLET_TREES names no Bullet from source")
+  return()
+endif()
+file(REMOVE_RECURSE ${SCRATCH})
+set(fake ${CMAKE_CURRENT_LIST_DIR}/bullet3)
+
+function(install_fake prefix)
+  set(build ${SCRATCH}/fake)
+  file(REMOVE_RECURSE ${build})
+  set(configuring -S ${fake} -B ${build} -D CMAKE_BUILD_TYPE=Release
+    -D CMAKE_INSTALL_PREFIX=${prefix} ${ARGN})
+  foreach(arguments "${configuring}" "--build;${build}" "--install;${build}")
+    execute_process(COMMAND ${CMAKE_COMMAND} ${arguments} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endfunction()
+
+# Configures the program with ARGN: NAME=VALUE is a cache variable, $NAME=VALUE one of the environment.
+# In the build folder of the row before, so that nothing remembered may decide.
+# Sets `failed`, and `said` without line breaks.
+function(configure)
+  set(environment --unset=Bullet_ROOT --unset=CMAKE_PREFIX_PATH)
+  set(arguments -U Bullet* -U BULLET3 -U CMAKE_PREFIX_PATH -U SYSTEM -U USE_DOUBLE_PRECISION)
+  foreach(argument IN LISTS ARGN)
+    if(argument MATCHES "^[$](.*)")
+      list(APPEND environment "${CMAKE_MATCH_1}")
+    else()
+      list(APPEND arguments -D "${argument}")
+    endif()
+  endforeach()
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env ${environment} ${CMAKE_COMMAND} --no-warn-unused-cli
+      -S ${CMAKE_CURRENT_FUNCTION_LIST_DIR} -B ${SCRATCH}/build -D MODULES=${MODULES}
+      -D BUILD_UNIT_TESTS=OFF -D BUILD_CPU_DEMOS=OFF -D BUILD_BULLET2_DEMOS=OFF -D BUILD_EXTRAS=OFF
+      ${arguments}
+    OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
+  if(said MATCHES "Warning[^\n]*FindBulletPhysics")
+    message(SEND_ERROR "a warning: ${said}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " said "${said}")
+  set(said "${said}" PARENT_SCOPE)
+  set(failed "${failed}" PARENT_SCOPE)
+endfunction()
+
+# A row: given ARGN, headers and all libraries are those in the folder `tree`, and a program links.
+function(finds tree)
+  configure(${ARGN})
+  set(wanted "")
+  foreach(name LinearMath Collision Dynamics)
+    list(APPEND wanted "${name} INTERFACE_INCLUDE_DIRECTORIES ${tree}/")
+    if(tree STREQUAL source)
+      list(APPEND wanted "${name} IMPORTED_LOCATION --")
+    else()
+      list(APPEND wanted "${name} IMPORTED_LOCATION ${tree}/")
+    endif()
+  endforeach()
+  foreach(text IN LISTS wanted)
+    string(FIND "${said}" "${text}" at)
+    if(failed OR at EQUAL -1)
+      message(SEND_ERROR "${ARGN}: not '${text}' but: ${said}")
+      return()
+    endif()
+  endforeach()
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build --target program
+    RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(failed)
+    message(SEND_ERROR "${ARGN}: does not build: ${said}")
+  endif()
+  message(STATUS "finds ${tree} given ${ARGN}")
+endfunction()
+
+# A row: given ARGN, configuring fails with a sentence that matches.
+function(says sentence)
+  configure(${ARGN})
+  if(NOT failed OR NOT said MATCHES "${sentence}")
+    message(SEND_ERROR "${ARGN}: not '${sentence}' but: ${said}")
+  endif()
+  message(STATUS "says ${sentence} given ${ARGN}")
+endfunction()
+
+if(REAL)
+  set(source ${REAL}/source)
+  set(single ${REAL}/single)
+  set(double ${REAL}/double)
+else()
+  set(source ${fake})
+  set(single ${SCRATCH}/single)
+  set(double ${SCRATCH}/double)
+  install_fake(${single})
+  install_fake(${double} -D USE_DOUBLE_PRECISION=ON)
+endif()
+set(config lib/cmake/bullet)
+set(for_double BulletPhysics_DOUBLE=ON)
+
+# Each place, and that it is nearer than the one of the next row. Debian's Bullet may be there, too.
+finds(${single} Bullet_ROOT=${single} $Bullet_ROOT=${double})
+finds(${single} $Bullet_ROOT=${single} Bullet_DIR=${double}/${config})
+finds(${single} Bullet_DIR=${single}/${config} BULLET3=${source} USE_DOUBLE_PRECISION=ON)
+finds(${source} BULLET3=${source} CMAKE_PREFIX_PATH=${double})
+finds(${single} CMAKE_PREFIX_PATH=${single} $CMAKE_PREFIX_PATH=${double})
+finds(${single} $CMAKE_PREFIX_PATH=${single} BulletPhysics_HINT=${double})
+finds(${single} BulletPhysics_HINT=${single} SYSTEM=${double})
+finds(${single} SYSTEM=${single})
+# The same with double precision.
+finds(${double} Bullet_ROOT=${double} ${for_double})
+finds(${double} Bullet_DIR=${double}/${config} ${for_double})
+finds(${source} BULLET3=${source} USE_DOUBLE_PRECISION=ON ${for_double})
+finds(${double} CMAKE_PREFIX_PATH=${double} ${for_double})
+
+set(is_double "has double precision, and GpuLbvhBroadphase is for single: .* -D GPULBVH_DOUBLE=ON")
+set(is_single "has single precision, and GpuLbvhBroadphase is for double: .* -D GPULBVH_DOUBLE=OFF")
+says("${double}/include/bullet ${is_double}" Bullet_ROOT=${double})
+says("${single}/include/bullet ${is_single}" Bullet_ROOT=${single} ${for_double})
+says("${source}/src ${is_double}" BULLET3=${source} USE_DOUBLE_PRECISION=ON)
+says("${source}/src ${is_single}" BULLET3=${source} ${for_double})
+says("Bullet_ROOT .${SCRATCH}/nowhere. names no installed Bullet" Bullet_ROOT=${SCRATCH}/nowhere)
+says("Bullet_DIR .${SCRATCH}/nowhere. names no installed Bullet" Bullet_DIR=${SCRATCH}/nowhere)
+
+if(REAL)
+  return()
+endif()
+
+# Other layouts: Debian's, with both precisions in one prefix; no BulletConfig.cmake; other folders,
+# which only that knows; and a prefix that moved after it was built.
+set(debian ${SCRATCH}/debian)
+install_fake(${debian})
+install_fake(${debian} -D USE_DOUBLE_PRECISION=ON -D CMAKE_RELEASE_POSTFIX=-float64)
+finds(${debian} Bullet_ROOT=${debian})
+finds(${debian} Bullet_ROOT=${debian} ${for_double})
+file(REMOVE_RECURSE ${debian}/lib/cmake)
+finds(${debian} CMAKE_PREFIX_PATH=${debian} ${for_double})
+install_fake(${SCRATCH}/odd -D INCLUDE_INSTALL_DIR=headers -D LIB_DESTINATION=libraries)
+finds(${SCRATCH}/odd CMAKE_PREFIX_PATH=${SCRATCH}/odd)
+file(RENAME ${SCRATCH}/odd ${SCRATCH}/moved)
+finds(${SCRATCH}/moved Bullet_DIR=${SCRATCH}/moved/${config})
+
+# Parts of a Bullet are not completed with those of another.
+file(COPY ${single}/include DESTINATION ${SCRATCH}/headers)
+says("${SCRATCH}/headers/include/bullet.* has no library LinearMath in ${SCRATCH}/headers/lib"
+  CMAKE_PREFIX_PATH=${SCRATCH}/headers BulletPhysics_HINT=${single})
+file(COPY ${single}/ DESTINATION ${SCRATCH}/mixed)
+file(COPY ${double}/lib/libBulletDynamics.a DESTINATION ${SCRATCH}/mixed/lib)
+says("${SCRATCH}/mixed/lib/libBulletDynamics.a does not link with the headers in ${SCRATCH}/mixed"
+  Bullet_ROOT=${SCRATCH}/mixed)
+says("libbullet-dev" SYSTEM=${SCRATCH}/nowhere)
