@@ -2,6 +2,11 @@
 // Does not own memory, does not compute; C++17, no dependency.
 #pragma once
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "GpuLbvhBroadphase needs C++17: compile with -std=c++17 or a later standard"
+#include "stop-here"  // Compilers go on after #error, but not after a file that is not there.
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

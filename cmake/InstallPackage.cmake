@@ -11,11 +11,15 @@ install(FILES broadphase/device_pair_finder.h broadphase/pair_finder.h broadphas
 if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)
   install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h
-          DESTINATION ${_headers})
+          ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h DESTINATION ${_headers})
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 
-
+if(NOT DEFINED CMAKE_INSTALL_RPATH)
+  # A shared adapter finds the core beside it, and a Bullet where the system does not look.
+  set_target_properties(${_targets} PROPERTIES
+    INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 install(TARGETS ${_targets} EXPORT GpuLbvhBroadphaseTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

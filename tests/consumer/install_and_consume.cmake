@@ -1,4 +1,7 @@
-# Installs BUILD to a prefix under SCRATCH, then configures, builds and runs the programs of SOURCE.
+# Installs GpuLbvhBroadphase to a prefix under SCRATCH, and builds the programs of this folder against
+# it, as users do: some run, and some do not compile and say why.
+# BUILD is what to install; without BUILD, a shared library that is built here.
+# Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D DOUBLE=ON|OFF [-D BUILD=...] -P this file
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
   if(failed)
@@ -6,11 +9,30 @@ function(step)
   endif()
 endfunction()
 
+# `target` does not compile, and the compiler says `sentence` and nothing of templates.
+function(refused target sentence)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG} --target ${target}
+    RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT failed OR NOT said MATCHES "${sentence}" OR said MATCHES "template")
+    message(FATAL_ERROR "${target}: not just '${sentence}' but: ${said}")
+  endif()
+endfunction()
+
 file(REMOVE_RECURSE ${SCRATCH})
+if(NOT BUILD)
+  set(BUILD ${SCRATCH}/library)
+  step(${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} -D BUILD_SHARED_LIBS=ON -D GPULBVH_DOUBLE=${DOUBLE}
+       -D GPULBVH_CUDA=OFF -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF -D CMAKE_BUILD_TYPE=${CONFIG})
+  step(${CMAKE_COMMAND} --build ${BUILD} --config ${CONFIG})
+endif()
 step(${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${SCRATCH}/prefix)
-step(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix
-     -D CMAKE_BUILD_TYPE=${CONFIG})
+step(${CMAKE_COMMAND} -S ${ROOT}/tests/consumer -B ${SCRATCH}/build -D CMAKE_BUILD_TYPE=${CONFIG}
+     -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix -D HELLO=${ROOT}/samples/hello.cpp -D DOUBLE=${DOUBLE})
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG})
-foreach(program core adapter)
+foreach(program core adapter hello)
   step(${SCRATCH}/build/${program})
 endforeach()
+
+refused(core_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
+refused(adapter_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
+refused(other_precision "this GpuLbvhBroadphase was built for Bullet with (single|double) precision")

@@ -1,0 +1,11 @@
+# Writes GpuLbvhBroadphasePrecision.h, which tells a program with the other precision so.
+set(bytes 4)
+set(precision single)
+set(advice "compile without BT_USE_DOUBLE_PRECISION, or build it with -D GPULBVH_DOUBLE=ON")
+if(GPULBVH_DOUBLE)
+  set(bytes 8)
+  set(precision double)
+  set(advice "compile with -DBT_USE_DOUBLE_PRECISION, or build it with -D GPULBVH_DOUBLE=OFF")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/GpuLbvhBroadphasePrecision.h.in
+  ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h @ONLY)
