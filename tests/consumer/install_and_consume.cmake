@@ -1,7 +1,8 @@
 # Installs GpuLbvhBroadphase to a prefix under SCRATCH, and builds the programs of this folder against
 # it, as users do: some run, and some do not compile and say why.
-# BUILD is what to install; without BUILD, a shared library that is built here.
-# Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D DOUBLE=ON|OFF [-D BUILD=...] -P this file
+# BUILD is what to install; without BUILD, a shared library that is built here with the Bullet in BULLET.
+# Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
+#   -P install_and_consume.cmake
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
   if(failed)
@@ -22,6 +23,7 @@ file(REMOVE_RECURSE ${SCRATCH})
 if(NOT BUILD)
   set(BUILD ${SCRATCH}/library)
   step(${CMAKE_COMMAND} -S ${ROOT} -B ${BUILD} -D BUILD_SHARED_LIBS=ON -D GPULBVH_DOUBLE=${DOUBLE}
+       -D Bullet_ROOT=${BULLET}
        -D GPULBVH_CUDA=OFF -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF -D CMAKE_BUILD_TYPE=${CONFIG})
   step(${CMAKE_COMMAND} --build ${BUILD} --config ${CONFIG})
 endif()
