@@ -7,10 +7,10 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "command_line.h"
 #include "random.h"
 #include "timing.h"
 
@@ -61,14 +61,7 @@ class Crowd {
   std::vector<btBroadphaseProxy*> proxies_, ghosts_;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int boxes = argc > 1 ? std::atoi(argv[1]) : 12000;
-  if (boxes < 1000 || boxes > 1000000) {
-    std::fprintf(stderr, "usage: ghosts [boxes, 1000 to 1000000; default: 12000]\n");
-    return 2;
-  }
+int run(int boxes) {
   std::printf("%d boxes, one host thread, milliseconds a step, medians of 20\n", boxes);
   for (const int ghosts : {1, 10, 100, 1000}) {
     lbvh::Options options;
@@ -85,4 +78,16 @@ int main(int argc, char** argv) {
     std::printf("%5d ghosts: gpu-lbvh %8.2f, dbvt %8.2f\n", ghosts, median(timesA), median(timesB));
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int boxes = 12000;
+  CLI::App app("Moves many boxes, some of them ghosts, with our broad phase and Bullet's.",
+               "ghosts");
+  app.add_option("BOXES", boxes, "how many")
+      ->check(CLI::Range(1000, 1000000))
+      ->capture_default_str();
+  return runProgram(app, argc, argv, [&boxes] { return run(boxes); });
 }

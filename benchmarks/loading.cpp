@@ -6,11 +6,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "command_line.h"
 #include "random.h"
 #include "timing.h"
 
@@ -73,14 +73,7 @@ void print(const char* name, const Times& times, double dbvt) {
               dbvt / (create + step), median(times.destroy));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int n = argc > 1 ? std::atoi(argv[1]) : 100000;
-  if (n < 1 || n > 10000000) {
-    std::fprintf(stderr, "usage: loading [boxes, 1 to 10000000; default: 100000]\n");
-    return 2;
-  }
+int run(int n) {
   const std::vector<GpuLbvhNewProxy> boxes = makeBoxes(n);
   Times dbvt, single, bulk;
   int pairs = 0;
@@ -102,4 +95,13 @@ int main(int argc, char** argv) {
   print("gpu-lbvh, in bulk", bulk, both);
   std::printf("(dbvt: destroying is extrapolated from the first 1000)\n");
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int boxes = 100000;
+  CLI::App app("Gives many boxes to a broad phase and takes them out again.", "loading");
+  app.add_option("BOXES", boxes, "how many")->check(CLI::Range(1, 10000000))->capture_default_str();
+  return runProgram(app, argc, argv, [&boxes] { return run(boxes); });
 }

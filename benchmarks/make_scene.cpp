@@ -7,6 +7,8 @@
 #include <map>
 
 #include "command_line.h"
+#include "interruption.h"
+#include "output_files.h"
 #include "random.h"
 #include "recorded_boxes.h"
 #include "walk.h"
@@ -171,12 +173,13 @@ class Flight {
 template <class Scene>
 int write(Scene scene, const Settings& settings) {
   BoxWriter writer(settings.file, settings.frames);
-  for (std::uint32_t frame = 0; frame < settings.frames; ++frame) {
+  std::uint32_t frames = 0;
+  while (frames < settings.frames && interruption() == 0) {
     writer.write(scene.boxes());
     scene.step();
+    ++frames;
   }
-  std::printf("%s: %u boxes, %u frames\n", settings.file.c_str(), settings.objects,
-              settings.frames);
+  std::printf("%s: %u boxes, %u frames\n", settings.file.c_str(), settings.objects, frames);
   return 0;
 }
 
@@ -189,9 +192,11 @@ int main(int argc, char** argv) {
   app.add_option("KIND", settings.kind)->required()->check(isKind);
   app.add_option("OBJECTS", settings.objects)->required()->check(CLI::Range(1, 1 << 28));
   app.add_option("FRAMES", settings.frames)->required()->check(CLI::Range(1, 1 << 20));
-  app.add_option("FILE", settings.file, ".aabb")->required();
+  app.add_option("FILE", settings.file, ".aabb")->required()->check(notEmpty());
   app.add_option("--seed", settings.seed)->capture_default_str();
   return runProgram(app, argc, argv, [&settings] {
+    requireWritable({{"FILE", settings.file}});
+    catchInterruptions();
     if (settings.kind == "walk") return write(Walk(settings.objects, settings.seed), settings);
     return write(Flight(settings), settings);
   });

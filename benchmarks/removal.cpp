@@ -5,10 +5,10 @@
 #include <btBulletCollisionCommon.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "command_line.h"
 #include "timing.h"
 
 namespace {
@@ -71,12 +71,14 @@ void compare(int side, bool hasContacts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int side = argc > 1 ? std::atoi(argv[1]) : 28;
-  if (side < 1 || side > 60) {
-    std::fprintf(stderr, "usage: removal [cube root of the number of boxes, 1 to 60; 28]\n");
-    return 2;
-  }
-  compare(side, false);
-  compare(side, true);
-  return 0;
+  int side = 28;
+  CLI::App app("Takes all objects out of a world, one by one, with each pair cache.", "removal");
+  app.add_option("SIDE", side, "cube root of the number of boxes")
+      ->check(CLI::Range(1, 60))
+      ->capture_default_str();
+  return runProgram(app, argc, argv, [&side] {
+    compare(side, false);
+    compare(side, true);
+    return 0;
+  });
 }

@@ -6,6 +6,7 @@
 
 #include "broadphases.h"
 #include "command_line.h"
+#include "output_files.h"
 #include "recorded_boxes.h"
 #include "scenes.h"
 #include "stage_rows.h"
@@ -34,6 +35,7 @@ std::vector<lbvh::Aabb> boxesOf(const Settings& settings) {
   if (settings.scene == "debris") return debris(settings.objects);
   if (settings.scene == "uniform") return Walk(settings.objects, 1).boxes();
   BoxReader reader(settings.scene);
+  warnIfCutOff(reader, settings.scene);
   std::vector<lbvh::Aabb> boxes;
   for (std::uint32_t frame = 0; frame < reader.frames(); ++frame) reader.read(boxes);
   return boxes;
@@ -87,6 +89,7 @@ int run(const Settings& settings) {
   lbvh::Options options;
   options.backend = settings.backend == "cuda" ? lbvh::Backend::cuda : lbvh::Backend::host;
   requireBackend(options);
+  requireWritable({{"--csv", settings.csv}});
   const StageTable table = measure(settings, boxesOf(settings));
   print(settings, table);
   if (!settings.csv.empty()) writeCsv(settings, table);
@@ -112,6 +115,6 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "the variants take turns so often")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--csv", settings.csv, "append the rows to this file");
+  app.add_option("--csv", settings.csv, "append the rows to this file")->check(notEmpty());
   return runProgram(app, argc, argv, [&settings] { return run(settings); });
 }

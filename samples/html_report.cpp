@@ -306,11 +306,6 @@ class Page {
 
 }  // namespace
 
-void requireWritable(const std::string& path) {
-  const std::ofstream file(path, std::ios::app);
-  if (!file) throw FileError(fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
 void writeHtmlReport(const std::string& path, const Comparison& comparison) {
   std::ofstream file(path, std::ios::trunc);
   if (!file) throw FileError(fmt::format("{}: {}", path, std::strerror(errno)));

@@ -28,9 +28,5 @@ struct Comparison {
   std::vector<LeftOut> leftOut;
 };
 
-/// For before a long run.
-/// @throws FileError if the page could not be written
-void requireWritable(const std::string& path);
-
 /// @throws FileError
 void writeHtmlReport(const std::string& path, const Comparison& comparison);

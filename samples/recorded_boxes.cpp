@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -37,16 +38,26 @@ std::uint64_t sizeOf(const std::string& path) {
   return size;
 }
 
-/// Divides instead of multiplying, because the header's product may overflow.
-void checkSize(const std::string& path, const Header& header, std::uint64_t payload) {
+/// A frame without objects takes no bytes, so the file's size cannot prove how many there are.
+constexpr std::uint32_t kMostEmptyFrames = 1000;
+
+/// The whole frames that are there. Divides instead of multiplying, because the header's product
+/// may overflow.
+std::uint32_t countFrames(const std::string& path, const Header& header, std::uint64_t payload) {
+  const auto refuse = [&](const char* what) {
+    throw FileError(
+        fmt::format("{}: {} ({} objects, {} frames)", path, what, header.objects, header.frames));
+  };
+  if (header.frames == 0) refuse("its header says that there is no frame");
   const std::uint64_t frameBytes = std::uint64_t{header.objects} * sizeof(lbvh::Aabb);
-  const std::uint64_t whole = frameBytes == 0 ? 0 : payload / frameBytes;
+  if (frameBytes == 0 && header.frames > kMostEmptyFrames)
+    refuse("too many frames for a file without objects");
+  const std::uint64_t whole = frameBytes == 0 ? header.frames : payload / frameBytes;
   const std::uint64_t rest = frameBytes == 0 ? payload : payload % frameBytes;
-  const std::uint64_t wanted = frameBytes == 0 ? 0 : header.frames;
-  if (whole == wanted && rest == 0) return;
-  throw FileError(fmt::format("{}: {} than its header says ({} objects, {} frames)", path,
-                              whole < wanted ? "shorter" : "longer", header.objects,
-                              header.frames));
+  if (whole > header.frames || (whole == header.frames && rest > 0))
+    refuse("longer than its header says");
+  if (whole == 0) refuse("shorter than its header says, and without a whole frame");
+  return static_cast<std::uint32_t>(whole);
 }
 
 }  // namespace
@@ -60,9 +71,9 @@ BoxReader::BoxReader(const std::string& path) : path_(path) {
     throw FileError(fmt::format("{}: too short for a header", path));
   }
   if (header.magic != kMagic) throw FileError(fmt::format("{}: not an .aabb file", path));
-  checkSize(path, header, size - sizeof header);
+  frames_ = countFrames(path, header, size - sizeof header);
   objects_ = header.objects;
-  frames_ = header.frames;
+  promised_ = header.frames;
 }
 
 void BoxReader::read(std::vector<lbvh::Aabb>& boxes) {
@@ -78,12 +89,19 @@ BoxWriter::BoxWriter(const std::string& path, std::uint32_t frames) : path_(path
   if (!file_) throw FileError(fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
+BoxWriter::~BoxWriter() {
+  // After a failure the last frame may be cut off, and then the promise must stay: a reader takes
+  // more bytes than promised for an error. It must stay, too, where one cannot go back: in pipes.
+  if (!file_ || written_ == 0 || written_ >= frames_) return;
+  file_.seekp(offsetof(Header, frames));
+  file_.write(reinterpret_cast<const char*>(&written_), sizeof written_);
+}
+
 void BoxWriter::write(const std::vector<lbvh::Aabb>& boxes) {
-  if (!headerWritten_) {
+  if (written_ == 0) {
     objects_ = boxes.size();
     const Header header{kMagic, static_cast<std::uint32_t>(objects_), frames_};
     file_.write(reinterpret_cast<const char*>(&header), sizeof header);
-    headerWritten_ = true;
   }
   if (boxes.size() != objects_) {
     throw FileError(fmt::format("{}: the number of objects changed from {} to {}", path_, objects_,
@@ -93,15 +111,18 @@ void BoxWriter::write(const std::vector<lbvh::Aabb>& boxes) {
               static_cast<std::streamsize>(boxes.size() * sizeof(lbvh::Aabb)));
   // A stream tells of a full disk only when it is flushed.
   if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
+  ++written_;
 }
 
 std::string referencePath(const std::string& boxesPath) {
   return std::filesystem::path(boxesPath).replace_extension(".ref").string();
 }
 
-Reference readReference(const std::string& path) {
+std::optional<Reference> readReference(const std::string& path) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing)) return std::nullopt;
+  sizeOf(path);  // refuses what is no regular file
   Reference reference;
-  if (!std::filesystem::exists(path)) return reference;
   std::ifstream file(path);
   if (!file) throw FileError(fmt::format("{}: {}", path, std::strerror(errno)));
   std::string line;
@@ -114,7 +135,9 @@ Reference readReference(const std::string& path) {
     if (!(words >> frame >> pairs >> std::hex >> hash)) {
       throw FileError(fmt::format("{}: line {} is not `frame pairs hash`", path, number));
     }
-    reference[frame] = PairHash(pairs, hash);
+    if (!reference.emplace(frame, PairHash(pairs, hash)).second) {
+      throw FileError(fmt::format("{}: line {} has frame {} once more", path, number, frame));
+    }
   }
   return reference;
 }

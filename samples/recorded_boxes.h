@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,11 +23,14 @@ struct FileError : std::runtime_error {
 class BoxReader {
  public:
   /// Checks the header against the real size of the file before anything is allocated.
-  /// @throws FileError
+  /// @throws FileError also if there is no whole frame
   explicit BoxReader(const std::string& path);
 
   std::uint32_t objects() const { return objects_; }
+  /// Whole frames that are there; fewer than promised() where the writing was cut off.
   std::uint32_t frames() const { return frames_; }
+  /// What the header says.
+  std::uint32_t promised() const { return promised_; }
 
   /// Reads the next frame, at most frames() times.
   /// @throws FileError
@@ -37,6 +41,7 @@ class BoxReader {
   std::ifstream file_;
   std::uint32_t objects_ = 0;
   std::uint32_t frames_ = 0;
+  std::uint32_t promised_ = 0;
 };
 
 class BoxWriter {
@@ -44,6 +49,11 @@ class BoxWriter {
   /// The counts are known in advance, so that the file can be streamed.
   /// @throws FileError
   BoxWriter(const std::string& path, std::uint32_t frames);
+
+  /// Mends the header's count where fewer frames were written.
+  ~BoxWriter();
+  BoxWriter(const BoxWriter&) = delete;
+  BoxWriter& operator=(const BoxWriter&) = delete;
 
   /// The first call writes the header. Each frame must have as many boxes as the first.
   /// @throws FileError if the disk is full
@@ -53,8 +63,8 @@ class BoxWriter {
   std::string path_;
   std::ofstream file_;
   std::uint32_t frames_;
+  std::uint32_t written_ = 0;
   std::size_t objects_ = 0;
-  bool headerWritten_ = false;
 };
 
 /// Sum over all pairs, so the order of the pairs does not matter.
@@ -89,6 +99,6 @@ using Reference = std::map<std::uint32_t, PairHash>;  ///< by frame
 /// NAME.ref for NAME.aabb.
 std::string referencePath(const std::string& boxesPath);
 
-/// Empty if there is no such file.
+/// Nothing if there is no such file.
 /// @throws FileError if there is one that cannot be understood
-Reference readReference(const std::string& path);
+std::optional<Reference> readReference(const std::string& path);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -50,14 +51,18 @@ struct Contestant {
   PairHash found;  ///< in the last frame
 };
 
-/// The reference, if it can be compared with; says so if it cannot.
-Reference usableReference(const Settings& settings) {
+/// The reference, if there is one; without frames if it cannot be compared with, and says so.
+std::optional<Reference> usableReference(const Settings& settings, const BoxReader& reader) {
   const std::string path = referencePath(settings.file);
-  Reference reference = readReference(path);
-  if (!reference.empty() && settings.finder != kAll && !findsExactly(settings.finder)) {
+  std::optional<Reference> reference = readReference(path);
+  if (!reference || reference->empty()) return reference;
+  if (const std::uint32_t last = reference->rbegin()->first; last >= reader.frames())
+    throw FileError(fmt::format("{}: has frame {}, but {} has {} frames", path, last, settings.file,
+                                reader.frames()));
+  if (settings.finder != kAll && !findsExactly(settings.finder)) {
     fmt::print(stderr, "replay: {} finds more pairs than overlap; not compared with {}\n",
                settings.finder, path);
-    reference.clear();
+    reference->clear();
   }
   return reference;
 }
@@ -70,17 +75,23 @@ bool isSame(const PairHash& found, const PairHash& expected, std::uint32_t frame
   return false;
 }
 
+/// Null if the reference does not have this frame.
+const PairHash* expectedIn(const std::optional<Reference>& reference, std::uint32_t frame) {
+  if (!reference) return nullptr;
+  const auto row = reference->find(frame);
+  return row == reference->end() ? nullptr : &row->second;
+}
+
 /// Whether the exact finders agree with the reference, where it has this frame, and with the first
 /// of them; the others must not have fewer pairs.
-bool agree(const std::vector<Contestant>& contestants, const Reference& reference,
+bool agree(const std::vector<Contestant>& contestants, const PairHash* expected,
            std::uint32_t frame) {
-  const auto expected = reference.find(frame);
   const PairHash& first = contestants.front().found;
   bool all = true;
   for (const Contestant& one : contestants) {
     if (findsExactly(one.name)) {
-      if (expected != reference.end())
-        all = isSame(one.found, expected->second, frame, one.name, "the reference") && all;
+      if (expected != nullptr)
+        all = isSame(one.found, *expected, frame, one.name, "the reference") && all;
       all = isSame(one.found, first, frame, one.name, contestants.front().name.c_str()) && all;
     } else if (contestants.size() > 1 && one.found.pairs() < first.pairs()) {
       fmt::print(stderr, "replay: frame {}: {} has only {} of {} pairs\n", frame, one.name,
@@ -194,10 +205,14 @@ void printSummary(const Contestant& one, std::uint32_t objects) {
 /// The finders take turns frame by frame, each time another first, so that what disturbs the
 /// machine disturbs all of them.
 int replay(const Settings& settings) {
-  if (settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll)
-    requireBackend(settings.options);
+  const bool usesBackend =
+      settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll;
+  requireBackend(settings.options, usesBackend);
+  if (settings.stages && !usesBackend)
+    throw UsageError("--stages: " + settings.finder + " tells nothing of its stages");
   BoxReader reader(settings.file);
-  const Reference reference = usableReference(settings);
+  warnIfCutOff(reader, settings.file);
+  const std::optional<Reference> reference = usableReference(settings, reader);
   const std::uint32_t frames = std::min(reader.frames(), settings.frames.value_or(reader.frames()));
   std::vector<lbvh::Aabb> boxes;
   const auto readFrame = [&] {
@@ -205,12 +220,13 @@ int replay(const Settings& settings) {
     requireBoxes(settings.finder, boxes, settings.file);
   };
   const std::vector<std::string> names = chosen(settings, frames);
-  if (frames > 0) readFrame();
+  readFrame();
   std::vector<Contestant> contestants;
   for (const std::string& name : names)
     contestants.push_back({name, makeBoxFinder(name, settings.options, boxes), {}, {}});
 
   bool allAgree = true;
+  std::uint32_t compared = 0;
   for (std::uint32_t frame = 0; frame < frames && allAgree; ++frame) {
     if (frame > 0) readFrame();
     for (std::size_t turn = 0; turn < contestants.size(); ++turn)
@@ -219,8 +235,11 @@ int replay(const Settings& settings) {
     fmt::print("frame={} pairs={} hash={:016x} update_ms={:.3f} find_ms={:.3f}\n", frame,
                first.found.pairs(), first.found.hash(), first.times.update.back(),
                first.times.find.back());
-    allAgree = agree(contestants, reference, frame);
+    const PairHash* expected = expectedIn(reference, frame);
+    if (expected != nullptr) ++compared;
+    allAgree = agree(contestants, expected, frame);
   }
+  if (reference) fmt::print("compared {} of {} frames\n", compared, frames);
   if (contestants.size() > 1) printComparison(contestants);
   for (const Contestant& one : contestants) {
     if (settings.stages && !one.times.stages.empty()) printStages(one.times.stages);
@@ -235,14 +254,16 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Finds the overlapping pairs of recorded boxes, frame by frame.", "replay");
   app.add_option("FILE", settings.file, "recorded boxes, .aabb; a .ref beside it is compared with")
-      ->required();
+      ->required()
+      ->check(notEmpty());
   std::vector<std::string> names = boxFinderNames();
   names.emplace_back(kAll);
   app.add_option("--broadphase", settings.finder,
                  "core: the library alone; the others through Bullet's interface; all: a table")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  app.add_option("--frames", settings.frames, "at most so many frames; default: all");
+  app.add_option("--frames", settings.frames, "at most so many frames; default: all")
+      ->check(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
   app.add_flag("--stages", settings.stages,
                "print the median of each stage, for core and gpu-lbvh");
   addFinderOptions(app, settings.options);

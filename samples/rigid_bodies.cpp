@@ -8,6 +8,8 @@
 #include "broadphases.h"
 #include "command_line.h"
 #include "html_report.h"
+#include "interruption.h"
+#include "output_files.h"
 #include "recorded_boxes.h"
 #include "report.h"
 #include "scenes.h"
@@ -79,6 +81,7 @@ void step(LiveRun& live) {
 }
 
 /// The worlds take turns step by step, so that what disturbs the machine disturbs all of them.
+/// Ends early, after a whole step, when the program is interrupted.
 void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional<CsvFile>& csv,
             std::optional<BoxWriter>& recorder) {
   ProgressBar bar(settings.steps);
@@ -89,6 +92,7 @@ void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional
       if (csv) csv->write(i, live.run);
     }
     if (recorder) recorder->write(lives.front().world->boxes());
+    if (interruption() != 0) return;
   }
 }
 
@@ -120,7 +124,7 @@ std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int obj
   }
   std::vector<LiveRun> lives;
   for (const std::string& name : names) lives.push_back(start(settings, scene, name, objects));
-  std::fflush(stdout);
+  flushOutput();
   runAll(settings, lives, csv, recorder);
 
   std::vector<Run> runs;
@@ -138,10 +142,12 @@ int run(const Settings& settings, const std::string& command) {
   if (settings.list) return list();
   if (settings.compare.size() > 1 && contains(settings.compare, kAll))
     throw UsageError("--compare: all goes alone");
-  if (contains(settings.compare, "gpu-lbvh") || contains(settings.compare, kAll) ||
-      (settings.compare.empty() && settings.broadphase == "gpu-lbvh"))
-    requireBackend(settings.options);
-  if (!settings.report.empty()) requireWritable(settings.report);
+  requireBackend(settings.options,
+                 contains(settings.compare, "gpu-lbvh") || contains(settings.compare, kAll) ||
+                     (settings.compare.empty() && settings.broadphase == "gpu-lbvh"));
+  requireWritable(
+      {{"--csv", settings.csv}, {"--record", settings.record}, {"--report", settings.report}});
+  catchInterruptions();
 
   const Scene& scene = *findScene(settings.scene.c_str());
   Comparison comparison{&scene, command, settings.steps, settings.seed, {}, {}};
@@ -150,9 +156,11 @@ int run(const Settings& settings, const std::string& command) {
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   fmt::print("scene {}, {} steps of 1/60 s, seed {}\n", scene.name, settings.steps, settings.seed);
+  flushOutput();
   for (const int objects : sizes) {
     const auto names = chosen(settings, objects, comparison.leftOut);
     comparison.sizes.push_back({objects, runAtSize(settings, scene, objects, names)});
+    if (interruption() != 0) return 0;  // runProgram knows; no report of half a comparison
   }
   if (!settings.report.empty()) {
     writeHtmlReport(settings.report, comparison);
@@ -194,11 +202,14 @@ void addOptions(CLI::App& app, Settings& settings) {
                       ->check(CLI::Range(1, 10000000));
   app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
   auto* csv =
-      app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file");
+      app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file")
+          ->check(notEmpty());
   auto* record =
       app.add_option("--record", settings.record,
-                     "write the boxes of each step (of the first broad phase) to this .aabb file");
-  app.add_option("--report", settings.report, "write a page with tables and charts, out.html");
+                     "write the boxes of each step (of the first broad phase) to this .aabb file")
+          ->check(notEmpty());
+  app.add_option("--report", settings.report, "write a page with tables and charts, out.html")
+      ->check(notEmpty());
   app.add_option("--sizes", settings.sizes, "run with n objects for each of n,n,...")
       ->check(CLI::Range(1, 10000000))
       ->delimiter(',')

@@ -1,116 +1,311 @@
 #!/usr/bin/env bash
-# What the samples answer to right and wrong command lines: exit status, and one line on stderr.
+# What the programs answer to right and wrong command lines, one row each:
+#
+#   STATUS LINES :: PATTERN :: COMMAND
+#
+# the exit status; how many lines go to stderr (- for any number); what must be found in stdout or
+# stderr (- for nothing); and a shell command. Rows run in order, in one folder, and may use what earlier ones wrote.
 # Usage: command_lines.sh FOLDER_OF_PROGRAMS [no-drawing]
 set -u
 bin=$1
 drawing=${2:-drawing}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failures=0
+rows=0 failures=0
+mkdir "$scratch/work"
+cd "$scratch/work" || exit 1
+PATH=$bin:$PATH
 
-# expect STATUS LINES_ON_STDERR PATTERN COMMAND...
-expect() {
-  local status=$1 lines=$2 pattern=$3
-  shift 3
-  "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-  local got=$?
-  if [ $got -ne "$status" ] || { [ "$lines" != any ] && [ "$(wc -l <"$scratch/err")" -ne "$lines" ]; } ||
-    ! cat "$scratch/out" "$scratch/err" | grep -qE "$pattern"; then
-    echo "FAILED: $*"
-    echo "  exit $got, wanted $status; wanted $lines line(s) on stderr and /$pattern/; stderr:"
-    sed 's/^/  | /' "$scratch/err"
-    failures=$((failures + 1))
-  fi
+# Runs the rows on stdin.
+table() {
+  local expected pattern command status lines got found
+  while IFS= read -r row; do
+    if [[ $row != *" :: "*" :: "* ]]; then
+      [ -z "$row" ] || { echo "FAILED: not a row: $row"; failures=$((failures + 1)); }
+      continue
+    fi
+    expected=${row%% :: *} row=${row#* :: } pattern=${row%% :: *} command=${row#* :: }
+    status=${expected% *} lines=${expected#* } rows=$((rows + 1))
+    (eval "$command") >"$scratch/out" 2>"$scratch/err" </dev/null
+    got=$? found=$(wc -l <"$scratch/err")
+    if [ "$got" -ne "$status" ] || { [ "$lines" != - ] && [ "$found" -ne "$lines" ]; } ||
+      { [ "$pattern" != - ] && ! cat "$scratch/out" "$scratch/err" | grep -qE -- "$pattern"; }; then
+      echo "FAILED: $command"
+      echo "  status $got, wanted $status; wanted $lines line(s) on stderr and /$pattern/; stderr:"
+      sed 's/^/  | /' "$scratch/err"
+      failures=$((failures + 1))
+    fi
+  done
 }
 
-cd "$scratch"
-expect 0 any 'summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16}' \
-  "$bin/rigid_bodies" --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
-expect 0 any 'summary .*broadphase=dbvt' \
-  "$bin/rigid_bodies" --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
-expect 0 any 'debris' "$bin/rigid_bodies" --list
-expect 0 0 'report written to pile.html' \
-  "$bin/rigid_bodies" --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
-grep -q '</html>' pile.html || { echo "FAILED: no page in pile.html"; failures=1; }
-expect 0 any 'usage|Usage' "$bin/rigid_bodies" --help
-[ "$(wc -l <pile.csv)" -eq 4 ] || { echo "FAILED: pile.csv has not a header and 3 rows"; failures=1; }
-
-for broadphase in core gpu-lbvh dbvt axis-sweep simple; do
-  expect 0 any 'frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms=' \
-    "$bin/replay" pile.aabb --broadphase $broadphase --threads 2
-done
-expect 0 0 '^simple +yes .*[0-9]$' "$bin/replay" pile.aabb --broadphase all
-(head -c 40 pile.aabb; printf '\050\153\156\116'; tail -c +45 pile.aabb) >inverted.aabb
-expect 0 0 'axis-sweep is left out: .*min > max' "$bin/replay" inverted.aabb --broadphase all
-expect 2 1 'min > max' "$bin/replay" inverted.aabb --broadphase axis-sweep
-expect 0 0 'summary .*frames=2 .*median_total_ms=.* peak_rss_mb=' "$bin/replay" pile.aabb --frames 2
-
-expect 0 0 'stages bounds_ms=.* delta_ms=' "$bin/replay" pile.aabb --stages
-expect 0 0 '100 boxes, 2 frames' "$bin/make_scene" walk 100 2 walk.aabb
-expect 0 0 'summary .*objects=100 frames=2' "$bin/replay" walk.aabb
-expect 0 0 '70 boxes, 2 frames' "$bin/make_scene" city 70 2 city.aabb
-expect 2 1 '.' "$bin/make_scene" walk 100 2 /no/such/folder/walk.aabb
-expect 2 1 'no-such' "$bin/make_scene" no-such 100 2 walk.aabb
-
-# A reference made from one exact broad phase holds for another; a wrong one is found out.
-"$bin/replay" pile.aabb --broadphase simple |
-  sed -nE 's/^frame=([0-9]+) pairs=([0-9]+) hash=([0-9a-f]+).*/\1 \2 \3/p' >pile.ref
-expect 0 any 'frame=2' "$bin/replay" pile.aabb
-sed -i '2s/[0-9a-f]*$/0123456789abcdef/' pile.ref
-expect 1 1 'frame 1|frame=1' "$bin/replay" pile.aabb
-expect 1 3 'simple has .*the reference has' "$bin/replay" pile.aabb --broadphase all
-rm pile.ref
-
-for program in replay rigid_bodies; do
-  expect 2 1 '.' "$bin/$program" --no-such-option
-done
-expect 2 1 'missing.aabb' "$bin/replay" missing.aabb
-expect 2 1 '.' "$bin/replay"
-expect 2 1 'no-such' "$bin/replay" pile.aabb --broadphase no-such
-expect 2 1 'threads' "$bin/replay" pile.aabb --threads -1
-head -c 100 pile.aabb >short.aabb
-expect 2 1 'short.aabb' "$bin/replay" short.aabb
-(printf 'AABBFRM2'; tail -c +9 pile.aabb) >magic.aabb
-expect 2 1 'magic.aabb' "$bin/replay" magic.aabb
-(head -c 40 pile.aabb; printf '\0\0\300\177'; tail -c +45 pile.aabb) >nan.aabb
-expect 2 1 'NaN' "$bin/replay" nan.aabb
-expect 2 1 'NaN' "$bin/replay" nan.aabb --broadphase all
-(printf 'AABBFRM1'; printf '\0\0\0\0\2\0\0\0') >nothing.aabb
-expect 0 any 'frame=1 pairs=0' "$bin/replay" nothing.aabb
-
-expect 2 1 'no-such' "$bin/rigid_bodies" --scene no-such
-expect 2 1 'no-such' "$bin/rigid_bodies" --broadphase no-such
-expect 2 1 'no-such' "$bin/rigid_bodies" --compare gpu-lbvh,no-such
-expect 2 1 'alone' "$bin/rigid_bodies" --compare all,dbvt
-expect 2 1 'sizes' "$bin/rigid_bodies" --sizes 10,20 --objects 10
-expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --report /no/such/folder/x.html
-expect 2 1 'steps' "$bin/rigid_bodies" --steps -1
-expect 2 1 '.' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --csv /no/such/folder/x.csv
-if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
-  expect 2 1 'cuda' "$bin/replay" pile.aabb --backend cuda
-  expect 2 1 'cuda' "$bin/rigid_bodies" --scene pile --objects 10 --steps 1 --backend cuda
-fi
-
-# The viewer, where it was built. Without pictures it needs no display.
-if [ -x "$bin/viewer" ]; then
-  expect 0 0 'tree-level' "$bin/viewer" --help
-  expect 0 0 'step +3 dbvt +right after a swap .*among' \
-    "$bin/viewer" --scene stack --objects 30 --steps 5 --swap 3:dbvt --verify
-  expect 2 1 'no-such' "$bin/viewer" --scene no-such
-  expect 2 1 'no-such' "$bin/viewer" --overlay boxes,no-such
-  for swap in 3 x:dbvt 3:no-such 3:dbvt,,4:dbvt :dbvt; do
-    expect 2 1 'a swap is STEP:BROADPHASE' "$bin/viewer" --objects 30 --swap $swap --verify
+# interrupt SIGNAL FILE COMMAND...: sends the signal when the command has written some of the file.
+interrupt() {
+  local signal=$1 file=$2 process
+  shift 2
+  "$@" &
+  process=$!
+  until [ "$(stat -c %s "$file" 2>/dev/null || echo 0)" -gt 20000 ]; do
+    kill -0 $process 2>/dev/null || break
+    sleep 0.05
   done
-  expect 2 1 'camera' "$bin/viewer" --objects 30 --camera 1,2 --verify
-  expect 2 1 'distance' "$bin/viewer" --objects 30 --camera 1,2,0 --verify
-  expect 2 1 'only 5 steps' "$bin/viewer" --objects 30 --steps 5 --swap 5:dbvt --verify
-  expect 2 1 'are for' "$bin/viewer" --objects 30 --swap 5:dbvt
-  expect 2 1 'size' "$bin/viewer" --size 64
-  expect 1 1 'no window' env -u DISPLAY -u WAYLAND_DISPLAY "$bin/viewer" --scene stack --objects 30
-  [ "$drawing" = no-drawing ] ||
-    expect 1 1 'no/such/folder' "$bin/viewer" --scene stack --objects 30 --steps 0 \
-      --size 64,64 --screenshot /no/such/folder/x.png
+  kill -"$signal" $process
+  wait $process
+}
+
+# count WORD LINE: the number behind WORD= in the last summary line of a file.
+count() { sed -nE "s/^summary .* $1=([0-9]+).*/\1/p" "$2" | tail -n 1; }
+
+# Permissions mean nothing to root, so it takes another user's; who must be able to read the program.
+as_user() {
+  if [ "$(id -u)" -ne 0 ]; then "$@"; return; fi
+  chmod 755 "$scratch" "$scratch/work"
+  cp "$bin/$1" "$scratch/$1"
+  setpriv --reuid=65534 --regid=65534 --clear-groups "$scratch/$@"
+}
+
+# --- What is right.
+table <<'EOF'
+0 - :: summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16} :: rigid_bodies --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
+0 0 :: ^4$ :: wc -l <pile.csv
+0 - :: summary .*broadphase=dbvt :: rigid_bodies --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
+0 - :: debris :: rigid_bodies --list
+0 0 :: report written to pile.html :: rigid_bodies --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
+0 0 :: </html> :: cat pile.html
+0 - :: usage|Usage :: rigid_bodies --help
+0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase core --threads 2
+0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase gpu-lbvh --threads 2
+0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase dbvt --threads 2
+0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase axis-sweep --threads 2
+0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase simple --threads 2
+0 0 :: ^simple +yes .*[0-9]$ :: replay pile.aabb --broadphase all
+0 0 :: summary .*frames=2 .*median_total_ms=.* peak_rss_mb= :: replay pile.aabb --frames 2
+0 0 :: stages bounds_ms=.* delta_ms= :: replay pile.aabb --stages
+0 0 :: 100 boxes, 2 frames :: make_scene walk 100 2 walk.aabb
+0 0 :: summary .*objects=100 frames=2 :: replay walk.aabb
+0 0 :: 70 boxes, 2 frames :: make_scene city 70 2 city.aabb
+0 0 :: removing 8 objects :: removal 2
+0 0 :: 100 boxes, :: loading 100
+0 0 :: production :: stages --scene city.aabb --rounds 1 --csv stages.csv
+EOF
+
+# --- What is wrong in a command.
+table <<'EOF'
+2 1 :: . :: replay --no-such-option
+2 1 :: . :: rigid_bodies --no-such-option
+2 1 :: . :: replay
+2 1 :: is empty :: replay ""
+2 1 :: missing.aabb :: replay missing.aabb
+2 1 :: no-such :: replay pile.aabb --broadphase no-such
+2 1 :: threads :: replay pile.aabb --threads -1
+2 1 :: frames :: replay pile.aabb --frames 0
+2 1 :: frames :: replay pile.aabb --frames -1
+2 1 :: dbvt tells nothing :: replay pile.aabb --broadphase dbvt --stages
+2 1 :: --backend cuda: no broad phase :: replay pile.aabb --broadphase dbvt --backend cuda
+2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --broadphase simple --backend cuda
+2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --compare dbvt,simple --backend cuda
+0 0 :: summary .*dbvt :: rigid_bodies --scene pile --objects 10 --steps 1 --compare gpu-lbvh,dbvt --backend host
+2 1 :: no-such :: rigid_bodies --scene no-such
+2 1 :: no-such :: rigid_bodies --broadphase no-such
+2 1 :: no-such :: rigid_bodies --compare gpu-lbvh,no-such
+2 1 :: alone :: rigid_bodies --compare all,dbvt
+2 1 :: sizes :: rigid_bodies --sizes 10,20 --objects 10
+2 1 :: steps :: rigid_bodies --steps -1
+2 1 :: steps :: rigid_bodies --steps 0
+2 1 :: no-such :: make_scene no-such 100 2 walk.aabb
+2 1 :: SIDE :: removal 0
+2 1 :: BOXES :: loading 1x
+2 1 :: BOXES :: ghosts 999
+EOF
+if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
+  table <<'EOF'
+2 1 :: cuda :: replay pile.aabb --backend cuda
+2 1 :: cuda :: rigid_bodies --scene pile --objects 10 --steps 1 --backend cuda
+EOF
 fi
 
-if [ $failures -ne 0 ]; then echo "$failures failed"; exit 1; fi
-echo "all command lines answered as they should"
+# --- Recordings that are not what they should be.
+table <<'EOF'
+0 0 :: - :: (head -c 40 pile.aabb; printf '\050\153\156\116'; tail -c +45 pile.aabb) >inverted.aabb
+0 0 :: axis-sweep is left out: .*min > max :: replay inverted.aabb --broadphase all
+2 1 :: min > max :: replay inverted.aabb --broadphase axis-sweep
+0 0 :: - :: (head -c 40 pile.aabb; printf '\0\0\300\177'; tail -c +45 pile.aabb) >nan.aabb
+2 1 :: NaN :: replay nan.aabb
+2 1 :: NaN :: replay nan.aabb --broadphase all
+0 0 :: - :: (printf 'AABBFRM2'; tail -c +9 pile.aabb) >magic.aabb
+2 1 :: magic.aabb :: replay magic.aabb
+0 0 :: - :: (cat pile.aabb; echo) >long.aabb
+2 1 :: long.aabb: longer :: replay long.aabb
+0 0 :: - :: head -c -1 pile.aabb >cut.aabb
+0 1 :: cut.aabb: cut off; it has 2 of the 3 frames :: replay cut.aabb
+0 1 :: summary .*frames=2 :: replay cut.aabb
+0 1 :: cut.aabb: cut off :: stages --scene cut.aabb --rounds 1
+0 0 :: - :: head -c 100 pile.aabb >short.aabb
+2 1 :: short.aabb: shorter :: replay short.aabb
+0 0 :: - :: head -c 15 pile.aabb >header.aabb
+2 1 :: header.aabb: too short :: replay header.aabb
+0 0 :: - :: printf 'AABBFRM1\0\0\0\0\2\0\0\0' >nothing.aabb
+0 - :: frame=1 pairs=0 :: replay nothing.aabb
+0 0 :: - :: printf 'AABBFRM1\0\0\0\0\377\377\377\377' >endless.aabb
+2 1 :: endless.aabb: too many frames :: replay endless.aabb
+0 0 :: - :: printf 'AABBFRM1\0\0\0\0\0\0\0\0' >none.aabb
+2 1 :: none.aabb: .*no frame :: replay none.aabb
+EOF
+
+# --- References. One made from an exact broad phase holds for another; a wrong one is found out.
+table <<'EOF'
+1 0 :: ^0$ :: replay pile.aabb | grep -c compared
+0 0 :: - :: replay pile.aabb --broadphase simple | sed -nE 's/^frame=([0-9]+) pairs=([0-9]+) hash=([0-9a-f]+).*/\1 \2 \3/p' >right.ref
+0 0 :: - :: cp right.ref pile.ref
+0 0 :: ^compared 3 of 3 frames$ :: replay pile.aabb
+0 0 :: ^compared 3 of 3 frames$ :: replay pile.aabb --broadphase all
+0 0 :: ^compared 2 of 2 frames$ :: replay pile.aabb --frames 2
+0 1 :: ^compared 0 of 3 frames$ :: replay pile.aabb --broadphase dbvt
+0 0 :: - :: sed 2d right.ref >pile.ref
+0 0 :: ^compared 2 of 3 frames$ :: replay pile.aabb
+0 0 :: - :: sed '2s/[0-9a-f]*$/0123456789abcdef/' right.ref >pile.ref
+1 1 :: frame 1|frame=1 :: replay pile.aabb
+1 3 :: simple has .*the reference has :: replay pile.aabb --broadphase all
+0 0 :: - :: echo '# nothing' >pile.ref
+0 0 :: ^compared 0 of 3 frames$ :: replay pile.aabb
+0 0 :: - :: (cat right.ref; echo 3 0 0) >pile.ref
+2 1 :: pile.ref: has frame 3 :: replay pile.aabb
+0 0 :: - :: cat right.ref right.ref >pile.ref
+2 1 :: pile.ref: line 4 has frame 0 once more :: replay pile.aabb
+0 0 :: - :: echo frame zero >pile.ref
+2 1 :: pile.ref: line 1 :: replay pile.aabb
+0 0 :: - :: rm pile.ref; mkdir pile.ref
+2 1 :: pile.ref: not a regular file :: replay pile.aabb
+0 0 :: - :: rmdir pile.ref; cp right.ref cut.ref
+2 2 :: cut.ref: has frame 2, but cut.aabb has 2 :: replay cut.aabb
+EOF
+
+# --- Files that cannot be written, or are asked for twice. Nothing is truncated or left behind.
+table <<'EOF'
+0 0 :: - :: echo precious >kept; mkdir folder; mkfifo pipe
+2 1 :: --record /no/such/folder/x.aabb: No such :: rigid_bodies --csv kept --record /no/such/folder/x.aabb
+2 1 :: --record /proc/x.aabb :: rigid_bodies --csv kept --record /proc/x.aabb
+2 1 :: --record pile.csv/x.aabb: Not a dir :: rigid_bodies --csv kept --record pile.csv/x.aabb
+2 1 :: --record folder: Is a dir :: rigid_bodies --csv kept --record folder
+2 1 :: --report /no/such/folder/x.html :: rigid_bodies --csv kept --record new.aabb --report /no/such/folder/x.html
+2 1 :: --csv and --record name the same file :: rigid_bodies --csv kept --record kept
+2 1 :: --csv and --record name the same file :: rigid_bodies --csv new --record ./folder/../new
+2 1 :: --record and --report name the same file :: ln kept link; rigid_bodies --record kept --report link
+2 1 :: --csv and --report name the same file :: ln -s new dangling; rigid_bodies --csv new --report dangling
+2 1 :: --csv: is empty :: rigid_bodies --csv ""
+2 1 :: --record: is empty :: rigid_bodies --record ""
+2 1 :: --report: is empty :: rigid_bodies --report ""
+2 1 :: No such :: make_scene walk 100 2 /no/such/folder/walk.aabb
+2 1 :: is empty :: make_scene walk 100 2 ""
+2 1 :: --csv folder :: stages --scene city.aabb --rounds 1 --csv folder
+0 0 :: ^precious$ :: cat kept
+2 1 :: - :: ls new*
+2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --csv /dev/full
+2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --record /dev/full
+2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --report /dev/full
+0 0 :: summary :: rigid_bodies --scene pile --objects 10 --steps 1 --csv /dev/null --record /dev/null
+0 0 :: ^64$ :: (wc -c <pipe & make_scene walk 1 2 pipe >/dev/null; wait)
+0 0 :: - :: mkdir readonly; chmod 555 readonly
+2 1 :: --csv readonly/x.csv: Permission denied :: as_user rigid_bodies --csv readonly/x.csv
+2 1 :: --record readonly/x.aabb: Permission :: as_user rigid_bodies --record readonly/x.aabb
+2 1 :: --report readonly/x.html: Permission :: as_user rigid_bodies --report readonly/x.html
+2 1 :: readonly/x.aabb: Permission :: as_user make_scene walk 100 2 readonly/x.aabb
+EOF
+
+# --- A stdout that takes nothing.
+table <<'EOF'
+1 1 :: stdout is closed :: rigid_bodies --scene pile --objects 10 --steps 1 --record closed.aabb --csv closed.csv >&-
+1 1 :: stdout is closed :: rigid_bodies --list >&-
+1 1 :: stdout is closed :: replay pile.aabb >&-
+1 1 :: stdout is closed :: replay --help >&-
+1 1 :: stdout is closed :: make_scene walk 10 2 closed.aabb >&-
+1 1 :: stdout is closed :: stages --scene city.aabb --rounds 1 >&-
+2 1 :: - :: ls closed*
+1 1 :: written|space :: rigid_bodies --scene pile --objects 10 --steps 1000000 --record full.aabb --csv full.csv >/dev/full
+2 1 :: - :: ls full*
+1 1 :: written|space :: rigid_bodies --list >/dev/full
+1 1 :: written|space :: rigid_bodies --help >/dev/full
+1 1 :: written|space :: replay pile.aabb >/dev/full
+1 1 :: written|space :: replay pile.aabb --broadphase all >/dev/full
+1 1 :: written|space :: make_scene walk 10 2 walk.aabb >/dev/full
+1 1 :: written|space :: stages --scene city.aabb --rounds 1 >/dev/full
+1 1 :: written|space :: removal 2 >/dev/full
+1 1 :: written|space :: loading 10 >/dev/full
+1 1 :: written|space :: ghosts 1000 >/dev/full
+0 0 :: - :: make_scene walk 3 1000 many.aabb
+0 0 :: ^141$ :: replay many.aabb | true; echo ${PIPESTATUS[0]}
+0 2 :: ^status 1$ :: (trap '' PIPE; replay many.aabb; echo "status $?" >&2) | true
+2 0 :: - :: replay missing.aabb 2>/dev/full
+2 0 :: - :: replay missing.aabb 2>&-
+0 0 :: summary :: rigid_bodies --scene pile --objects 50 --steps 3 --record again.aabb <&- 2>&-
+0 0 :: - :: cmp pile.aabb again.aabb
+EOF
+
+# --- Runs that are interrupted: what was recorded can be replayed.
+table <<'EOF'
+130 1 :: ^rigid_bodies: interrupted$ :: interrupt INT int.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record int.aabb --csv int.csv --report int.html >int.txt
+0 0 :: - :: replay int.aabb >replay.txt
+0 0 :: - :: [ "$(count frames replay.txt)" -eq "$(count steps int.txt)" ]
+0 0 :: - :: [ "$(wc -l <int.csv)" -eq $(("$(count steps int.txt)" + 1)) ]
+2 1 :: - :: ls int.html
+143 1 :: interrupted :: interrupt TERM term.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record term.aabb
+0 0 :: summary :: replay term.aabb
+130 1 :: make_scene: interrupted :: interrupt INT fall.aabb make_scene fall 100 1000000 fall.aabb
+0 0 :: summary :: replay fall.aabb
+137 - :: - :: interrupt KILL kill.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record kill.aabb
+0 1 :: kill.aabb: cut off; it has [0-9]+ of the 1000000 frames :: replay kill.aabb
+EOF
+
+# --- The viewer, where it was built. Without pictures it needs no display.
+if [ -x "$bin/viewer" ]; then
+  table <<'EOF'
+0 0 :: tree-level :: viewer --help
+0 0 :: step +3 dbvt +right after a swap .*among :: viewer --scene stack --objects 30 --steps 5 --swap 3:dbvt --verify
+2 1 :: no-such :: viewer --scene no-such
+2 1 :: no-such :: viewer --overlay boxes,no-such
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3 --verify
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap x:dbvt --verify
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3:no-such --verify
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3:dbvt,,4:dbvt --verify
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3:dbvt, --verify
+2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap :dbvt --verify
+2 1 :: --swap: is empty :: viewer --objects 30 --swap "" --verify
+2 1 :: two of them at step 3 :: viewer --objects 30 --swap 3:dbvt,3:gpu-lbvh --verify
+2 1 :: only 5 steps :: viewer --objects 30 --steps 5 --swap 5:dbvt --verify
+2 1 :: --swap is for :: viewer --objects 30 --swap 5:dbvt
+2 1 :: --pick is for :: viewer --objects 30 --pick 0,0 --verify
+2 1 :: camera :: viewer --objects 30 --camera 1,2 --verify
+2 1 :: distance :: viewer --objects 30 --camera 1,2,0 --verify
+2 1 :: distance :: viewer --objects 30 --camera 1,2,-3 --verify
+2 1 :: --camera: numbers from :: viewer --objects 30 --camera nan,2,3 --verify
+2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,inf,3 --verify
+2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,2,1e300 --verify
+2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,2,3,0,-inf,0 --verify
+2 1 :: --pick: numbers from :: viewer --objects 30 --pick nan,0 --screenshot x.png
+2 1 :: --pick: numbers from :: viewer --objects 30 --pick 0,1.01 --screenshot x.png
+2 1 :: size :: viewer --size 64
+2 1 :: --backend cuda: no broad phase :: viewer --objects 30 --broadphase dbvt --backend cuda --verify
+2 1 :: --backend cuda: no broad phase :: viewer --objects 30 --broadphase dbvt --backend cuda
+2 1 :: --screenshot x.jpg: .*must end in .png :: viewer --objects 30 --screenshot x.jpg
+2 1 :: --screenshot: is empty :: viewer --objects 30 --screenshot ""
+2 1 :: --video: is empty :: viewer --objects 30 --video ""
+2 1 :: no/such/folder/x.png :: viewer --objects 30 --screenshot /no/such/folder/x.png
+2 1 :: --video kept/video: Not a dir :: viewer --objects 30 --video kept/video
+2 1 :: --video /proc/video :: viewer --objects 30 --video /proc/video
+2 1 :: x.png: Permission denied :: as_user viewer --objects 30 --screenshot readonly/x.png
+2 1 :: --video readonly(/00000.png)?: Permission :: as_user viewer --objects 30 --video readonly
+2 1 :: --video readonly/video: Permission :: as_user viewer --objects 30 --video readonly/video
+2 1 :: - :: ls x.*
+1 1 :: no window :: env -u DISPLAY -u WAYLAND_DISPLAY viewer --scene stack --objects 30
+1 1 :: stdout is closed :: viewer --scene stack --objects 30 --steps 1 --verify >&-
+1 1 :: written|space :: viewer --scene stack --objects 30 --steps 1 --verify >/dev/full
+EOF
+  if [ "$drawing" != no-drawing ]; then
+    table <<'EOF'
+0 0 :: PNG image :: viewer --scene stack --objects 30 --steps 0 --size 64,64 --screenshot x.png; head -c 4 x.png | grep -q PNG && echo PNG image
+1 1 :: full.png: .*(write|space) :: ln -s /dev/full full.png; viewer --scene stack --objects 30 --steps 0 --size 64,64 --screenshot full.png
+EOF
+  fi
+fi
+
+echo "$rows command lines were run, $failures failed"
+[ $rows -gt 150 ] && [ $failures -eq 0 ]

@@ -62,11 +62,50 @@ TEST_F(RecordedBoxes, RoundTrip) {
 
 TEST_F(RecordedBoxes, RefusesWhatIsNotWhole) {
   EXPECT_THROW(BoxReader(path.string()), FileError) << "missing";
-  write(2, 10);
-  fs::resize_file(path, fs::file_size(path) - 1);
-  EXPECT_THROW(BoxReader(path.string()), FileError) << "truncated";
+  write(1, 10);
+  fs::resize_file(path, fs::file_size(path) + 1);
+  EXPECT_THROW(BoxReader(path.string()), FileError) << "longer than its header says";
+  fs::resize_file(path, fs::file_size(path) - 2);
+  EXPECT_THROW(BoxReader(path.string()), FileError) << "no whole frame";
   fs::resize_file(path, 7);
   EXPECT_THROW(BoxReader(path.string()), FileError) << "shorter than a header";
+}
+
+TEST_F(RecordedBoxes, ReadsTheWholeFramesOfAFileThatWasCutOff) {
+  write(3, 10);
+  fs::resize_file(path, fs::file_size(path) - 1);
+  BoxReader reader(path.string());
+  EXPECT_EQ(reader.frames(), 2u);
+  EXPECT_EQ(reader.promised(), 3u);
+  Boxes boxes;
+  for (int frame = 0; frame < 2; ++frame) {
+    reader.read(boxes);
+    EXPECT_EQ(std::memcmp(boxes.data(), written[std::size_t(frame)].data(), 10 * 24), 0);
+  }
+}
+
+TEST_F(RecordedBoxes, HeaderIsMendedWhereFewerFramesWereWritten) {
+  {
+    BoxWriter writer(path.string(), 1000);
+    writer.write(Boxes(10));
+    writer.write(Boxes(10));
+  }
+  const BoxReader reader(path.string());
+  EXPECT_EQ(reader.promised(), 2u);
+  EXPECT_EQ(reader.frames(), 2u);
+  EXPECT_EQ(fs::file_size(path), 16 + 2 * 10 * 24u);
+}
+
+TEST_F(RecordedBoxes, FramesWithoutObjectsAreBelievedOnlyInSmallNumbers) {
+  write(1, 10);
+  fs::resize_file(path, 16);
+  overwrite(8, "\0\0\0\0\2\0\0\0", 8);
+  BoxReader reader(path.string());
+  EXPECT_EQ(reader.frames(), 2u);
+  overwrite(8, "\0\0\0\0\xff\xff\xff\xff", 8);
+  EXPECT_THROW(BoxReader(path.string()), FileError);
+  overwrite(8, "\0\0\0\0\0\0\0\0", 8);
+  EXPECT_THROW(BoxReader(path.string()), FileError) << "no frame at all";
 }
 
 TEST_F(RecordedBoxes, RefusesHeadersThatLie) {
@@ -93,7 +132,7 @@ TEST(PairHash, IsTheOneOfTheFormat) {
 TEST(RecordedScene, EveryFrameEqualsItsReference) {
   const std::string path = std::string(GPULBVH_SCENES) + "/brownian1k.aabb";
   if (!fs::exists(path)) GTEST_SKIP() << "no recorded scene at " << path;
-  const Reference reference = readReference(referencePath(path));
+  const Reference reference = readReference(referencePath(path)).value();
   BoxReader reader(path);
   ASSERT_EQ(reference.size(), reader.frames());
   lbvh::PairFinder finder;

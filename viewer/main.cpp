@@ -2,9 +2,13 @@
 // Reads the command line; what the viewer does is in window.h and script.h.
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "command_line.h"
+#include "output_files.h"
 #include "script.h"
 #include "window.h"
 
@@ -37,15 +41,45 @@ void apply(const Settings& settings, View& view) {
 
 void readSwaps(Settings& settings) {
   Script& script = settings.script;
+  if (settings.swaps.empty()) return;
   try {
     script.swaps = parseSwaps(settings.swaps);
   } catch (const std::invalid_argument& wrong) {
     throw UsageError(wrong.what());
   }
-  for (const Swap& swap : script.swaps)
+  std::set<int> steps;
+  for (const Swap& swap : script.swaps) {
     if (swap.step >= script.steps)
       throw UsageError(fmt::format("--swap {}:{}: there are only {} steps", swap.step,
                                    swap.broadphase, script.steps));
+    if (!steps.insert(swap.step).second)
+      throw UsageError(fmt::format("--swap: two of them at step {}", swap.step));
+  }
+}
+
+/// NaN is in no range.
+bool areWithin(const std::vector<double>& values, double most) {
+  return std::all_of(values.begin(), values.end(),
+                     [most](double value) { return std::abs(value) <= most; });
+}
+
+void checkCamera(const std::vector<double>& camera) {
+  if (camera.empty()) return;
+  if (camera.size() != 3 && camera.size() != 6)
+    throw UsageError("--camera takes three or six numbers");
+  if (!areWithin(camera, 1e6)) throw UsageError("--camera: numbers from -1000000 to 1000000");
+  if (camera[2] < 0.001) throw UsageError("--camera: the distance must be 0.001 or more");
+}
+
+void checkOutputs(const Script& script) {
+  if (!script.screenshot.empty() && !script.screenshot.ends_with(".png"))
+    throw UsageError("--screenshot " + script.screenshot + ": the name must end in .png");
+  requireWritable({{"--screenshot", script.screenshot}});
+  if (script.video.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(script.video, error);
+  if (error) throw FileError("--video " + script.video + ": " + error.message());
+  requireWritable({{"--video", pictureOf(script, 0)}});
 }
 
 int run(Settings& settings) {
@@ -53,14 +87,15 @@ int run(Settings& settings) {
   readSwaps(settings);
   bool usesFinder = settings.session.broadphase == "gpu-lbvh";
   for (const Swap& swap : script.swaps) usesFinder |= swap.broadphase == "gpu-lbvh";
-  if (usesFinder) requireBackend(settings.session.finder);
-  if (settings.camera.size() != 0 && settings.camera.size() != 3 && settings.camera.size() != 6)
-    throw UsageError("--camera takes three or six numbers");
-  if (settings.camera.size() >= 3 && !(settings.camera[2] > 0))
-    throw UsageError("--camera: the distance must be positive");
+  requireBackend(settings.session.finder, usesFinder);
+  checkCamera(settings.camera);
   const bool hasWindow = script.screenshot.empty() && script.video.empty() && !script.verifies;
-  if (hasWindow && (!script.swaps.empty() || !settings.pick.empty()))
-    throw UsageError("--swap and --pick are for --screenshot, --video and --verify");
+  if (hasWindow && !script.swaps.empty())
+    throw UsageError("--swap is for --screenshot, --video and --verify");
+  if (!settings.pick.empty() && script.screenshot.empty())
+    throw UsageError("--pick is for --screenshot");
+  if (!areWithin(settings.pick, 1)) throw UsageError("--pick: numbers from -1 to 1");
+  checkOutputs(script);
   if (settings.size.size() == 2) {
     script.width = settings.size[0];
     script.height = settings.size[1];
@@ -111,8 +146,10 @@ void addOptions(CLI::App& app, Settings& settings) {
 
   const char* group = "Without a window";
   app.add_option("--screenshot", script.screenshot, "write a .png of the last step, and end")
+      ->check(notEmpty())
       ->group(group);
   app.add_option("--video", script.video, "write a .png a step to this folder, and end")
+      ->check(notEmpty())
       ->group(group);
   app.add_option("--steps", script.steps, "how many steps to run")
       ->check(CLI::Range(0, 1000000))
@@ -123,6 +160,7 @@ void addOptions(CLI::App& app, Settings& settings) {
       ->expected(2)
       ->group(group);
   app.add_option("--swap", settings.swaps, "STEP:BROADPHASE,...: other broad phases on the way")
+      ->check(notEmpty())
       ->group(group);
   app.add_flag("--verify", script.verifies,
                "compare objects and pairs with brute force at each swap and at the end; exit "

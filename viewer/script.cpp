@@ -62,7 +62,7 @@ void step(View& view) {
 
 std::vector<Swap> parseSwaps(const std::string& text) {
   std::vector<Swap> swaps;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; at <= text.size();) {
     const std::size_t colon = text.find(':', at), end = std::min(text.find(',', at), text.size());
     const std::string digits = colon < end ? text.substr(at, colon - at) : "";
     const std::string name = colon < end ? text.substr(colon + 1, end - colon - 1) : "";
@@ -76,6 +76,10 @@ std::vector<Swap> parseSwaps(const std::string& text) {
     at = end + 1;
   }
   return swaps;
+}
+
+std::string pictureOf(const Script& script, int step) {
+  return fmt::format("{}/{:05}.png", script.video, step);
 }
 
 bool runScript(const Script& script, View& view) {
@@ -97,7 +101,7 @@ bool runScript(const Script& script, View& view) {
     step(view);
     if (isSwapped && script.verifies)
       isGood = check(view, view.session().world().objects(), "one step later") && isGood;
-    if (!script.video.empty()) studio->shoot(view, fmt::format("{}/{:05}.png", script.video, i));
+    if (!script.video.empty()) studio->shoot(view, pictureOf(script, i));
   }
   if (script.verifies)
     isGood = check(view, view.session().world().objects(), "at the end") && isGood;

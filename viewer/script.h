@@ -29,6 +29,9 @@ struct Script {
   btScalar pickX = 0, pickY = 0;  ///< as Camera::rayThrough
 };
 
+/// The file of the video's picture after a step.
+std::string pictureOf(const Script& script, int step);
+
 /// Prints what it checks. Makes a context only if there is a picture to draw.
 /// @return whether all checks held
 /// @throws std::runtime_error if a step or a picture fails

@@ -1,0 +1,10 @@
+// Ctrl-C and SIGTERM as a question that a long run asks between two steps, so that it can finish
+// its files first. Does not end anything.
+#pragma once
+
+/// From now on the first SIGINT or SIGTERM only changes what interruption() says. The second one
+/// ends the process, as it would have without this call.
+void catchInterruptions();
+
+/// The signal that came; 0: none.
+int interruption();

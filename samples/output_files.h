@@ -1,0 +1,15 @@
+// Checks the files that a program is asked to write, before it runs. Does not truncate any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+struct OutputFile {
+  const char* option;  ///< that names it, for messages
+  std::string path;    ///< empty: not asked for
+};
+
+/// Leaves every file as it is, and none behind that was not there.
+/// @throws FileError if one of them cannot be written
+/// @throws UsageError if two of them are the same file
+void requireWritable(const std::vector<OutputFile>& files);
