@@ -104,11 +104,19 @@ Area Ui::sceneArea(int width, int height) const {
   return {left, below, std::max(width - left, 1), std::max(height - below, 1)};
 }
 
+bool Ui::covers(float x, float y) const {
+  if (isHidden) return false;
+  if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)) return true;
+  return x < kPanelWidth || y >= ImGui::GetIO().DisplaySize.y - kGraphHeight ||
+         (x >= pickedLow_[0] && x < pickedHigh_[0] && y >= pickedLow_[1] && y < pickedHigh_[1]);
+}
+
 void Ui::draw(View& view, int width, int height) {
   ImGuiIO& io = ImGui::GetIO();
   if (io.BackendPlatformName == nullptr) io.DisplaySize = {float(width), float(height)};
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();
+  pickedHigh_[0] = pickedLow_[0];  // covers nothing unless it is drawn
   if (!isHidden) {
     drawPanel(view, io.DisplaySize.y);
     drawGraphs(view, io.DisplaySize.x, io.DisplaySize.y);
@@ -269,5 +277,10 @@ void Ui::drawPicked(View& view, float width) {
                                                : fmt::format("{} contacts", partner.contacts))
                .c_str());
   }
+  const ImVec2 low = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  pickedLow_[0] = low.x;
+  pickedLow_[1] = low.y;
+  pickedHigh_[0] = low.x + size.x;
+  pickedHigh_[1] = low.y + size.y;
   ImGui::End();
 }

@@ -1,5 +1,5 @@
 // The panel, the graphs and the list of a picked object's pairs, with Dear ImGui, on a window or
-// without one. Changes the View as the user asks; reads no mouse or key itself (window.h).
+// without one. Changes the View as the user asks; reads no mouse or key itself (input.h).
 #pragma once
 
 #include "renderer.h"
@@ -15,6 +15,10 @@ class Ui {
 
   /// What the panel and the graphs leave to the scene, in pixels.
   Area sceneArea(int width, int height) const;
+
+  /// Whether a point, counted from the upper left corner, is the panel's, the graphs' or the
+  /// list's; every point is while a list is open to choose from.
+  bool covers(float x, float y) const;
 
   /// Begins ImGui's frame, lays everything out and draws it into the current framebuffer, which has
   /// so many pixels.
@@ -37,4 +41,5 @@ class Ui {
 
   lbvh::Options wanted_;  ///< while a slider is dragged
   bool isDragging_ = false;
+  float pickedLow_[2] = {}, pickedHigh_[2] = {};  ///< corners of the picked object's list
 };

@@ -1,4 +1,4 @@
-// The viewer's window: GLFW, mouse and keys. Does not lay out the panel (ui.h).
+// The viewer's window. Does not read mouse and keys (input.h), does not lay out the panel (ui.h).
 #pragma once
 
 #include "view.h"

@@ -1,0 +1,89 @@
+// Answers questions about a picture of a screen, for viewer_window.sh: an .xwd file, as Xvfb -fbdir
+// keeps one. Reads only the kind that Xvfb writes at a depth of 24.
+// Usage: window_picture FILE LEFT TOP RIGHT BOTTOM [COLOUR]
+// Prints a hash of the pixels; with a colour, how many are near it, and their mean x and y.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "drawing.h"
+
+namespace {
+
+const std::map<std::string, Colour> kColours = {
+    {"active", colours::active},     {"picked", colours::picked}, {"box", colours::box},
+    {"tree", colours::treeNodes[0]}, {"near", colours::nearPair}, {"added", colours::addedPair},
+    {"side", colours::sideBox},
+};
+
+/// Of the header, which is big-endian; the pixels are not.
+std::uint32_t number(const std::string& bytes, std::size_t index) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | std::uint8_t(bytes.at(index * 4 + i));
+  return value;
+}
+
+class Picture {
+ public:
+  explicit Picture(const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+    constexpr std::size_t kColourBytes = 12;
+    first_ = number(bytes_, 0) + number(bytes_, 19) * kColourBytes;
+    stride_ = number(bytes_, 12);
+    const std::uint32_t version = number(bytes_, 1), bits = number(bytes_, 11);
+    if (version != 7 || bits != 32 || bytes_.size() < first_ + number(bytes_, 5) * stride_)
+      throw std::runtime_error("not an .xwd file of 32 bits a pixel");
+  }
+
+  Colour at(int x, int y) const {
+    std::uint8_t part[3];
+    std::memcpy(part, &bytes_.at(first_ + std::size_t(y) * stride_ + std::size_t(x) * 4), 3);
+    return {part[2], part[1], part[0]};
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t first_ = 0, stride_ = 0;
+};
+
+bool isNear(Colour a, Colour b) {
+  return std::max({std::abs(a.red - b.red), std::abs(a.green - b.green),
+                   std::abs(a.blue - b.blue)}) < 40;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 6) return 2;
+  const Picture picture(argv[1]);
+  std::uint64_t hash = 0;
+  long count = 0, sumX = 0, sumY = 0;
+  for (int y = std::atoi(argv[3]); y < std::atoi(argv[5]); ++y) {
+    for (int x = std::atoi(argv[2]); x < std::atoi(argv[4]); ++x) {
+      const Colour colour = picture.at(x, y);
+      for (const std::uint8_t part : {colour.red, colour.green, colour.blue})
+        hash = (hash ^ part) * 0x100000001B3u;  // FNV-1a's step
+      if (argc > 6 && isNear(colour, kColours.at(argv[6]))) {
+        ++count;
+        sumX += x;
+        sumY += y;
+      }
+    }
+  }
+  if (argc > 6)
+    std::printf("%ld %ld %ld\n", count, sumX / std::max(count, 1l), sumY / std::max(count, 1l));
+  else
+    std::printf("%016llx\n", static_cast<unsigned long long>(hash));
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "window_picture: %s\n", error.what());
+  return 1;
+}

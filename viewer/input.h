@@ -1,0 +1,60 @@
+// Mouse and keys of the viewer's window. GLFW reports every event; they are kept in order and
+// applied once a frame, so that a tap between two frames is not lost. Does not draw.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "renderer.h"
+#include "ui.h"
+#include "view.h"
+
+struct GLFWwindow;
+
+class Input {
+ public:
+  /// Sets the window's callbacks. ImGui's, which call these, are installed after them.
+  Input(GLFWwindow* window, View& view, Ui& ui);
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  /// Applies what happened since the last call, to a framebuffer of so many pixels.
+  void update(int width, int height);
+
+ private:
+  enum class Kind { key, press, release, move, wheel };
+  struct Event {
+    Kind kind;
+    int code = 0;         ///< of the key or button
+    double x = 0, y = 0;  ///< where the mouse is, in points from the upper left corner
+    double wheel = 0;     ///< notches upward
+  };
+  struct Button {
+    bool isHeld = false;  ///< and was pressed over the scene
+    bool isDragged = false;
+    double x = 0, y = 0;  ///< where it was pressed
+  };
+
+  static Input& of(GLFWwindow* window);
+  void keep(Event event);
+  void apply(const Event& event);
+  void move(const Event& event);
+  void release(const Event& event);
+  void key(const Event& event);
+  void nextBroadphase();
+
+  /// A point of the picture, as Camera::rayThrough has it.
+  struct Place {
+    btScalar x, y, aspect;
+  };
+  Place placeOf(const Event& event) const;
+
+  GLFWwindow* window_;
+  View& view_;
+  Ui& ui_;
+  std::vector<Event> events_;
+  std::array<Button, 3> buttons_;   ///< left, right, middle
+  double mouseX_ = 0, mouseY_ = 0;  ///< of the last move that was kept
+  double x_ = 0, y_ = 0;            ///< of the last move that was applied
+  int width_ = 0, height_ = 0;
+};
