@@ -259,7 +259,7 @@ void GpuLbvhBroadphase::Impl::updateExact() {
 
 bool GpuLbvhBroadphase::Impl::mayStep(const char* call) {
   if (!isStepping && !queries.areRunning()) return true;
-  assert(!"GpuLbvhBroadphase: calculateOverlappingPairs or resetPool within a callback");
+  assert(false && "GpuLbvhBroadphase: calculateOverlappingPairs or resetPool within a callback");
   std::snprintf(error, sizeof error, "%s within a callback does nothing", call);
   return false;
 }

@@ -151,7 +151,7 @@ btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
   constexpr const char* kWhy =
       "GpuLbvhBroadphase: its own pair cache takes no pair of another broad phase";
   if (!std::exchange(m_hasRefused, true)) std::fprintf(stderr, "%s\n", kWhy);
-  assert(!"another broad phase's proxies in GpuLbvhBroadphase's own pair cache");
+  assert(false && "another broad phase's proxies in GpuLbvhBroadphase's own pair cache");
   return nullptr;
 }
 
