@@ -2,44 +2,14 @@
 // the next step makes up for what was missed. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "GpuLbvhBroadphase.h"
+#include "failing_new.h"
 #include "twins.h"
 
 namespace {
 
-/// Counts down with each allocation of this thread; the one that finds 0, and all after it, fail.
-thread_local long allocationsLeft = -1;  // negative: no limit
-thread_local bool hasFailed = false;
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (allocationsLeft == 0) {
-    hasFailed = true;
-    throw std::bad_alloc();
-  }
-  if (allocationsLeft > 0) --allocationsLeft;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t a) {
-  return allocate(size, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-
-namespace {
-
 using namespace twins;
+using failing_new::callWith;
 
 /// Calls f() with its n-th allocation failing, for n = 0, 1, ... until none fails.
 template <class Make, class F, class Check>
@@ -47,10 +17,8 @@ int failEach(const Make& make, const F& f, const Check& check) {
   for (long n = 0; n < 1000; ++n) {
     SCOPED_TRACE(n);
     auto scene = make();
-    allocationsLeft = n;
-    hasFailed = false;
-    EXPECT_NO_THROW(f(*scene));
-    allocationsLeft = -1;
+    bool hasFailed = true;
+    EXPECT_NO_THROW(hasFailed = callWith(n, [&] { f(*scene); }));
     check(*scene);
     if (!hasFailed) return static_cast<int>(n);
     if (testing::Test::HasFailure()) break;

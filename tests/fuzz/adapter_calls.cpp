@@ -1,0 +1,375 @@
+// What the user of an episode does but for creating, moving and destroying: filters, planes, steps,
+// the cache, other broad phases. See adapter_episode.h.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "adapter_episode.h"
+#include "failing_new.h"
+
+#include "migrateBroadphase.h"
+
+namespace fuzz {
+
+void Episode::changeFilter() {
+  Client& client = any();
+  if (bytes_.below(2) == 0)
+    client.proxy->m_collisionFilterGroup = 1 << bytes_.below(4);
+  else
+    client.proxy->m_collisionFilterMask = static_cast<int>(bytes_.below(16));
+  client.isUnsettled = true;
+  isStepped_ = false;
+  leaveTwin(client);
+  enterTwin(client);
+}
+
+/// Set, taken away, or of another mind.
+void Episode::changeCallback() {
+  if (bytes_.below(2) == 0) {
+    cache_->setOverlapFilterCallback(hasFilter() ? nullptr : &filter_);
+  } else {
+    filter_.of = static_cast<int>(2 + bytes_.below(3));
+    ours_->refilter();
+    isRefiltered_ = true;
+  }
+  isStepped_ = false;
+  for (auto& [id, client] : clients_) client.isUnsettled = true;
+  renewTwin();
+}
+
+void Episode::changePlane() {
+  Client& client = any();
+  isStepped_ = false;
+  client.isUnsettled = true;
+  if (bytes_.oneIn(4)) {
+    ours_->clearPlane(client.proxy);
+    client.plane.reset();
+    return;
+  }
+  HalfSpace plane;
+  for (int axis = 0; axis < 3; ++axis) plane.normal[axis] = btScalar(bytes_.below(5)) - 2;
+  plane.constant = btScalar(bytes_.coordinate());
+  require(ours_->setPlane(client.proxy, plane.normal, plane.constant), "no memory");
+  client.plane = std::make_unique<HalfSpace>(plane);
+}
+
+/// All or nothing; what ghosts did not get for want of memory, a step makes up for.
+void Episode::createWithLittleMemory() {
+  const std::uint32_t count = 1 + bytes_.below(3) * 200;
+  const long allocations = bytes_.below(12);
+  std::vector<Client> clients(count);
+  std::vector<GpuLbvhNewProxy> objects(count);
+  do {
+    objects[0] = drawObject(clients[0]);
+  } while (clients[0].isGhost() && !bytes_.atEnd());
+  if (clients[0].isGhost()) return;  // it must not go unnoticed for good
+  for (GpuLbvhNewProxy& object : objects) object = objects[0];
+  std::vector<btBroadphaseProxy*> proxies(count);
+  bool isCreated = false;
+  failing_new::callWith(allocations, [&] {
+    isCreated =
+        ours_->createProxies(objects.data(), static_cast<int>(count), proxies.data(), &dispatcher_);
+  });
+  if (isCreated && count > 1)
+    ours_->destroyProxies(proxies.data(), static_cast<int>(count), &dispatcher_);
+  if (isCreated && count > 1) lastId_ += static_cast<int>(count);
+  if (isCreated && count == 1) {
+    clients[0].isUnsettled = true;
+    adopt(std::move(clients[0]), proxies[0], objects[0]);
+  }
+  afterChange();
+}
+
+void Episode::step() {
+  ours_->calculateOverlappingPairs(&dispatcher_);
+  stepIsDone();
+}
+
+/// For want of memory, or by a filter callback that throws; the next step makes up for it. Not
+/// with edited pairs: what becomes of those then is nobody's promise.
+void Episode::stepThatFails() {
+  if (!edited_.empty()) return step();
+  if (hasFilter() && bytes_.below(2) == 0) {
+    filter_.answersLeft = static_cast<int>(1 + bytes_.below(6));
+    bool hasThrown = false;
+    try {
+      ours_->calculateOverlappingPairs(&dispatcher_);
+    } catch (const Thrown&) {
+      hasThrown = true;
+    }
+    filter_.answersLeft = 0;
+    return hasThrown ? afterFailure() : stepIsDone();
+  }
+  if (broadPhase_.options.threads != 1) return step();  // oneTBB's own memory must not fail
+  const bool hasFailed = failing_new::callWith(
+      bytes_.below(24), [this] { ours_->calculateOverlappingPairs(&dispatcher_); });
+  if (hasFailed && *ours_->error() != '\0')
+    afterFailure();
+  else
+    stepIsDone();
+}
+
+/// One call that a callback may make in the middle of another.
+void Episode::meddle() {
+  const std::uint32_t kind = bytes_.below(8);
+  if (clients_.empty() || kind == 0) {
+    Client client;
+    const GpuLbvhNewProxy asked = drawObject(client);
+    btBroadphaseProxy* proxy =
+        ours_->createProxy(asked.aabbMin, asked.aabbMax, asked.shapeType, asked.client, asked.group,
+                           asked.mask, &dispatcher_);
+    return adopt(std::move(client), proxy, asked);
+  }
+  Client& client = any();
+  const int id = client.id();
+  switch (kind) {
+    case 1:
+    case 2:
+      leaveTwin(client);
+      ours_->destroyProxy(client.proxy, &dispatcher_);
+      clients_.erase(id);
+      return forgetPairsOf({id});
+    case 3: {
+      const Box box = drawBox(bytes_);
+      setBox(client, box);
+      return ours_->setAabb(client.proxy, box.min, box.max, &dispatcher_);
+    }
+    case 4:
+      return changeFilter();
+    case 5:
+      ours_->refilter();
+      isRefiltered_ = true;
+      return;
+    case 6:
+      return changePlane();
+    default:
+      return query();
+  }
+}
+
+/// A filter callback calls back. What it changed is not in this step's pairs, or is; the next step
+/// is right. Not with edited pairs, as above.
+void Episode::stepThatMeddles() {
+  if (!edited_.empty() || !hasFilter()) return step();
+  bool hasMeddled = false;
+  filter_.answersLeft = static_cast<int>(1 + bytes_.below(4));
+  filter_.meddle = [&](int a, int b) {
+    hasMeddled = true;
+    for (std::uint32_t left = 1 + bytes_.below(3); left > 0; --left) meddle();
+    if (bytes_.oneIn(2)) filter_.answersLeft = static_cast<int>(1 + bytes_.below(4));
+    return clients_.count(a) == 1 && clients_.count(b) == 1;
+  };
+  ours_->calculateOverlappingPairs(&dispatcher_);
+  filter_.meddle = nullptr;
+  filter_.answersLeft = 0;
+  return hasMeddled ? afterFailure() : stepIsDone();
+}
+
+/// A query's callback calls back.
+void Episode::meddleInQuery() {
+  struct Meddler : btBroadphaseAabbCallback {
+    explicit Meddler(Episode& e) : episode(e) {}
+    bool process(const btBroadphaseProxy* proxy) override {
+      require(episode.clients_.count(proxy->m_uniqueId) == 1, "a query visited a dead proxy");
+      if (visits++ % 2 == 0 && visits < 8) episode.meddle();
+      return true;
+    }
+    Episode& episode;
+    int visits = 0;
+  } meddler(*this);
+  const Box box = drawBox(bytes_);
+  ours_->aabbTest(box.min, box.max, meddler);
+  afterChange();
+}
+
+/// A pass over the pairs, as the narrow phase makes it, calls back.
+void Episode::meddleInCache() {
+  struct Meddler : btOverlapCallback {
+    explicit Meddler(Episode& e) : episode(e) {}
+    bool processOverlap(btBroadphasePair&) override {
+      if (visits++ % 2 == 0 && visits < 8) episode.meddle();
+      return false;
+    }
+    Episode& episode;
+    int visits = 0;
+  } meddler(*this);
+  cache_->processAllOverlappingPairs(&meddler, &dispatcher_);
+  afterChange();
+}
+
+/// Sometimes two threads ask together.
+void Episode::query() {
+  if (bytes_.oneIn(16)) {
+    const std::vector<std::uint8_t> theirs = randomBytes(bytes_.byte(), 64);
+    std::thread other([&] { checkQueries(*ours_, clients_, Bytes(theirs.data(), theirs.size())); });
+    const std::vector<std::uint8_t> own = randomBytes(bytes_.byte(), 64);
+    checkQueries(*ours_, clients_, Bytes(own.data(), own.size()));
+    other.join();
+  } else {
+    std::uint8_t drawn[24];
+    for (std::uint8_t& byte : drawn) byte = bytes_.byte();
+    checkQueries(*ours_, clients_, Bytes(drawn, sizeof drawn));
+  }
+}
+
+namespace {
+
+struct Count : btOverlapCallback {
+  bool processOverlap(btBroadphasePair&) override {
+    if (++pairs == throwsAt) throw Thrown{};
+    return false;
+  }
+  int pairs = 0, throwsAt = 0;
+};
+
+}  // namespace
+
+/// Calls that leave the cache's pairs as they are.
+void Episode::useCache() {
+  if (bytes_.oneIn(3)) return editCache();
+  btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  btDispatcherInfo info;
+  Count count;
+  switch (bytes_.below(5)) {
+    case 0:
+      info.m_deterministicOverlappingPairs = bytes_.below(2) == 0;
+      cache_->processAllOverlappingPairs(&count, &dispatcher_, info);
+      require(count.pairs == (broadPhase_.kind == Cache::none ? 0 : array.size()),
+              "not all were processed");
+      break;
+    case 1:
+      count.throwsAt = static_cast<int>(1 + bytes_.below(8));
+      try {
+        cache_->processAllOverlappingPairs(&count, &dispatcher_);
+      } catch (const Thrown&) {
+      }
+      break;
+    case 2:
+      cache_->cleanProxyFromPairs(any().proxy, &dispatcher_);
+      break;
+    case 3:
+      if (array.size() > 0)
+        cache_->cleanOverlappingPair(
+            array[static_cast<int>(bytes_.below(static_cast<std::uint32_t>(array.size())))],
+            &dispatcher_);
+      break;
+    default:
+      // Bullet's own takes pairs out and puts them back, which asks the filters.
+      if (broadPhase_.kind == Cache::own || (isStepped_ && edited_.empty()))
+        cache_->sortOverlappingPairs(&dispatcher_);
+  }
+  const Pairs now = readCache();
+  require(now.size() == known_.size(), "the cache lost or made pairs");
+  for (const auto& pair : now) require(known_.count(pair.first) == 1, "the cache made a pair");
+  known_ = now;
+  checkGhosts();
+}
+
+/// The user takes pairs away, and adds some.
+void Episode::editCache() {
+  if (broadPhase_.kind == Cache::sorted || broadPhase_.kind == Cache::none) return;
+  Client &a = any(), &b = any();
+  if (a.id() == b.id()) return;
+  const Key key{std::min(a.id(), b.id()), std::max(a.id(), b.id())};
+  const bool wasThere = known_.count(key) == 1;
+  switch (bytes_.below(3)) {
+    case 0: {
+      btBroadphasePair* added = cache_->addOverlappingPair(a.proxy, b.proxy);
+      require((added != nullptr) == isWanted(a, b) || wasThere, "the filter was not asked");
+      require(cache_->addOverlappingPair(b.proxy, a.proxy) == added, "added twice");
+      if (added != nullptr && !wasThere) edited_.insert(key);
+      break;
+    }
+    case 1:
+      cache_->removeOverlappingPair(b.proxy, a.proxy, &dispatcher_);
+      require(cache_->findPair(a.proxy, b.proxy) == nullptr, "not removed");
+      if (wasThere) edited_.insert(key);
+      break;
+    default:
+      cache_->removeOverlappingPairsContainingProxy(a.proxy, &dispatcher_);
+      for (const auto& [pair, algorithm] : known_)
+        if (pair.first == a.id() || pair.second == a.id()) edited_.insert(pair);
+  }
+  known_ = readCache();
+}
+
+void Episode::resetPool() {
+  ours_->resetPool(&dispatcher_);
+  if (clients_.empty()) lastId_ = 0;
+  Box all;
+  ours_->getBroadphaseAabb(all.min, all.max);
+  for (const auto& [id, client] : clients_)
+    if (isOrdinary(client.box))
+      for (int axis = 0; axis < 3; ++axis)
+        require(!(all.min[axis] > client.box.min[axis] || all.max[axis] < client.box.max[axis]),
+                "getBroadphaseAabb is too small");
+}
+
+/// To a new broad phase of this library, with other options and another cache.
+void Episode::migrate() {
+  for (auto client = clients_.begin(); client != clients_.end();) {
+    if (client->second.object) {
+      ++client;
+      continue;
+    }
+    // A proxy without an object does not travel.
+    leaveTwin(client->second);
+    ours_->destroyProxy(client->second.proxy, &dispatcher_);
+    forgetPairsOf({client->first});
+    client = clients_.erase(client);
+  }
+  BroadPhase next = makeBroadPhase();
+  btCollisionWorld world(&dispatcher_, ours_, &configuration_);
+  for (auto& [id, client] : clients_)
+    world.getCollisionObjectArray().push_back(client.object.get());
+  GpuLbvhBroadphase* old = ours_;
+  require(
+      migrateBroadphase(&world, next.adapter.get(), hasGhosts_ ? &ghostCallback_ : nullptr) == old,
+      "another broad phase came back");
+  world.getCollisionObjectArray().clear();  // or the world would destroy their proxies
+  unshareCache();
+  require(cache_->getNumOverlappingPairs() == 0, "pairs stayed behind");
+  std::swap(broadPhase_, next);
+  use(broadPhase_);
+  shareCache();
+
+  Clients moved;
+  std::map<int, int> newIds;
+  lastId_ = 0;
+  stepPairs_.clear();
+  edited_.clear();
+  lastFilter_ = nullptr;
+  isRefiltered_ = false;
+  for (auto& [id, client] : clients_) leaveTwin(client);
+  for (auto& [id, client] : clients_) {
+    client.proxy = client.object->getBroadphaseHandle();
+    require(client.proxy != nullptr && client.id() == ++lastId_, "the ids changed their order");
+    client.fat = fattened(client.box);
+    client.plane.reset();
+    newIds[id] = lastId_;
+    moved.emplace(lastId_, std::move(client));
+  }
+  clients_.swap(moved);
+  renewTwin();
+  Pairs known;  // a pair that both have keeps its algorithm
+  for (const auto& [key, algorithm] : known_)
+    known[{newIds.at(key.first), newIds.at(key.second)}] = algorithm;
+  known_ = *ours_->error() == '\0' ? known : readCache();
+  stepIsDone();
+}
+
+/// For its own sake; what it prints goes nowhere.
+void Episode::printStats() {
+  std::fflush(stdout);
+  const int screen = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY);
+  dup2(nowhere, STDOUT_FILENO);
+  ours_->printStats();
+  std::fflush(stdout);
+  dup2(screen, STDOUT_FILENO);
+  close(screen);
+  close(nowhere);
+}
+
+}  // namespace fuzz

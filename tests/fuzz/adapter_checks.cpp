@@ -1,0 +1,239 @@
+// What an episode compares with brute force. See adapter_episode.h.
+#include <algorithm>
+#include <cmath>
+
+#include "adapter_episode.h"
+
+namespace fuzz {
+
+/// As the adapter says: the lowest corner along the normal, in double; a NaN or an endless box is
+/// not above.
+bool Episode::isAbove(const Client& client, const Client& plane) const {
+  const bool isFat = broadPhase_.options.margin > 0;
+  double lowest = -double(plane.plane->constant);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double normal = plane.plane->normal[axis];
+    const double lo = isFat ? double(client.fat.min[axis]) : double(client.box.min[axis]);
+    const double hi = isFat ? double(client.fat.max[axis]) : double(client.box.max[axis]);
+    if (normal != 0) lowest += normal * (normal > 0 ? lo : hi);
+  }
+  return lowest > 0;
+}
+
+bool Episode::overlaps(const Client& a, const Client& b) const {
+  if ((a.plane && isAbove(b, a)) || (b.plane && isAbove(a, b))) return false;
+  if (broadPhase_.options.margin > 0) return lbvh::overlap(a.fat, b.fat);
+  return overlap(a.box, b.box);
+}
+
+bool Episode::isWanted(const Client& a, const Client& b) const {
+  if (hasFilter()) return filter_.accepts(a.id(), b.id());
+  return (a.group() & b.mask()) != 0 && (b.group() & a.mask()) != 0;
+}
+
+bool Episode::isGhosts(const Key& key) const {
+  return hasGhosts_ && (clients_.at(key.first).isGhost() || clients_.at(key.second).isGhost());
+}
+
+Episode::Pairs Episode::readCache() const {
+  Pairs pairs;
+  const btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  require(array.size() == cache_->getNumOverlappingPairs(), "two counts of pairs");
+  require(array.size() == 0 || broadPhase_.kind != Cache::none, "pairs in a null cache");
+  int algorithms = 0, strange = 0;
+  for (int i = 0; i < array.size(); ++i) {
+    const btBroadphasePair& pair = array[i];
+    strange += pair.m_pProxy0 == &strangeProxies_[0];
+    if (pair.m_pProxy0 == &strangeProxies_[0]) continue;
+    require(&pair == cache_->getOverlappingPairArrayPtr() + i, "the array is not contiguous");
+    const Key key{pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId};
+    require(key.first < key.second, "ids out of order");
+    for (const btBroadphaseProxy* proxy : {pair.m_pProxy0, pair.m_pProxy1}) {
+      const auto client = clients_.find(proxy->m_uniqueId);
+      require(client != clients_.end() && client->second.proxy == proxy, "a pair of a dead proxy");
+    }
+    require(pairs.emplace(key, pair.m_algorithm).second, "a pair twice");
+    algorithms += pair.m_algorithm != nullptr;
+  }
+  require(algorithms == Algorithm::alive, "an algorithm without its pair");
+  require(strange == broadPhase_.isShared, "another broad phase's pair was touched");
+  return pairs;
+}
+
+template <class Clients, class Visit>
+void forPairs(const Clients& clients, const Visit& visit) {
+  for (auto a = clients.begin(); a != clients.end(); ++a)
+    for (auto b = std::next(a); b != clients.end(); ++b)
+      visit(Key{a->first, b->first}, a->second, b->second);
+}
+
+/// The pairs that the finder finds: planes are decided, and callbacks asked, after it.
+std::size_t Episode::countFound() const {
+  std::size_t found = 0;
+  forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {
+    found += lbvh::overlap(a.fat, b.fat) && (hasFilter() || isWanted(a, b));
+  });
+  return found;
+}
+
+/// A step was asked for; it may have found more than it may.
+void Episode::stepIsDone() {
+  const std::size_t found = countFound();
+  const bool isTooMany = found > broadPhase_.options.maxPairs;
+  require(isTooMany == (*ours_->error() != '\0'), "error() is wrong");
+  if (isTooMany) return require(readCache() == known_, "a step that failed changed the pairs");
+  require(ours_->stats().pairs == found, "stats().pairs is wrong");
+  checkPairs();
+  isStepped_ = true;
+  isRefiltered_ = false;
+  lastFilter_ = cache_->getOverlapFilterCallback();
+  for (auto& [id, client] : clients_) client.isUnsettled = false;
+  checkGhosts();
+  checkTwin();
+  // Some pairs get what the narrow phase would give them.
+  btBroadphasePairArray& array = cache_->getOverlappingPairArray();
+  for (int i = 0; i < array.size(); i += 2)
+    if (array[i].m_algorithm == nullptr && array[i].m_pProxy0 != &strangeProxies_[0])
+      array[i].m_algorithm =
+          new (dispatcher_.allocateCollisionAlgorithm(sizeof(Algorithm))) Algorithm;
+  known_ = readCache();
+}
+
+void Episode::checkPairs() {
+  const Pairs now = readCache();
+  std::set<Key> stepPairs;
+  forPairs(clients_, [&](const Key& key, const Client& a, const Client& b) {
+    const bool overlapsNow = overlaps(a, b) && (hasFilter() || isWanted(a, b));
+    if (overlapsNow) stepPairs.insert(key);
+    if (broadPhase_.kind == Cache::none) return;
+    const auto pair = now.find(key);
+    require(cache_->needsBroadphaseCollision(a.proxy, b.proxy) == isWanted(a, b),
+            "needsBroadphaseCollision is wrong");
+    const bool isThere = pair != now.end(), isExpected = overlapsNow && isWanted(a, b);
+    if (!checkEdited(key, isThere, isExpected, overlapsNow)) {
+      require(isThere || !isExpected, "a pair is missing");
+      require(!isThere || isExpected, "a pair too many");
+    }
+    if (broadPhase_.kind != Cache::sorted || isWanted(a, b))
+      require((cache_->findPair(a.proxy, b.proxy) != nullptr) == isThere, "findPair is wrong");
+    const auto before = known_.find(key);
+    if (isThere && before != known_.end())
+      require(pair->second == before->second, "a living pair lost its algorithm");
+  });
+  stepPairs_ = std::move(stepPairs);
+}
+
+/// A pair that the user removed or added is his, until it begins or ends to overlap, or the filters
+/// are asked anew. Whether it is still his.
+bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool overlapsNow) {
+  if (edited_.count(key) == 0) return false;
+  const bool overlappedBefore = stepPairs_.count(key) == 1;
+  const bool isHis = overlappedBefore == overlapsNow && !(overlapsNow && asksAnew());
+  if (!isHis || !isThere == !isExpected) edited_.erase(key);
+  return isHis;
+}
+
+/// Between two steps only pairs of ghosts come and go.
+void Episode::afterChange() {
+  isStepped_ = false;
+  const Pairs now = readCache();
+  for (const auto& [key, algorithm] : now) {
+    const auto before = known_.find(key);
+    require(before != known_.end() || isGhosts(key), "a pair came before its step");
+    require(before == known_.end() || isGhosts(key) || algorithm == before->second,
+            "an algorithm was lost");
+  }
+  for (const auto& pair : known_)
+    require(now.count(pair.first) == 1 || isGhosts(pair.first), "a pair went before its step");
+  known_ = now;
+  checkGhosts();
+}
+
+/// Some of the step was done: the pairs are still ones of living objects, and the next step is
+/// right.
+void Episode::afterFailure() {
+  known_ = readCache();
+  isStepped_ = false;
+  for (auto& [id, client] : clients_) client.isUnsettled = true;
+  step();
+}
+
+/// A ghost sees what it overlaps at once, but for filters and planes, which are read in a step.
+void Episode::checkGhosts() const {
+  if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
+  std::map<const btCollisionObject*, const Client*> clientOf;
+  for (const auto& [id, client] : clients_) clientOf[client.object.get()] = &client;
+  for (const auto& [id, client] : clients_) {
+    if (!client.isGhost()) continue;
+    auto& ghost = static_cast<btGhostObject&>(*client.object);
+    std::set<const Client*> seen;
+    for (int i = 0; i < ghost.getNumOverlappingObjects(); ++i) {
+      const auto other = clientOf.find(ghost.getOverlappingObject(i));
+      require(other != clientOf.end(), "a ghost sees a dead object");
+      require(seen.insert(other->second).second, "a ghost sees an object twice");
+    }
+    for (const auto& [otherId, other] : clients_) {
+      const Key key{std::min(id, otherId), std::max(id, otherId)};
+      if (!other.object || otherId == id || edited_.count(key) == 1) continue;
+      if (client.isUnsettled || other.isUnsettled) continue;
+      require((seen.count(&other) == 1) == (overlaps(client, other) && isWanted(client, other)),
+              "a ghost does not see what it overlaps");
+    }
+  }
+}
+
+/// Bullet's own broad phase has all of our pairs, and some more; not where we fatten boxes.
+void Episode::checkTwin() {
+  twin_.calculateOverlappingPairs(&dispatcher_);
+  if (broadPhase_.options.margin > 0) return;
+  btOverlappingPairCache& cache = *twin_.getOverlappingPairCache();
+  forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {
+    if (a.twin != nullptr && b.twin != nullptr && overlaps(a, b) && isWanted(a, b))
+      require(cache.findPair(a.twin, b.twin) != nullptr, "btDbvtBroadphase lacks a pair");
+  });
+}
+
+namespace {
+
+/// Visits are compared by the caller; each at most once.
+struct Visited : btBroadphaseAabbCallback {
+  bool process(const btBroadphaseProxy* proxy) override {
+    require(proxies.insert(proxy).second, "visited twice");
+    return false;  // the answer counts for nothing
+  }
+  std::set<const btBroadphaseProxy*> proxies;
+};
+
+/// The first visit throws; the queries after it are right.
+struct ThrowingVisit : btBroadphaseAabbCallback {
+  bool process(const btBroadphaseProxy*) override { throw Thrown{}; }
+};
+
+}  // namespace
+
+template <class Clients>
+void checkQueries(GpuLbvhBroadphase& ours, const Clients& clients, Bytes bytes) {
+  const Box box = drawBox(bytes);
+  if (bytes.oneIn(8)) try {
+      ThrowingVisit throwing;
+      ours.aabbTest(box.min, box.max, throwing);
+    } catch (const Thrown&) {
+    }
+  Visited visited;
+  ours.aabbTest(box.min, box.max, visited);
+  DrawnRay ray(bytes);
+  ours.rayTest(ray.from, ray.to, ray, ray.sweptMin, ray.sweptMax);
+  for (const auto& [id, client] : clients) {
+    require((visited.proxies.erase(client.proxy) == 1) == overlap(box, client.box),
+            "aabbTest is wrong");
+    const bool isHit = ray.proxies.erase(client.proxy) == 1;
+    require(isHit || !ray.mustHit(client.box), "rayTest missed a proxy");
+    require(!isHit || ray.mayHit(client.box), "rayTest visited a proxy far away");
+  }
+  require(visited.proxies.empty() && ray.proxies.empty() && !ray.twice,
+          "a query visited a dead proxy, or one twice");
+}
+
+template void checkQueries(GpuLbvhBroadphase&, const std::map<int, Client>&, Bytes);
+
+}  // namespace fuzz

@@ -1,0 +1,285 @@
+// What the user of an episode does to the broad phase's proxies. See adapter_episode.h.
+#include "adapter_episode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace fuzz {
+namespace {
+
+using Proxies = std::vector<btBroadphaseProxy*>;
+
+/// Small pools: those of the default are as large as the rest of an episode.
+btDefaultCollisionConstructionInfo smallPools() {
+  btDefaultCollisionConstructionInfo info;
+  info.m_defaultMaxPersistentManifoldPoolSize = info.m_defaultMaxCollisionAlgorithmPoolSize = 16;
+  return info;
+}
+
+float roundedDown(btScalar x) {
+  const auto f = static_cast<float>(x);
+  return f > x ? std::nextafter(f, -std::numeric_limits<float>::infinity()) : f;
+}
+
+}  // namespace
+
+Episode::Episode(Bytes& bytes)
+    : bytes_(bytes), hasGhosts_(bytes.below(2) == 0), configuration_(smallPools()) {
+  for (int i = 0; i < 2; ++i)
+    strangeProxies_[i].m_uniqueId = kStrangeId + i,
+    strangeProxies_[i].m_collisionFilterGroup = strangeProxies_[i].m_collisionFilterMask = -1,
+    strangeProxies_[i].m_clientObject = &strangers_[i];
+  broadPhase_ = makeBroadPhase();
+  use(broadPhase_);
+  if (hasGhosts_) cache_->setInternalGhostPairCallback(&ghostCallback_);
+  shareCache();
+  if (bytes.oneIn(4)) changeCallback();
+}
+
+Episode::~Episode() {
+  destroyAll();
+  unshareCache();
+  require(cache_->getNumOverlappingPairs() == 0, "pairs of nobody");
+  require(Algorithm::alive == 0, "an algorithm leaked");
+}
+
+Episode::BroadPhase Episode::makeBroadPhase() {
+  BroadPhase made;
+  const std::uint32_t kind = bytes_.below(8);
+  made.kind = kind < 5 ? Cache::own : Cache(kind - 4);
+  // Bullet's sorted cache does not tell of removals.
+  if (hasGhosts_ && made.kind == Cache::sorted) made.kind = Cache::hashed;
+  if (made.kind == Cache::hashed) made.handedIn = std::make_unique<btHashedOverlappingPairCache>();
+  if (made.kind == Cache::sorted) made.handedIn = std::make_unique<btSortedOverlappingPairCache>();
+  if (made.kind == Cache::none) made.handedIn = std::make_unique<btNullPairCache>();
+  made.options.backend = lbvh::Backend::host;
+  made.options.cacheHasGhosts = hasGhosts_;
+  made.options.threads = bytes_.oneIn(8) ? 2 : 1;
+  if (bytes_.oneIn(8)) made.options.maxPairs = 30;
+  if (bytes_.oneIn(4)) made.options.margin = btScalar(0.25) * btScalar(1 + bytes_.below(4));
+  made.isShared = made.handedIn && made.kind != Cache::none && bytes_.oneIn(4);
+  if (hasGhosts_ && made.handedIn && bytes_.oneIn(4)) {  // by the constructor that assumes ghosts
+    made.options = {};
+    made.adapter = std::make_unique<GpuLbvhBroadphase>(made.handedIn.get());
+  } else {
+    made.adapter = std::make_unique<GpuLbvhBroadphase>(made.options, made.handedIn.get());
+  }
+  return made;
+}
+
+void Episode::shareCache() {
+  if (broadPhase_.isShared) cache_->addOverlappingPair(&strangeProxies_[0], &strangeProxies_[1]);
+}
+
+/// The pair of others is still there; it goes, as its owner's.
+void Episode::unshareCache() {
+  if (!broadPhase_.isShared) return;
+  require(cache_->getNumOverlappingPairs() == 1 &&
+              cache_->getOverlappingPairArray()[0].m_pProxy0 == &strangeProxies_[0],
+          "another broad phase's pair is gone");
+  cache_->removeOverlappingPair(&strangeProxies_[0], &strangeProxies_[1], &dispatcher_);
+  if (cache_->hasDeferredRemoval()) cache_->getOverlappingPairArray().clear();
+  broadPhase_.isShared = false;
+}
+
+void Episode::use(BroadPhase& broadPhase) {
+  ours_ = broadPhase.adapter.get();
+  cache_ = ours_->getOverlappingPairCache();
+  require(!broadPhase.handedIn || cache_ == broadPhase.handedIn.get(), "another cache");
+}
+
+void Episode::run() {
+  while (!bytes_.atEnd()) act();
+  step();
+}
+
+void Episode::act() {
+  const std::uint32_t dice = bytes_.below(100);
+  if (clients_.empty()) return dice < 90 ? create() : resetPool();
+  if (dice < 25) return clients_.size() < 80 ? create() : destroy();
+  if (dice < 32) return destroy();
+  if (dice < 50) return move();
+  if (dice < 55) return changeFilter();
+  if (dice < 58) return changeCallback();
+  if (dice < 62) return changePlane();
+  if (dice < 77) return step();
+  if (dice < 79) return stepThatFails();
+  if (dice < 82) return stepThatMeddles();
+  if (dice < 83) return meddleInQuery();
+  if (dice < 84) return meddleInCache();
+  if (dice < 88) return query();
+  if (dice < 95) return useCache();
+  if (dice < 97) return migrate();
+  if (dice < 98) return createWithLittleMemory();
+  if (dice < 99) return resetPool();
+  if (bytes_.oneIn(8)) return printStats();
+  destroyAll();
+}
+
+Client& Episode::any() {
+  auto client = clients_.begin();
+  std::advance(client, bytes_.below(static_cast<std::uint32_t>(clients_.size())));
+  return client->second;
+}
+
+GpuLbvhNewProxy Episode::drawObject(Client& client) {
+  const std::uint32_t kind = bytes_.below(16);
+  if (kind < 2) client.object = std::make_unique<btGhostObject>();
+  if (kind == 2) client.object = std::make_unique<btPairCachingGhostObject>();
+  // Bullet's ghost callback does not expect a proxy without an object.
+  if (kind > 3 || (kind == 3 && hasGhosts_)) client.object = std::make_unique<btCollisionObject>();
+  if (client.object) client.object->setCollisionShape(&shape_);
+  const Box box = drawBox(bytes_);
+  const int mask = bytes_.below(2) == 0 ? -1 : static_cast<int>(bytes_.below(16));
+  return {box.min, box.max, SPHERE_SHAPE_PROXYTYPE, client.object.get(), 1 << bytes_.below(4),
+          mask};
+}
+
+/// Into the model, and the twin.
+void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewProxy& asked) {
+  require(proxy->m_uniqueId == ++lastId_, "ids count up");
+  require(reinterpret_cast<std::uintptr_t>(proxy) % 16 == 0, "an address is not aligned");
+  require(proxy->m_clientObject == asked.client && proxy->m_collisionFilterGroup == asked.group &&
+              proxy->m_collisionFilterMask == asked.mask,
+          "a proxy is not what it was made as");
+  client.proxy = proxy;
+  if (client.object) client.object->setBroadphaseHandle(proxy);
+  client.box = {asked.aabbMin, asked.aabbMax};
+  client.fat = fattened(client.box);
+  Client& placed = clients_.emplace(proxy->m_uniqueId, std::move(client)).first->second;
+  enterTwin(placed);
+}
+
+/// One, or many with one call.
+void Episode::create() {
+  const std::uint32_t count = bytes_.oneIn(4) ? 2 + bytes_.below(8) : 1;
+  std::vector<Client> clients(count);
+  std::vector<GpuLbvhNewProxy> objects;
+  for (Client& client : clients) objects.push_back(drawObject(client));
+  Proxies proxies(count);
+  const GpuLbvhNewProxy& one = objects[0];
+  if (count > 1)
+    require(
+        ours_->createProxies(objects.data(), static_cast<int>(count), proxies.data(), &dispatcher_),
+        "no memory");
+  else
+    proxies[0] = ours_->createProxy(one.aabbMin, one.aabbMax, one.shapeType, one.client, one.group,
+                                    one.mask, &dispatcher_);
+  for (std::size_t i = 0; i < count; ++i) adopt(std::move(clients[i]), proxies[i], objects[i]);
+  afterChange();
+}
+
+void Episode::forgetPairsOf(const std::set<int>& ids) {
+  const auto isGone = [&](const Key& key) {
+    return ids.count(key.first) == 1 || ids.count(key.second) == 1;
+  };
+  std::erase_if(known_, [&](const auto& pair) { return isGone(pair.first); });
+  std::erase_if(stepPairs_, isGone);
+  std::erase_if(edited_, isGone);
+}
+
+void Episode::destroy() {
+  const bool isBulk = bytes_.oneIn(4);
+  std::set<int> ids;
+  for (std::uint32_t left = isBulk ? bytes_.below(10) : 1; left > 0; --left) ids.insert(any().id());
+  Proxies proxies;
+  for (const int id : ids) {
+    proxies.push_back(clients_.at(id).proxy);
+    leaveTwin(clients_.at(id));
+  }
+  if (isBulk)
+    ours_->destroyProxies(proxies.data(), static_cast<int>(proxies.size()), &dispatcher_);
+  else
+    ours_->destroyProxy(proxies[0], &dispatcher_);
+  for (const int id : ids) clients_.erase(id);
+  forgetPairsOf(ids);
+  afterChange();
+}
+
+void Episode::destroyAll() {
+  for (auto& [id, client] : clients_) {
+    leaveTwin(client);
+    ours_->destroyProxy(client.proxy, &dispatcher_);
+    client.object.reset();
+  }
+  clients_.clear();
+  known_.clear();
+  stepPairs_.clear();
+  edited_.clear();
+  isStepped_ = false;
+}
+
+void Episode::move() {
+  Proxies proxies;
+  std::vector<btVector3> mins, maxs;
+  for (std::uint32_t left = bytes_.oneIn(4) ? 1 + bytes_.below(8) : 1; left > 0; --left) {
+    Client& client = any();
+    Box box = client.box;
+    const std::uint32_t kind = bytes_.below(4);
+    if (kind == 0) box = drawBox(bytes_);
+    if (kind == 1)
+      box = {box.min + btVector3(btScalar(0.5), 0, 0), box.max + btVector3(btScalar(0.5), 0, 0)};
+    if (kind == 2) box = {box.min - btVector3(0, btScalar(0.25), 0), box.max - btVector3(0, 0, 1)};
+    setBox(client, box);
+    proxies.push_back(client.proxy);
+    mins.push_back(box.min);
+    maxs.push_back(box.max);
+  }
+  if (proxies.size() > 1)
+    ours_->setAabbs(proxies.data(), mins.data(), maxs.data(), static_cast<int>(proxies.size()),
+                    &dispatcher_);
+  else
+    ours_->setAabb(proxies[0], mins[0], maxs[0], &dispatcher_);
+  Box now;
+  ours_->getAabb(proxies.back(), now.min, now.max);
+  require(std::memcmp(&now.min, &mins.back(), 3 * sizeof(btScalar)) == 0, "not the box set last");
+  afterChange();
+}
+
+/// In the model and in the twin.
+void Episode::setBox(Client& client, const Box& box) {
+  client.box = box;
+  bool isInside = broadPhase_.options.margin > 0;
+  for (int axis = 0; axis < 3; ++axis)
+    isInside =
+        isInside && client.fat.min[axis] <= box.min[axis] && box.max[axis] <= client.fat.max[axis];
+  if (!isInside) client.fat = fattened(box);
+  if (client.twin != nullptr && isOrdinary(box)) {
+    twin_.setAabb(client.twin, box.min, box.max, &dispatcher_);
+  } else {
+    leaveTwin(client);
+    enterTwin(client);
+  }
+}
+
+/// Rounded outward, where Bullet has double precision.
+lbvh::Aabb Episode::fattened(const Box& box) const {
+  const btScalar margin = broadPhase_.options.margin;
+  lbvh::Aabb fat{};
+  for (int axis = 0; axis < 3; ++axis) {
+    fat.min[axis] = roundedDown(box.min[axis] - margin);
+    fat.max[axis] = -roundedDown(-(box.max[axis] + margin));
+  }
+  return fat;
+}
+
+void Episode::enterTwin(Client& client) {
+  if (!isOrdinary(client.box)) return;
+  client.twin = twin_.createProxy(client.box.min, client.box.max, SPHERE_SHAPE_PROXYTYPE, &client,
+                                  client.group(), client.mask(), &dispatcher_);
+}
+
+void Episode::leaveTwin(Client& client) {
+  if (client.twin != nullptr) twin_.destroyProxy(client.twin, &dispatcher_);
+  client.twin = nullptr;
+}
+
+/// Bullet's own asks filters when boxes begin to overlap, and never again.
+void Episode::renewTwin() {
+  twin_.getOverlappingPairCache()->setOverlapFilterCallback(hasFilter() ? &twinFilter_ : nullptr);
+  for (auto& [id, client] : clients_) leaveTwin(client);
+  for (auto& [id, client] : clients_) enterTwin(client);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,7 @@
+// Fuzz target: the Bullet adapter. The bytes are a program of its user's calls (adapter_episode.h).
+#include "adapter_episode.h"
+
+void fuzz::runTarget(const std::uint8_t* data, std::size_t size) {
+  Bytes bytes(data, size);
+  Episode(bytes).run();
+}

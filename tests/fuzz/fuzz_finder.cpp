@@ -1,0 +1,390 @@
+// Fuzz target: PairFinder, and the queries of its trees. The bytes are a program of calls; each
+// answer is compared with brute force. The same calls go to several finders (threads, instruction
+// sets, spaces).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <stdexcept>
+
+#include "broadphase/tree_query.h"
+#include "bytes.h"
+#include "failing_new.h"
+#include "target.h"
+
+namespace fuzz {
+namespace {
+
+using lbvh::Aabb;
+using lbvh::Filter;
+using lbvh::Pair;
+using lbvh::PairFinder;
+using lbvh::View;
+using lbvh::test::Boxes;
+using lbvh::test::Pairs;
+using lbvh::test::toVector;
+using lbvh::test::view;
+
+/// Boxes and filters as they are handed to an update.
+struct Input {
+  Boxes boxes;
+  std::vector<Filter> filters;
+};
+
+bool hasNan(const Aabb& box) {
+  bool has = false;
+  for (int axis = 0; axis < 3; ++axis)
+    has = has || std::isnan(box.min[axis]) || std::isnan(box.max[axis]);
+  return has;
+}
+
+class Program {
+ public:
+  explicit Program(Bytes& bytes);
+  void run();
+
+ private:
+  void addBoxes();
+  void addCrowd();
+  void moveBoxes();
+  void changeFilters();
+  void forget();
+  void moveFinders();
+  void misuse();
+  void update();
+  void updateUnchanged();
+  void queryTree();
+
+  std::vector<std::uint64_t> changedBits();
+  Pairs remembered() const;
+  void updateOne(PairFinder& finder, View<const std::uint64_t> changed, const Pairs& expected);
+  bool failsForMemory(PairFinder& finder, View<const std::uint64_t> changed);
+  void checkStep(const PairFinder& finder, const Pairs& old, const Pairs& expected) const;
+  void checkNoDelta(const PairFinder& finder) const;
+
+  Bytes& bytes_;
+  lbvh::Options options_;
+  std::vector<PairFinder> finders_;
+  Input now_, last_;                     ///< as they will be handed in, and were, with success
+  Pairs pairs_;                          ///< of the last update that did not throw
+  std::vector<std::uint8_t> forgotten_;  ///< by box of that update
+  bool hasFailed_ = false;               ///< the last update threw
+};
+
+Program::Program(Bytes& bytes) : bytes_(bytes) {
+  options_.maxPairs = bytes.oneIn(8) ? 40 : std::uint64_t{1} << 28;
+  const auto add = [this](int threads, const char* simd, lbvh::Backend backend) {
+    options_.threads = threads;
+    options_.backend = backend;
+    if (simd == nullptr)
+      unsetenv("GPULBVH_SIMD");
+    else
+      setenv("GPULBVH_SIMD", simd, 1);
+    finders_.emplace_back(options_);
+  };
+  constexpr const char* kSimd[] = {nullptr, "avx2", "baseline"};
+  add(1, kSimd[bytes.below(3)], lbvh::Backend::host);
+  if (bytes.oneIn(4)) add(2, nullptr, lbvh::Backend::host);
+  if (otherBackend != lbvh::Backend::host) add(1, nullptr, otherBackend);
+}
+
+void Program::run() {
+  while (!bytes_.atEnd()) {
+    const std::uint32_t dice = bytes_.below(64);
+    if (dice < 14) {
+      addBoxes();
+    } else if (dice < 16) {
+      addCrowd();
+    } else if (dice < 27) {
+      moveBoxes();
+    } else if (dice < 32) {
+      changeFilters();
+    } else if (dice < 37) {
+      forget();
+    } else if (dice == 37) {
+      moveFinders();
+    } else if (dice == 38) {
+      misuse();
+    } else if (dice < 43) {
+      updateUnchanged();
+    } else if (dice < 47) {
+      queryTree();
+    } else {
+      update();
+    }
+  }
+  update();
+}
+
+void Program::addBoxes() {
+  const std::uint32_t count = bytes_.below(16), copies = bytes_.oneIn(8) ? 1 + bytes_.below(9) : 1;
+  for (std::uint32_t i = 0; i <= count && !bytes_.atEnd(); ++i)
+    now_.boxes.insert(now_.boxes.end(), copies, bytes_.box());
+  if (!now_.filters.empty()) now_.filters.resize(now_.boxes.size(), Filter{1, -1});
+}
+
+/// Many for a few bytes, for what begins at some hundred boxes; or as few as there were, or fewer.
+void Program::addCrowd() {
+  const std::vector<lbvh::test::BoxSet>& sets = lbvh::test::boxSets();
+  const lbvh::test::BoxSet& set = sets[bytes_.below(static_cast<std::uint32_t>(sets.size()))];
+  lbvh::test::Random random(bytes_.byte());
+  const std::uint32_t count = bytes_.below(16) * (bytes_.oneIn(8) ? 48 : 12);
+  if (set.name == std::string("coincident") && count > 200) return;  // n * n pairs
+  if (set.name == std::string("nested") && count > 200) return;
+  now_.boxes = set.make(count, random);
+  if (!now_.filters.empty()) now_.filters.resize(now_.boxes.size(), Filter{1, -1});
+}
+
+void Program::moveBoxes() {
+  const auto any = [this] { return bytes_.below(static_cast<std::uint32_t>(now_.boxes.size())); };
+  for (std::uint32_t left = bytes_.below(6); left > 0 && !now_.boxes.empty(); --left) {
+    Aabb& box = now_.boxes[any()];
+    const std::uint32_t kind = bytes_.below(8);
+    const int axis = static_cast<int>(bytes_.below(3));
+    if (kind < 3)
+      box = bytes_.box();
+    else if (kind == 3)
+      box = now_.boxes[any()];
+    else if (kind == 4)
+      box.min[axis] = now_.boxes[any()].max[axis];  // touches, or is inverted
+    else if (kind == 5)
+      box.max[axis] = std::nextafter(now_.boxes[any()].min[axis], -1e30f);
+    else if (kind == 6)
+      now_.boxes.resize(any());
+    else
+      box.max[axis] = bytes_.coordinate();
+  }
+  if (!now_.filters.empty()) now_.filters.resize(now_.boxes.size());
+}
+
+void Program::changeFilters() {
+  if (bytes_.oneIn(4)) {
+    now_.filters.clear();
+    return;
+  }
+  now_.filters.resize(now_.boxes.size(), Filter{1, -1});
+  for (std::uint32_t left = bytes_.below(6); left > 0 && !now_.boxes.empty(); --left) {
+    Filter& filter = now_.filters[bytes_.below(static_cast<std::uint32_t>(now_.boxes.size()))];
+    filter = {1 << bytes_.below(32), bytes_.oneIn(4) ? -1 : static_cast<int>(bytes_.below(8))};
+  }
+}
+
+void Program::forget() {
+  const std::uint32_t index = bytes_.oneIn(16) ? bytes_.bits() : bytes_.below(200);
+  if (index < forgotten_.size()) forgotten_[index] = 1;
+  for (PairFinder& finder : finders_) finder.forget(index);
+}
+
+void Program::moveFinders() {
+  for (PairFinder& finder : finders_) {
+    PairFinder moved(std::move(finder));
+    finder = std::move(moved);
+  }
+}
+
+template <class Error, class F>
+void requireThrow(const F& f, const char* what) {
+  try {
+    f();
+  } catch (const Error&) {
+    return;
+  }
+  require(false, what);
+}
+
+/// Calls that do not fit are refused, and change nothing but the delta.
+void Program::misuse() {
+  requireThrow<std::invalid_argument>(
+      [] {
+        PairFinder(lbvh::Options{lbvh::Backend::host, -1});
+      },
+      "negative threads were accepted");
+  for (PairFinder& finder : finders_) {
+    const std::vector<Filter> filters(now_.boxes.size() + 1);
+    requireThrow<std::invalid_argument>([&] { finder.update(view(now_.boxes), view(filters)); },
+                                        "too many filters were accepted");
+    const std::uint64_t word = 0;
+    if (!now_.boxes.empty())
+      requireThrow<std::invalid_argument>(
+          [&] {
+            finder.update(view(now_.boxes), {}, {&word, (now_.boxes.size() - 1) / 64});
+          },
+          "too few bits were accepted");
+    checkNoDelta(finder);
+  }
+  hasFailed_ = true;
+}
+
+/// Those that may differ by the contract of update, and some more.
+std::vector<std::uint64_t> Program::changedBits() {
+  std::vector<std::uint64_t> bits(now_.boxes.size() / 64 + 1);
+  const auto differ = [](const auto& a, const auto& b) {
+    return std::memcmp(&a, &b, sizeof a) != 0;
+  };
+  for (std::size_t i = 0; i < std::min(now_.boxes.size(), last_.boxes.size()); ++i) {
+    bool hasChanged = differ(now_.boxes[i], last_.boxes[i]);
+    if (!now_.filters.empty() && !last_.filters.empty())
+      hasChanged = hasChanged || differ(now_.filters[i], last_.filters[i]);
+    bits[i / 64] |= std::uint64_t{hasChanged} << i % 64;
+  }
+  bits[0] |= bytes_.below(4);
+  if (bytes_.oneIn(8)) bits.back() |= std::uint64_t{bytes_.bits()} << 32;  // behind the end as well
+  return bits;
+}
+
+/// The pairs that the next update compares with.
+Pairs Program::remembered() const {
+  Pairs pairs;
+  for (const Pair pair : pairs_)
+    if (!isForgotten(pair, view(forgotten_))) pairs.push_back(pair);
+  return pairs;
+}
+
+void Program::update() {
+  const Pairs expected = lbvh::test::bruteForce(now_.boxes, now_.filters);
+  const std::vector<std::uint64_t> bits = changedBits();
+  const View<const std::uint64_t> changed =
+      bytes_.oneIn(2) ? view(bits) : View<const std::uint64_t>{};
+  const bool isScarce = bytes_.oneIn(8);
+  bool hasFailed = expected.size() > options_.maxPairs;
+  for (PairFinder& finder : finders_) {
+    if (isScarce && &finder == &finders_[0] && failsForMemory(finder, changed))
+      checkNoDelta(finder);
+    updateOne(finder, changed, expected);
+  }
+  hasFailed_ = hasFailed;
+  if (hasFailed_) return;
+  pairs_ = expected;
+  last_ = now_;
+  forgotten_.assign(now_.boxes.size(), 0);
+}
+
+/// False: it did with what memory there was; then its delta is checked here, and what the second
+/// call of the same update says is no longer known, so it is made to know all again.
+bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> changed) {
+  const long allocations = bytes_.below(40);
+  bool isDone = false;
+  try {
+    failing_new::callWith(allocations, [&] {
+      finder.update(view(now_.boxes), view(now_.filters), changed);
+      isDone = true;
+    });
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (const std::length_error&) {
+    return true;
+  }
+  require(isDone, "neither done nor failed");
+  const Pairs expected = lbvh::test::bruteForce(now_.boxes, now_.filters);
+  checkStep(finder, remembered(), expected);
+  // Back to where the others are.
+  finder.update(view(last_.boxes), view(last_.filters));
+  for (std::uint32_t i = 0; i < forgotten_.size(); ++i)
+    if (forgotten_[i] != 0) finder.forget(i);
+  return false;
+}
+
+void Program::updateOne(PairFinder& finder, View<const std::uint64_t> changed,
+                        const Pairs& expected) {
+  if (expected.size() <= options_.maxPairs) {
+    finder.update(view(now_.boxes), view(now_.filters), changed);
+    return checkStep(finder, remembered(), expected);
+  }
+  requireThrow<std::length_error>(
+      [&] { finder.update(view(now_.boxes), view(now_.filters), changed); }, "too many pairs");
+  checkNoDelta(finder);
+}
+
+void Program::checkStep(const PairFinder& finder, const Pairs& old, const Pairs& expected) const {
+  Pairs added, removed;
+  std::set_difference(expected.begin(), expected.end(), old.begin(), old.end(),
+                      std::back_inserter(added));
+  std::set_difference(old.begin(), old.end(), expected.begin(), expected.end(),
+                      std::back_inserter(removed));
+  require(toVector(finder.pairs()) == expected, "the pairs are not those of brute force");
+  require(toVector(finder.added()) == added, "the added pairs are wrong");
+  require(toVector(finder.removed()) == removed, "the removed pairs are wrong");
+  const lbvh::Stats& stats = finder.stats();
+  const auto nans = std::count_if(now_.boxes.begin(), now_.boxes.end(), hasNan);
+  require(stats.objects == now_.boxes.size() && stats.pairs == expected.size() &&
+              stats.added == added.size() && stats.removed == removed.size() &&
+              stats.searched <= now_.boxes.size() &&
+              stats.nanBoxes == static_cast<std::size_t>(nans),
+          "a figure of stats() is wrong");
+}
+
+void Program::checkNoDelta(const PairFinder& finder) const {
+  require(toVector(finder.pairs()) == pairs_, "pairs() changed");
+  require(finder.added().empty() && finder.removed().empty(), "a delta of nothing");
+}
+
+/// Only where its caller may: nothing differs from the last update.
+void Program::updateUnchanged() {
+  const bool isForgotten = std::count(forgotten_.begin(), forgotten_.end(), 1) > 0;
+  if (hasFailed_ || isForgotten) return;
+  for (PairFinder& finder : finders_) {
+    finder.updateUnchanged();
+    checkNoDelta(finder);
+    require(finder.stats().pairs == pairs_.size(), "stats().pairs of an unchanged step");
+  }
+}
+
+lbvh::Ray rayOf(Bytes& bytes) {
+  lbvh::Ray ray{};
+  for (int axis = 0; axis < 3; ++axis) {
+    ray.origin[axis] = bytes.coordinate();
+    const std::uint32_t way = bytes.below(8);
+    ray.direction[axis] = way < 4 ? static_cast<float>(way) - 1 : bytes.coordinate();
+  }
+  ray.length = bytes.coordinate();
+  return ray;
+}
+
+/// The hits of each query are those boxes that `hits(query, box)` accepts.
+template <class Query, class Hits>
+void checkBatch(const lbvh::BatchHits& found, const std::vector<Query>& queries, const Boxes& boxes,
+                const Hits& hits) {
+  require(found.offsets.size() == queries.size() + 1, "not an answer for each query");
+  for (std::size_t query = 0; query < queries.size(); ++query) {
+    std::vector<std::uint32_t> expected;
+    for (std::uint32_t box = 0; box < boxes.size(); ++box)
+      if (hits(queries[query], boxes[box])) expected.push_back(box);
+    const View<const std::uint32_t> of = found.of(query);
+    require(std::equal(of.begin(), of.end(), expected.begin(), expected.end()),
+            "a query of the tree is wrong");
+  }
+}
+
+void Program::queryTree() {
+  std::vector<Aabb> boxes;
+  std::vector<lbvh::Ray> rays;
+  for (std::uint32_t left = 1 + bytes_.below(4); left > 0; --left) {
+    boxes.push_back(bytes_.box());
+    rays.push_back(rayOf(bytes_));
+  }
+  for (PairFinder& finder : finders_) {
+    finder.buildTree(view(now_.boxes));
+    require(toVector(finder.pairs()) == pairs_, "a tree changed the pairs");
+    const lbvh::Tree tree = finder.tree();
+    lbvh::BatchHits hits;
+    lbvh::aabbTestBatch(tree, view(now_.boxes), view(boxes), hits, 1);
+    checkBatch(hits, boxes, now_.boxes, [](const Aabb& a, const Aabb& b) { return overlap(a, b); });
+    lbvh::rayTestBatch(tree, view(now_.boxes), view(rays), hits, 1);
+    checkBatch(hits, rays, now_.boxes,
+               [](const lbvh::Ray& ray, const Aabb& box) { return lbvh::RayTest(ray)(box); });
+    require(lbvh::nodesAtLevel(tree, 1 << 20).size() == (tree.nodes.size + 1) / 2,
+            "not all leaves are below the deepest level");
+  }
+}
+
+}  // namespace
+
+void runTarget(const std::uint8_t* data, std::size_t size) {
+  Bytes bytes(data, size);
+  Program(bytes).run();
+}
+
+}  // namespace fuzz
