@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Which lines of broadphase/ and integration/ no fuzz target reaches: with the committed inputs, with
+# what ./run fuzz has found on this machine, and with 200 random inputs each. Needs Clang and llvm.
+# Usage: coverage.sh, from anywhere; prints a table, then the lines.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=build/coverage
+
+cmake -S . -B $build -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG="-O1 -g" \
+  -D CMAKE_CXX_COMPILER=clang++ -D GPULBVH_CUDA=OFF \
+  -D CMAKE_CXX_FLAGS="-fprofile-instr-generate -fcoverage-mapping" >/dev/null
+targets=(finder adapter)
+cmake --build $build --parallel "$(nproc)" --target "${targets[@]/#/replay_}" >/dev/null
+
+objects=()
+for target in "${targets[@]}"; do
+  inputs=(tests/fuzz/corpus/"$target")
+  for folder in tests/fuzz/cases/"$target" build/fuzz/corpus/"$target"; do
+    if [ -d "$folder" ]; then inputs+=("$folder"); fi
+  done
+  LLVM_PROFILE_FILE=$build/$target.profraw "$build/bin/replay_$target" --inputs 200 --seed 1 \
+    "${inputs[@]}" 2>/dev/null
+  objects+=(-object "$build/bin/replay_$target")
+done
+llvm-profdata merge -o $build/fuzz.profdata $build/*.profraw
+
+report=(-instr-profile=$build/fuzz.profdata "${objects[@]}" broadphase integration)
+llvm-cov report "${report[@]}" | awk 'NR == 1 || /^[a-zT].*%/ {print $1, "lines", $8, "missed", $9, $10}' |
+  column -t
+echo
+echo "lines that no input reaches:"
+llvm-cov show "${report[@]}" -show-branches=count -show-expansions=false 2>/dev/null |
+  awk '/^\/.*:$/ {file = $0; next} /^ +[0-9]+\| +0\|/ {print file $0}' | sed "s|^$PWD/||"
