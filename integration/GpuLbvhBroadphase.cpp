@@ -279,6 +279,10 @@ void GpuLbvhBroadphase::Impl::pass(btDispatcher* dispatcher) {
     }
   } catch (const std::bad_alloc& e) {
     fail(e.what());
+    mustRefilter = mustRefilter || mustAskAll;
+  } catch (...) {
+    mustRefilter = mustRefilter || mustAskAll;
+    throw;
   }
   ghosts.settle(exact, dispatcher);
 }
@@ -290,13 +294,8 @@ void GpuLbvhBroadphase::Impl::removeStale(btDispatcher* dispatcher) {
 }
 
 void GpuLbvhBroadphase::Impl::removeRefused(btDispatcher* dispatcher) {
-  try {
-    const std::vector<lbvh::Pair> refused = sink.refused();
-    sink.remove({refused.data(), refused.size()}, dispatcher);
-  } catch (...) {
-    mustRefilter = true;
-    throw;
-  }
+  const std::vector<lbvh::Pair> refused = sink.refused();
+  sink.remove({refused.data(), refused.size()}, dispatcher);
 }
 
 void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
