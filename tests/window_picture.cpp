@@ -12,15 +12,22 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "drawing.h"
 
 namespace {
 
-const std::map<std::string, Colour> kColours = {
-    {"active", colours::active},     {"picked", colours::picked}, {"box", colours::box},
-    {"tree", colours::treeNodes[0]}, {"near", colours::nearPair}, {"added", colours::addedPair},
-    {"side", colours::sideBox},
+using Colours = std::vector<Colour>;
+
+const std::map<std::string, Colours> kColours = {
+    {"active", {colours::active}},
+    {"picked", {colours::picked}},
+    {"box", {colours::box}},
+    {"tree", {std::begin(colours::treeNodes), std::end(colours::treeNodes)}},
+    {"near", {colours::nearPair}},
+    {"added", {colours::addedPair}},
+    {"side", {colours::sideBox}},
 };
 
 /// Of the header, which is big-endian; the pixels are not.
@@ -54,9 +61,12 @@ class Picture {
   std::size_t first_ = 0, stride_ = 0;
 };
 
-bool isNear(Colour a, Colour b) {
-  return std::max({std::abs(a.red - b.red), std::abs(a.green - b.green),
-                   std::abs(a.blue - b.blue)}) < 40;
+/// To any of them.
+bool isNear(Colour a, const Colours& several) {
+  return std::any_of(several.begin(), several.end(), [a](Colour b) {
+    return std::max({std::abs(a.red - b.red), std::abs(a.green - b.green),
+                     std::abs(a.blue - b.blue)}) < 40;
+  });
 }
 
 }  // namespace
