@@ -195,6 +195,7 @@ void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
     impl.pass(dispatcher);
   } catch (...) {  // of a callback's own: the next step makes up for the rest
     impl.isStepping = false;
+    impl.mustRefilter = true;  // also for the early pairs of ghosts, which were not settled
     throw;
   }
   impl.isStepping = false;
@@ -280,9 +281,6 @@ void GpuLbvhBroadphase::Impl::pass(btDispatcher* dispatcher) {
   } catch (const std::bad_alloc& e) {
     fail(e.what());
     mustRefilter = mustRefilter || mustAskAll;
-  } catch (...) {
-    mustRefilter = mustRefilter || mustAskAll;
-    throw;
   }
   ghosts.settle(exact, dispatcher);
 }
