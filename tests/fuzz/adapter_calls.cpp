@@ -64,8 +64,12 @@ void Episode::createWithLittleMemory() {
   do {
     objects[0] = drawObject(clients[0]);
   } while (clients[0].isGhost() && !bytes_.atEnd());
-  if (clients[0].isGhost()) return;  // it must not go unnoticed for good
-  for (GpuLbvhNewProxy& object : objects) object = objects[0];
+  if (clients[0].isGhost()) return;          // it must not go unnoticed for good
+  for (std::size_t i = 1; i < count; ++i) {  // Bullet's ghosts tell proxies by their objects
+    clients[i].object = std::make_unique<btCollisionObject>();
+    objects[i] = objects[0];
+    objects[i].client = clients[i].object.get();
+  }
   std::vector<btBroadphaseProxy*> proxies(count);
   bool isCreated = false;
   failing_new::callWith(allocations, [&] {
