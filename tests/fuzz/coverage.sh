@@ -12,7 +12,6 @@ cmake -S . -B $build -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG="-O1 -g"
 targets=(finder adapter)
 cmake --build $build --parallel "$(nproc)" --target "${targets[@]/#/replay_}" >/dev/null
 
-objects=()
 for target in "${targets[@]}"; do
   inputs=(tests/fuzz/corpus/"$target")
   for folder in tests/fuzz/cases/"$target" build/fuzz/corpus/"$target"; do
@@ -20,14 +19,14 @@ for target in "${targets[@]}"; do
   done
   LLVM_PROFILE_FILE=$build/$target.profraw "$build/bin/replay_$target" --inputs 200 --seed 1 \
     "${inputs[@]}" 2>/dev/null
-  objects+=(-object "$build/bin/replay_$target")
 done
 llvm-profdata merge -o $build/fuzz.profdata $build/*.profraw
 
-report=(-instr-profile=$build/fuzz.profdata "${objects[@]}" broadphase integration)
-llvm-cov report "${report[@]}" | awk 'NR == 1 || /^[a-zT].*%/ {print $1, "lines", $8, "missed", $9, $10}' |
-  column -t
+covered=("$build/bin/replay_finder" -object "$build/bin/replay_adapter"
+  -instr-profile=$build/fuzz.profdata "$PWD/broadphase" "$PWD/integration")
+llvm-cov report "${covered[@]}" |
+  awk '$NF ~ /%|-$/ && $1 !~ /^(Filename|-)/ {print $1, $8, "lines,", $9, "missed,", $10}' | column -t
 echo
 echo "lines that no input reaches:"
-llvm-cov show "${report[@]}" -show-branches=count -show-expansions=false 2>/dev/null |
+llvm-cov show "${covered[@]}" |
   awk '/^\/.*:$/ {file = $0; next} /^ +[0-9]+\| +0\|/ {print file $0}' | sed "s|^$PWD/||"
