@@ -1,0 +1,139 @@
+"""A copy of the source with a build of its own, in which one fault at a time is planted."""
+import collections
+import contextlib
+import hashlib
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+MEMORY = 8 << 30  # bytes a test may ask for: some faults would fill the machine
+LIBRARIES = ['gpulbvh_broadphase', 'gpulbvh_bullet']
+FIRST = 4  # tests that are built and run before the others
+ARGUMENTS = {'adapter_soak': ['--seed', '1', '--episodes', '100']}  # the same for every fault
+
+
+class TestsFail(Exception):
+    pass
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+class Tree:
+    def __init__(self, root, place, sanitize=False):
+        self.root, self.source, self.out = root, place / 'src', place / 'out'
+        self.sanitize = sanitize
+        self.lock = threading.Lock()
+        self.kills = collections.defaultdict(collections.Counter)  # by file, then by test
+        self.seconds = {}  # of each test without a fault
+        self.unmutated_code = None
+
+    def prepare(self):
+        """Copies, builds and runs all tests. @raises TestsFail"""
+        self.copy_sources()
+        sanitizers = '-fsanitize=address,undefined -fno-sanitize-recover=all'
+        kind = 'Debug' if self.sanitize else 'Release'
+        flags = '-O1 -w ' + (sanitizers if self.sanitize else '-DNDEBUG')
+        # Shared, a fault in a library needs no test to be linked anew. (With UBSan it does not link.)
+        self.command('cmake', '-S', self.source, '-B', self.out,
+                     '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
+                     '-D', f'CMAKE_BUILD_TYPE={kind}',
+                     '-D', f'CMAKE_CXX_FLAGS_{kind.upper()}={flags}',
+                     '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON',
+                     '-D', f'GPULBVH_SCENES={self.root}/../shared/scenes')
+        targets = self.command('cmake', '--build', self.out, '--target', 'help').stdout.split()
+        self.tests = [t for t in targets if t.endswith('_test') or t == 'adapter_soak']
+        self.tests = [t for t in self.tests if not t.startswith(('viewer', 'cuda'))]
+        if not self.build(LIBRARIES + self.tests):
+            raise TestsFail(f'{self.out} does not build')
+        self.unmutated_code = self.code()
+        self.unmutated_tests = self.code(self.tests)
+        for test in self.tests:
+            began = time.monotonic()
+            failure = self.failure_of(test, 600)
+            if failure:
+                raise TestsFail(f'{failure} of {self.out}')
+            self.seconds[test] = time.monotonic() - began
+
+    def copy_sources(self):
+        files = self.command('git', '-C', self.root, 'ls-files', '-co', '--exclude-standard').stdout
+        for file in files.splitlines():
+            old, new = self.root / file, self.source / file
+            if not old.is_file() or new.is_file() and new.read_bytes() == old.read_bytes():
+                continue
+            new.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(old, new)
+
+    @staticmethod
+    def command(*arguments):
+        return subprocess.run([str(a) for a in arguments], check=True, capture_output=True,
+                              text=True)
+
+    @contextlib.contextmanager
+    def mutated(self, mutation):
+        path = self.source / mutation.file
+        source = path.read_text()
+        path.write_text(mutation.applied(source))
+        try:
+            yield
+        finally:
+            path.write_text(source)
+
+    def build(self, targets=LIBRARIES):
+        return subprocess.run(['cmake', '--build', str(self.out), '--parallel', '2', '--target',
+                               *targets], capture_output=True).returncode == 0
+
+    def code(self, targets=LIBRARIES):
+        files = [f for t in targets for f in (self.out / f'lib{t}.so', self.out / 'bin' / t)]
+        return hashlib.sha256(b''.join(hashlib.sha256(f.read_bytes()).digest()
+                                       for f in files if f.is_file())).hexdigest()
+
+    def changed_code(self):
+        """A digest of the machine code; None if it is that of the source without a fault."""
+        code = self.code()
+        if code != self.unmutated_code:
+            return code
+        code = self.code(self.tests) if self.build(self.tests) else None  # for templates
+        return None if code == self.unmutated_tests else code
+
+    def first_failure(self, file):
+        """The first test that notices, those first that noticed faults of this file, then quick
+        ones. Built in two goes: most faults are noticed in the first."""
+        order = sorted(self.tests, key=lambda t: (-self.kills[file][t], self.seconds[t]))
+        for tests in (order[:FIRST], order[FIRST:]):
+            if not self.build(tests):
+                return 'does not compile in a test'
+            for test in tests:
+                failure = self.failure_of(test, 10 + 10 * self.seconds[test])
+                if failure:
+                    self.kills[file][test] += 1
+                    return failure
+        return None
+
+    def failure_of(self, test, limit):
+        """What a test says when it fails; None if it passes."""
+        environment = dict(os.environ, ASAN_OPTIONS=f'hard_rss_limit_mb={MEMORY >> 20}')
+        process = subprocess.Popen(
+            [str(self.out / 'bin' / test), *ARGUMENTS.get(test, ['--gtest_fail_fast'])], cwd=self.out, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+            start_new_session=True, preexec_fn=None if self.sanitize else limit_memory)
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return f'{test}, still running after {limit:.0f} s'
+        if process.returncode == 0:
+            return None
+        lines = output.splitlines()
+        for line in lines:
+            if line.startswith('[  FAILED  ] ') and '.' in line:
+                return re.split(r'[ ,]', line[len('[  FAILED  ] '):])[0]
+        running = [line.split('] ')[1] for line in lines if line.startswith('[ RUN ')]
+        return f'{running[-1] if running else test}, status {process.returncode}'

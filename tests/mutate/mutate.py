@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Plants single faults in broadphase/ and integration/ and says which ones the tests miss.
+
+    tests/mutate/mutate.py --count 200 --seed 1 --table mutation_table.md
+
+A tool for people: CI does not run it, and it is why this folder alone needs Python 3. Faults are
+drawn by operator first and then by file, so that rare operators and small files get their share.
+One that does not compile, or changes no machine code, is counted apart and another is drawn. The
+tests run as in a release, and over what they miss there once more with the sanitizers and with
+every stage validated. Works on copies in build/mutate; your tree is not touched. Status 0: every
+fault was noticed or is explained in survivors.md; 1: some were not; 2: a wrong call."""
+import argparse
+import collections
+import fnmatch
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import cpp_mutations
+from mutant_tree import Tree, TestsFail
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SURVIVORS = pathlib.Path(__file__).with_name('survivors.md')
+# What runs on a GPU only, and the alternatives that production does not use.
+LEFT_OUT = ('*cuda*', 'broadphase/variants/*')
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description='Plants faults; says which ones the tests miss.')
+    parser.add_argument('--count', type=int, default=200, help='faults to test (%(default)s)')
+    parser.add_argument('--seed', type=int, help='of the draw; the clock decides otherwise')
+    parser.add_argument('--files', default='*', help="only these, as in 'broadphase/exec/*'")
+    parser.add_argument('--jobs', type=int, default=1, choices=(1, 2))
+    parser.add_argument('--quick', action='store_true',
+                        help='without the sanitizers; they notice some more')
+    parser.add_argument('--table', default='build/mutate/table.md', help='where rows go (%(default)s)')
+    parser.add_argument('--again', metavar='TABLE', help='test the survivors of a table again')
+    arguments = parser.parse_args()
+    if arguments.seed is None:
+        arguments.seed = int(time.time())
+    if arguments.count < 1:
+        parser.error('--count: at least 1')
+    return arguments
+
+
+def source_files(pattern):
+    listed = subprocess.run(['git', '-C', ROOT, 'ls-files', 'broadphase', 'integration'],
+                            check=True, capture_output=True, text=True).stdout.split()
+    return [f for f in listed if f.endswith(('.h', '.cpp')) and fnmatch.fnmatch(f, pattern)
+            and not any(fnmatch.fnmatch(f, out) for out in LEFT_OUT)]
+
+
+class Draw:
+    """Every fault once, by operator, then by file."""
+
+    def __init__(self, files, seed):
+        self.random = random.Random(seed)
+        self.by_operator = {}
+        for file in files:
+            for one in cpp_mutations.mutations_of(file, (ROOT / file).read_text()):
+                self.by_operator.setdefault(one.operator, {}).setdefault(file, []).append(one)
+
+    def next(self):
+        if not self.by_operator:
+            return None
+        operator = self.random.choice(sorted(self.by_operator))
+        by_file = self.by_operator[operator]
+        file = self.random.choice(sorted(by_file))
+        mutations = by_file[file]
+        one = mutations.pop(self.random.randrange(len(mutations)))
+        if not mutations:
+            del by_file[file]
+        if not by_file:
+            del self.by_operator[operator]
+        return one
+
+
+class Again:
+    """The survivors of a table, where the source still has them."""
+
+    def __init__(self, files, table):
+        rows = [row.split(' | ') for row in pathlib.Path(table).read_text().splitlines()]
+        missed = {tuple(row[1:4]) for row in rows if len(row) == 6 and row[4].startswith('SURVIVED')}
+        missed = {(place.split(':')[0], operator, change) for place, operator, change in missed}
+        self.left = [one for file in files
+                     for one in cpp_mutations.mutations_of(file, (ROOT / file).read_text())
+                     if (one.file, one.operator, cell(one.change)) in missed]
+
+    def next(self):
+        return self.left.pop(0) if self.left else None
+
+
+def explanations():
+    """[file pattern, regular expression, reason] of survivors.md."""
+    lines = SURVIVORS.read_text().splitlines()
+    return [match.groups() for match in
+            (re.match(r'- `([^`]+)` `([^`]+)`:? *(.*)', line) for line in lines) if match]
+
+
+def explained(one, reasons):
+    for pattern, expression, reason in reasons:
+        if fnmatch.fnmatch(one.file, pattern) and re.search(expression, one.change):
+            return reason
+    return None
+
+
+def cell(text):
+    return '`' + text.replace('|', '¦').replace('`', "'") + '`'
+
+
+class Report:
+    """The table, a row as soon as it is known, and the sums."""
+
+    def __init__(self, path, seed):
+        self.lock = threading.Lock()
+        self.file = open(ROOT / path, 'w', encoding='utf-8')
+        self.by_operator = collections.defaultdict(collections.Counter)
+        self.redrawn = collections.Counter()
+        self.rows = 0
+        self.seen = set()
+        self.print(f'Seed {seed}.\n\n| # | place | operator | change | verdict | s |')
+        self.print('|---|---|---|---|---|---|')
+
+    def print(self, line):
+        for file in (self.file, sys.stdout):
+            print(line, file=file, flush=True)
+
+    def row(self, one, verdict, seconds):
+        with self.lock:
+            self.rows += 1
+            self.by_operator[one.operator][verdict.split(':')[0]] += 1
+            self.print(f'| {self.rows} | {one.file}:{one.line} | {one.operator} | '
+                       f'{cell(one.change)} | {verdict} | {seconds:.0f} |')
+
+    def redraw(self, why):
+        with self.lock:
+            self.redrawn[why] += 1
+
+    def is_new(self, one, code):
+        with self.lock:
+            new = (one.file, code) not in self.seen
+            self.seen.add((one.file, code))
+            return new
+
+    def finish(self):
+        self.print('\n| operator | killed | explained | survived |\n|---|---|---|---|')
+        sums = collections.Counter()
+        for operator, counts in sorted(self.by_operator.items()):
+            sums += counts
+            self.print(f'| {operator} | {counts["killed"]} | {counts["explained"]} | '
+                       f'{counts["SURVIVED"]} |')
+        self.print(f'| all | {sums["killed"]} | {sums["explained"]} | {sums["SURVIVED"]} |')
+        self.print('\nDrawn again: ' + (', '.join(f'{n} {why}' for why, n in
+                                        sorted(self.redrawn.items())) or 'none') + '.')
+        return 1 if sums['SURVIVED'] else 0
+
+
+def judge(one, tree, sanitized, report):
+    """The verdict, or None if the fault is none."""
+    with tree.mutated(one):
+        if not tree.build():
+            return report.redraw('did not compile')
+        code = tree.changed_code()
+        if code is None:
+            return report.redraw('changed no machine code')
+        if not report.is_new(one, code):
+            return report.redraw('the same machine code as one before')
+        killer = tree.first_failure(one.file)
+    if killer is None and sanitized:
+        with sanitized.lock, sanitized.mutated(one):
+            killer = sanitized.first_failure(one.file) if sanitized.build() else 'does not compile'
+            killer = killer and killer + ', validated, with sanitizers'
+    return f'killed: {killer}' if killer else 'SURVIVED'
+
+
+class Workers:
+    def __init__(self, arguments, draw, report):
+        self.draw, self.report, self.left = draw, report, arguments.count
+        self.lock, self.reasons, self.failure = threading.Lock(), explanations(), None
+        place = ROOT / 'build/mutate'
+        self.sanitized = None if arguments.quick else Tree(ROOT, place / 'sanitized', sanitize=True)
+        self.trees = [Tree(ROOT, place / f'release{i}') for i in range(arguments.jobs)]
+
+    def take(self):
+        with self.lock:
+            if self.left == 0 or self.failure:
+                return None
+            self.left -= 1
+            return self.draw.next()
+
+    def put_back(self):
+        with self.lock:
+            self.left += 1
+
+    def work(self, tree):
+        try:
+            while (one := self.take()) is not None:
+                began = time.monotonic()
+                verdict = judge(one, tree, self.sanitized, self.report)
+                if verdict is None:
+                    self.put_back()
+                    continue
+                reason = explained(one, self.reasons) if verdict == 'SURVIVED' else None
+                self.report.row(one, f'explained: {reason}' if reason else verdict,
+                                time.monotonic() - began)
+        except Exception as error:  # in the main thread it ends the program
+            self.failure = error
+
+    def run(self):
+        for tree in filter(None, [self.sanitized, *self.trees]):
+            tree.prepare()
+        threads = [threading.Thread(target=self.work, args=[tree]) for tree in self.trees]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt as interrupt:
+            self.failure = interrupt  # each worker ends its mutant and restores its copy
+            for thread in threads:
+                thread.join()
+        if self.failure:
+            raise self.failure
+
+
+def main():
+    arguments = parse_arguments()
+    files = source_files(arguments.files)
+    if not files:
+        sys.exit(f'no source file matches {arguments.files}')
+    if arguments.again:
+        draw = Again(files, arguments.again)
+        arguments.count = len(draw.left)
+        if not draw.left:
+            sys.exit(f'{arguments.again}: no survivor that the source still has')
+    else:
+        draw = Draw(files, arguments.seed)
+    (ROOT / 'build/mutate').mkdir(parents=True, exist_ok=True)
+    report = Report(arguments.table, arguments.seed)
+    try:
+        Workers(arguments, draw, report).run()
+    except TestsFail as error:
+        sys.exit(f'without a fault: {error}')
+    except KeyboardInterrupt:
+        report.finish()
+        sys.exit('interrupted')
+    sys.exit(report.finish())
+
+
+if __name__ == '__main__':
+    main()
