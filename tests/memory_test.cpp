@@ -2,6 +2,7 @@
 // pair. Counts every operator new of this process.
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,13 +16,20 @@
 
 namespace {
 std::atomic<std::size_t> allocations{0};
+std::atomic<std::size_t> bytesHeld{0};
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++allocations;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (p == nullptr) throw std::bad_alloc();
+  bytesHeld += malloc_usable_size(p);
   return p;
+}
+
+void release(void* p) {
+  bytesHeld -= malloc_usable_size(p);
+  std::free(p);
 }
 }  // namespace
 
@@ -29,10 +37,10 @@ void* operator new(std::size_t size) { return allocate(size, alignof(std::max_al
 void* operator new(std::size_t size, std::align_val_t a) {
   return allocate(size, static_cast<std::size_t>(a));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { release(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
 
 namespace lbvh {
 namespace {
@@ -73,6 +81,29 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   EXPECT_GT(finder.stats().added, 100u) << "the scene does change";
 }
 #endif
+
+// Every buffer is in use: all boxes were searched for, then few, with filters and told and compared
+// changes, and a tree was built.
+TEST(Memory, TheFigureIsWhatIsHeld) {
+  Random random(34);
+  Boxes boxes = test::boxSets()[0].make(400000, random);
+  const std::vector<Filter> filters(boxes.size(), Filter{1, -1});
+  const std::vector<std::uint64_t> changed(boxes.size() / 64 + 1, 1);
+  Options options;
+  options.threads = 1;
+  options.backend = Backend::host;
+  const std::size_t before = bytesHeld;
+  PairFinder finder(options);
+  for (int step = 0; step < 6; ++step) {
+    for (std::size_t i = 0; i < boxes.size(); i += 64) boxes[i] = boxes[random.below(400000)];
+    finder.buildTree(view(boxes));
+    finder.update(view(boxes), view(filters),
+                  step % 2 == 0 ? view(changed) : View<const std::uint64_t>{});
+    const std::size_t held = bytesHeld - before, told = finder.stats().memoryBytes;
+    EXPECT_LE(told, held) << step;
+    EXPECT_LE(held, told + 64000) << step << ": pages that are not full";
+  }
+}
 
 TEST(Memory, StaysWithinItsLimits) {
   Random random(32);

@@ -198,6 +198,7 @@ class Workers:
 
     def work(self, tree):
         try:
+            tree.prepare()
             while (one := self.take()) is not None:
                 began = time.monotonic()
                 verdict = judge(one, tree, self.sanitized, self.report)
@@ -212,7 +213,9 @@ class Workers:
 
     def run(self):
         for tree in filter(None, [self.sanitized, *self.trees]):
-            tree.prepare()
+            tree.copy_sources()
+        if self.sanitized:
+            self.sanitized.prepare()
         threads = [threading.Thread(target=self.work, args=[tree]) for tree in self.trees]
         for thread in threads:
             thread.start()
