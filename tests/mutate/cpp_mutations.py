@@ -26,6 +26,8 @@ JUMPS = {'return', 'break', 'continue', 'throw'}
 NO_EXPRESSIONS = {'if', 'for', 'while', 'do', 'switch', 'case', 'default', 'using', 'static_assert',
                   'static', 'const', 'constexpr', 'auto', 'typedef', 'struct', 'class', 'enum',
                   'template', 'else', 'goto', 'try', 'catch', 'friend', 'public', 'private'}
+BEFORE_CODE = {')', 'const', 'noexcept', 'override', 'final', 'mutable', 'else', 'do', 'try'}
+BEFORE_LAMBDA = {'(', ',', '=', 'return', '{'}
 HEADS = {'if', 'for', 'while', 'switch', 'catch'}
 
 
@@ -104,7 +106,8 @@ class Finder:
         last = self.source.find('\n', end)
         before = self.source[first:last]
         after = self.source[first:begin] + replacement + self.source[end:last]
-        change = ' -> '.join(' '.join(re.sub(r'//.*', '', text).split()) for text in (before, after))
+        change = ' -> '.join(' '.join(re.sub(r'//.*', '', text).split())
+                             for text in (before, after))
         self.found.append(Mutation(self.file, operator, begin, end, replacement, line, change))
 
     def swap(self, operator, token, replacement):
@@ -156,16 +159,17 @@ class Finder:
         """The condition in brackets, behind the declaration that may stand before it."""
         inner = range(open_ + 1, self.partner[open_])
         ends = [i for i in inner if self.text(i) == ';']
-        begin, end = self.tokens[(ends[-1] if ends else open_) + 1].begin, self.tokens[inner[-1]].end
+        begin = self.tokens[(ends[-1] if ends else open_) + 1].begin
+        end = self.tokens[inner[-1]].end
         if not any(self.text(i) == '=' for i in inner if not ends or i > ends[-1]):
             self.add('condition negated', begin, end, f'!({self.source[begin:end]})')
 
     def is_code(self, i):
         """Whether the brace at i opens statements, and not a list of members or values."""
         before = self.text(i - 1)
-        if before in {')', 'const', 'noexcept', 'override', 'final', 'mutable', 'else', 'do', 'try'}:
+        if before in BEFORE_CODE:
             return True
-        if before == ']' and self.text(self.partner.get(i - 1, 0) - 1) in {'(', ',', '=', 'return', '{'}:
+        if before == ']' and self.text(self.partner.get(i - 1, 0) - 1) in BEFORE_LAMBDA:
             return True  # a lambda without parameters
         while i > 0 and self.text(i - 1) not in {';', '{', '}', ')'}:
             i -= 1

@@ -39,18 +39,19 @@ class Tree:
         sanitizers = '-fsanitize=address,undefined -fno-sanitize-recover=all'
         kind = 'Debug' if self.sanitize else 'Release'
         flags = '-O1 -w ' + (sanitizers if self.sanitize else '-DNDEBUG')
-        # Shared, a fault in a library needs no test to be linked anew. (With UBSan it does not link.)
-        self.command('cmake', '-S', self.source, '-B', self.out,
+        # Shared: then no test is linked anew for a fault in a library. With UBSan it does not link.
+        self.command('cmake', '-G', 'Ninja', '-S', self.source, '-B', self.out,
                      '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
                      '-D', f'CMAKE_BUILD_TYPE={kind}',
                      '-D', f'CMAKE_CXX_FLAGS_{kind.upper()}={flags}',
                      '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON',
                      '-D', f'GPULBVH_SCENES={self.root}/../shared/scenes')
-        targets = self.command('cmake', '--build', self.out, '--target', 'help').stdout.split()
-        self.tests = [t for t in targets if t.endswith('_test') or t == 'adapter_soak']
-        self.tests = [t for t in self.tests if not t.startswith(('viewer', 'cuda'))]
+        targets = self.command('ninja', '-C', self.out, '-t', 'targets', 'all').stdout
+        self.tests = [t for t in re.findall(r'^bin/(\w+_test|adapter_soak):', targets, re.M)
+                      if not t.startswith(('viewer', 'cuda'))]
         if not self.build(LIBRARIES + self.tests):
             raise TestsFail(f'{self.out} does not build')
+        self.includes = self.included_files()
         self.unmutated_code = self.code()
         self.unmutated_tests = self.code(self.tests)
         for test in self.tests:
@@ -85,8 +86,8 @@ class Tree:
             path.write_text(source)
 
     def build(self, targets=LIBRARIES):
-        return subprocess.run(['cmake', '--build', str(self.out), '--parallel', '2', '--target',
-                               *targets], capture_output=True).returncode == 0
+        return subprocess.run(['ninja', '-C', str(self.out), '-j', '2', *targets],
+                              capture_output=True).returncode == 0
 
     def code(self, targets=LIBRARIES):
         files = [f for t in targets for f in (self.out / f'lib{t}.so', self.out / 'bin' / t)]
@@ -105,10 +106,10 @@ class Tree:
         """The first test that notices: those first that noticed faults of this file, then those
         that need not be built anew, then quick ones. Built in two goes: most faults are noticed
         in the first."""
-        order = sorted(self.tests, key=lambda t: (-self.kills[file][t], self.includes(t, file),
+        order = sorted(self.tests, key=lambda t: (-self.kills[file][t], file in self.includes[t],
                                                   self.seconds[t]))
         for tests in (order[:FIRST], order[FIRST:]):
-            if any(self.includes(t, file) or self.sanitize for t in tests) and not self.build(tests):
+            if not self.build(tests):
                 return 'does not compile in a test'
             for test in tests:
                 failure = self.failure_of(test, 10 + 10 * self.seconds[test])
@@ -117,15 +118,24 @@ class Tree:
                     return failure
         return None
 
-    def includes(self, test, file):
-        place = self.out / 'tests/CMakeFiles' / f'{test}.dir'
-        return any(file in d.read_text() for d in place.glob('**/*.d'))
+    def included_files(self):
+        """By test, what its own source includes of this repository's."""
+        included = collections.defaultdict(set)
+        target = None
+        for line in self.command('ninja', '-C', self.out, '-t', 'deps').stdout.splitlines():
+            if line and not line[0].isspace():
+                match = re.match(r'tests/CMakeFiles/(\w+)\.dir/', line)
+                target = match and match[1]
+            elif target and f'{self.source}/' in line:
+                included[target].add(line.strip().removeprefix(f'{self.source}/'))
+        return included
 
     def failure_of(self, test, limit):
         """What a test says when it fails; None if it passes."""
         environment = dict(os.environ, ASAN_OPTIONS=f'hard_rss_limit_mb={MEMORY >> 20}')
+        arguments = ARGUMENTS.get(test, ['--gtest_fail_fast'])
         process = subprocess.Popen(
-            [str(self.out / 'bin' / test), *ARGUMENTS.get(test, ['--gtest_fail_fast'])], cwd=self.out, env=environment,
+            [str(self.out / 'bin' / test), *arguments], cwd=self.out, env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
             start_new_session=True, preexec_fn=None if self.sanitize else limit_memory)
         try:

@@ -3,7 +3,7 @@
 
     tests/mutate/mutate.py --count 200 --seed 1 --table mutation_table.md
 
-A tool for people: CI does not run it, and it is why this folder alone needs Python 3. Faults are
+A tool for people: CI does not run it, and this folder alone needs Python 3 and Ninja. Faults are
 drawn by operator first and then by file, so that rare operators and small files get their share.
 One that does not compile, or changes no machine code, is counted apart and another is drawn. The
 tests run as in a release, and over what they miss there once more with the sanitizers and with
@@ -15,10 +15,13 @@ import fnmatch
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import threading
 import time
+
+sys.dont_write_bytecode = True  # it is in the source tree
 
 import cpp_mutations
 from mutant_tree import Tree, TestsFail
@@ -37,7 +40,8 @@ def parse_arguments():
     parser.add_argument('--jobs', type=int, default=1, choices=(1, 2))
     parser.add_argument('--quick', action='store_true',
                         help='without the sanitizers; they notice some more')
-    parser.add_argument('--table', default='build/mutate/table.md', help='where rows go (%(default)s)')
+    parser.add_argument('--table', default='build/mutate/table.md',
+                        help='where rows go (%(default)s)')
     parser.add_argument('--again', metavar='TABLE', help='test the survivors of a table again')
     arguments = parser.parse_args()
     if arguments.seed is None:
@@ -84,8 +88,8 @@ class Again:
 
     def __init__(self, files, table):
         rows = [row.split(' | ') for row in pathlib.Path(table).read_text().splitlines()]
-        missed = {tuple(row[1:4]) for row in rows if len(row) == 6 and row[4].startswith('SURVIVED')}
-        missed = {(place.split(':')[0], operator, change) for place, operator, change in missed}
+        missed = {(row[1].split(':')[0], row[2], row[3]) for row in rows
+                  if len(row) == 6 and row[4].startswith('SURVIVED')}
         self.left = [one for file in files
                      for one in cpp_mutations.mutations_of(file, (ROOT / file).read_text())
                      if (one.file, one.operator, cell(one.change)) in missed]
@@ -233,6 +237,8 @@ class Workers:
 def main():
     arguments = parse_arguments()
     files = source_files(arguments.files)
+    if not shutil.which('ninja'):
+        sys.exit('mutate.py: needs ninja')
     if not files:
         sys.exit(f'no source file matches {arguments.files}')
     if arguments.again:
