@@ -110,6 +110,45 @@ TEST_F(Fallback, StaysOnTheHostAfterAStickyErrorOrThreeInARow) {
   EXPECT_EQ(other.info()->backend, "host");
 }
 
+TEST_F(Fallback, OnlyFailuresInARowCount) {
+  for (int round = 0; round < 3; ++round) {
+    for (const Fail kind : {Fail::before, Fail::after}) {
+      fail = kind;
+      step();
+      EXPECT_EQ(pipeline.info()->backend, "host");
+    }
+    fail = Fail::never;
+    step();
+    EXPECT_EQ(pipeline.info()->backend, "flaky") << "after two failures, round " << round;
+  }
+}
+
+TEST_F(Fallback, GoesOnFromPairsThatItAdopts) {
+  step();
+  const Pairs pairs{{3, 7}, {5, 9}, {100, 101}};
+  for (const Fail kind : {Fail::never, Fail::before}) {
+    fail = kind;
+    pipeline.adopt(view(pairs));
+    undisturbed->adopt(view(pairs));
+    EXPECT_EQ(toVector(pipeline.pairs()), pairs);
+    EXPECT_TRUE(pipeline.added().empty());
+    EXPECT_TRUE(pipeline.removed().empty());
+    step();
+  }
+}
+
+TEST_F(Fallback, BuildsTreesOnTheHostAndHoldsBothMemories) {
+  step();
+  StepStats stats;
+  pipeline.buildTree(view(boxes), stats);
+  EXPECT_EQ(pipeline.tree().nodes.size, 2 * boxes.size() - 1);
+  const std::size_t one = undisturbed->memoryBytes();
+  EXPECT_GE(pipeline.memoryBytes(), one);
+  fail = Fail::before;
+  step();
+  EXPECT_GT(pipeline.memoryBytes(), one + one / 2) << "its host has made a step, too";
+}
+
 TEST_F(Fallback, TooManyPairsIsNoFailureOfTheGpu) {
   step();
   const Pairs before = toVector(pipeline.pairs());

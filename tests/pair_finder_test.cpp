@@ -191,6 +191,32 @@ TEST(PairFinder, ForgottenBoxesHaveNoPast) {
   EXPECT_EQ(toVector(finder.pairs()), (Pairs{{1, 2}}));
 }
 
+TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
+  Boxes boxes(20, boxAt(0, 0, 0, 1));
+  boxes.push_back(boxAt(0, 0, 0, 1e18f));
+  boxes.push_back(boxAt(NAN, 0, 0, 1));
+  PairFinder finder;
+  finder.update(view(boxes));
+  const Stats before = finder.stats();
+  const Pairs pairs = toVector(finder.pairs());
+  ASSERT_EQ(before.added, pairs.size());
+  finder.updateUnchanged();
+  const Stats& after = finder.stats();
+  EXPECT_EQ(toVector(finder.pairs()), pairs);
+  EXPECT_TRUE(finder.added().empty());
+  EXPECT_TRUE(finder.removed().empty());
+  EXPECT_EQ(after.objects, 22u);
+  EXPECT_EQ(after.pairs, 210u);
+  EXPECT_EQ(after.sideBoxes, 1u);
+  EXPECT_EQ(after.nanBoxes, 1u);
+  EXPECT_EQ(after.mortonBits, before.mortonBits);
+  EXPECT_NE(after.mortonBits, 0);
+  EXPECT_EQ(after.capacity, before.capacity);
+  EXPECT_EQ(after.memoryBytes, before.memoryBytes);
+  EXPECT_EQ(after.added + after.removed + after.searched, 0u);
+  EXPECT_EQ(after.totalMs, 0);
+}
+
 TEST(PairFinder, CountsSideAndNanBoxes) {
   Random random(16);
   const Boxes boxes{
