@@ -218,5 +218,24 @@ TEST(HostKernels, AreTheBestWithoutAWord) {
   unsetenv("GPULBVH_SIMD");
 }
 
+#if defined(__x86_64__)
+// Or every test of the others would be skipped as not on this processor.
+TEST(HostKernels, AreThoseAskedForWhereTheProcessorHasThem) {
+  const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+  const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+  unsetenv("GPULBVH_SIMD");
+  EXPECT_STREQ(hostKernels().name, has512 ? "avx512" : has2 ? "avx2" : "baseline");
+  setenv("GPULBVH_SIMD", "avx2", 1);
+  EXPECT_STREQ(hostKernels().name, has2 ? "avx2" : "baseline");
+  setenv("GPULBVH_SIMD", "avx512", 1);
+  EXPECT_STREQ(hostKernels().name, has512 ? "avx512" : "baseline");
+  setenv("GPULBVH_SIMD", "baseline", 1);
+  EXPECT_STREQ(hostKernels().name, "baseline");
+  unsetenv("GPULBVH_SIMD");
+}
+#endif
+
 }  // namespace
 }  // namespace lbvh

@@ -14,7 +14,7 @@ import time
 MEMORY = 8 << 30  # bytes a test may ask for: some faults would fill the machine
 LIBRARIES = ['gpulbvh_broadphase', 'gpulbvh_bullet']
 FIRST = 5  # tests that are built and run before the others
-ARGUMENTS = {'adapter_soak': ['--seed', '1', '--episodes', '100']}  # the same for every fault
+REPLAYS = ('finder', 'adapter')  # fuzz targets
 
 
 class TestsFail(Exception):
@@ -47,8 +47,9 @@ class Tree:
                      '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON',
                      '-D', f'GPULBVH_SCENES={self.root}/../shared/scenes')
         targets = self.command('ninja', '-C', self.out, '-t', 'targets', 'all').stdout
-        self.tests = [t for t in re.findall(r'^bin/(\w+_test|adapter_soak):', targets, re.M)
+        self.tests = [t for t in re.findall(r'^bin/(\w+_test):', targets, re.M)
                       if not t.startswith(('viewer', 'cuda'))]
+        self.tests += [f'replay_{name}' for name in REPLAYS]
         if not self.build(LIBRARIES + self.tests):
             raise TestsFail(f'{self.out} does not build')
         self.includes = self.included_files()
@@ -130,10 +131,16 @@ class Tree:
                 included[target].add(line.strip().removeprefix(f'{self.source}/'))
         return included
 
+    def inputs(self, replay):
+        """What fuzzers found, and random ones, the same for every fault."""
+        fuzz, name = self.source / 'tests/fuzz', replay.removeprefix('replay_')
+        folders = [fuzz / 'corpus' / name, fuzz / 'cases' / name]
+        return ['--inputs', '300', '--seed', '1', *(str(f) for f in folders if f.is_dir())]
+
     def failure_of(self, test, limit):
         """What a test says when it fails; None if it passes."""
         environment = dict(os.environ, ASAN_OPTIONS=f'hard_rss_limit_mb={MEMORY >> 20}')
-        arguments = ARGUMENTS.get(test, ['--gtest_fail_fast'])
+        arguments = self.inputs(test) if test.startswith('replay_') else ['--gtest_fail_fast']
         process = subprocess.Popen(
             [str(self.out / 'bin' / test), *arguments], cwd=self.out, env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
