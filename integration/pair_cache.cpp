@@ -157,6 +157,10 @@ btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
 
 btBroadphasePair* GpuLbvhPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
   if (!ownBoth(a, b)) return refuseForeign();
+  return add(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b));
+}
+
+btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
   try {
     return add(slotsOf(a, b), a, b);
   } catch (const std::bad_alloc&) {
@@ -233,7 +237,12 @@ std::uint32_t GpuLbvhPairCache::release(std::uint32_t pair, btDispatcher* dispat
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                                               btDispatcher* dispatcher) {
-  const std::uint32_t pair = ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
+  if (!ownBoth(a, b)) return nullptr;
+  return remove(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b), dispatcher);
+}
+
+void* GpuLbvhPairCache::remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
+  const std::uint32_t pair = find(slotsOf(a, b));
   return pair == kNone ? nullptr : remove(pair, dispatcher);
 }
 

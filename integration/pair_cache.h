@@ -54,6 +54,10 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
   int getNumOverlappingPairs() const override { return m_pairs.size(); }
 
+  /// addOverlappingPair and removeOverlappingPair of two that are known to be this broad phase's.
+  btBroadphasePair* add(GpuLbvhProxy* a, GpuLbvhProxy* b);
+  void* remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+
   /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn, but for those
   /// whose objects a callback has destroyed since. The additions throw std::bad_alloc, with the
   /// pairs so far added.

@@ -25,6 +25,10 @@ bool GpuLbvhPairSink::add(lbvh::View<const lbvh::Pair> pairs) {
 }
 
 bool GpuLbvhPairSink::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
+  if (isOwn()) {
+    m_own.add(a, b);
+    return true;
+  }
   return !isOfOthers(m_cache.addOverlappingPair(a, b), a);
 }
 
@@ -37,7 +41,9 @@ void GpuLbvhPairSink::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* d
 }
 
 void GpuLbvhPairSink::remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
-  if (isOwn() || !isOfOthers(m_cache.findPair(a, b), a))
+  if (isOwn())
+    m_own.remove(a, b, dispatcher);
+  else if (!isOfOthers(m_cache.findPair(a, b), a))
     m_cache.removeOverlappingPair(a, b, dispatcher);
 }
 
