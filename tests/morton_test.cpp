@@ -133,6 +133,20 @@ TEST(Grid, OneOutlierDoesNotCoarsenIt) {
   }
 }
 
+// The sample without outliers is one of ordinary boxes, whatever lies between them.
+TEST(Grid, OddBoxesAreNoSamples) {
+  Boxes boxes;
+  for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    if (i % 8 == 1) boxes[i] = boxAt(3e18f, 0, 0, 1e18f);
+    if (i % 8 == 2) boxes[i] = {{3e8f, 3e8f, 3e8f}, {1e8f, 1e8f, 1e8f}};
+    if (i % 8 == 3) boxes[i] = boxAt(NAN, 0, 0, 1);
+  }
+  boxes[504] = boxAt(-1e9f, 0, 0, 1);
+  const Grid grid = gridOf(boxes);
+  EXPECT_NE(grid.cell(100, 0, grid.bits), grid.cell(200, 0, grid.bits));
+}
+
 TEST(Grid, KeepsAWideSceneThatLongCodesResolve) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i)
