@@ -80,7 +80,6 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   EXPECT_EQ(allocations, before);
   EXPECT_GT(finder.stats().added, 100u) << "the scene does change";
 }
-#endif
 
 // Every buffer is in use: all boxes were searched for, then few, with filters and told and compared
 // changes, and a tree was built.
@@ -104,6 +103,7 @@ TEST(Memory, TheFigureIsWhatIsHeld) {
     EXPECT_LE(held, told + 64000) << step << ": pages that are not full";
   }
 }
+#endif
 
 TEST(Memory, StaysWithinItsLimits) {
   Random random(32);

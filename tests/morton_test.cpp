@@ -133,6 +133,18 @@ TEST(Grid, OneOutlierDoesNotCoarsenIt) {
   }
 }
 
+TEST(Grid, InvertedBoxesAreInTheTreeButNotMeasured) {
+  const SceneBounds one = measure({boxAt(0, 0, 0, 1)});
+  const SceneBounds both = measure({boxAt(0, 0, 0, 1), {{3e8f, 3e8f, 3e8f}, {1e8f, 1e8f, 1e8f}}});
+  EXPECT_EQ(both.ordinary, 2u);
+  EXPECT_EQ(both.measured, 1u);
+  EXPECT_EQ(both.exponents, one.exponents);
+  for (int axis = 0; axis < 3; ++axis) {
+    EXPECT_EQ(both.lo[axis], one.lo[axis]);
+    EXPECT_EQ(both.hi[axis], one.hi[axis]);
+  }
+}
+
 // The sample without outliers is one of ordinary boxes, whatever lies between them.
 TEST(Grid, OddBoxesAreNoSamples) {
   Boxes boxes;
