@@ -46,7 +46,7 @@ struct GpuLbvhNewProxy {
 /// Filters: group and mask are read each step; a filter callback is asked once for each pair that
 /// begins to overlap, and for every pair after it was exchanged or refilter() was called.
 /// Ghosts: pairs of btGhostObjects are right at once after each createProxy, setAabb and
-/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects or null.
+/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects.
 /// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may
 /// run on many threads together.
 /// Callbacks: a filter callback, the callback of a query or of a pass over the pairs, and that of a
@@ -63,7 +63,7 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
   /// As btDbvtBroadphase's: with a cache of yours, assumes that it has a ghost pair callback, so
-  /// that clients must be btCollisionObjects or null, as they are in every world. Null: an own
+  /// that clients must be btCollisionObjects, as they are in every world. Null: an own
   /// cache.
   explicit GpuLbvhBroadphase(btOverlappingPairCache* pairCache);
   ~GpuLbvhBroadphase() override;
