@@ -117,6 +117,8 @@ void Program::run() {
     }
   }
   update();
+  if (otherBackend != lbvh::Backend::host)
+    require(finders_.back().stats().backend != "host", "the steps were the host's");
 }
 
 void Program::addBoxes() {
