@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/host_space.h"
 #include "broadphase/stages/traversal.h"
 #include "support.h"
@@ -118,6 +119,17 @@ TEST_P(EverySet, SharedStagesFindTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(PairFinder, EverySet, testing::ValuesIn(test::boxSets()),
                          [](const auto& param) { return param.param.name; });
+
+TEST(DevicePairFinder, SaysWhyItCannotBeHad) {
+  const std::string why = whyUnavailable(Backend::cuda);
+  if (why.empty()) GTEST_SKIP() << "this machine has a GPU";
+  try {
+    DevicePairFinder finder(100);
+    ADD_FAILURE() << "not without a GPU";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(error.what(), why);
+  }
+}
 
 TEST(PairFinder, SameOrderForEveryThreadCountAndRun) {
   Random random(14);
