@@ -103,10 +103,10 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
   try {
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
-    const GpuLbvhHandle created(proxy);
+    const GpuLbvhObjects created(proxy);
     m_impl->queries.changed(proxy);
     m_impl->ghostsNow().created(proxy);
-    return created.isAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
+    return created.areAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
     return nullptr;

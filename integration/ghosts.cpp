@@ -162,12 +162,12 @@ void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   } catch (const std::bad_alloc&) {
     return;  // the step makes up for it
   }
-  const GpuLbvhHandle one(proxy);
+  const GpuLbvhObjects one(proxy);
   std::vector<GpuLbvhProxy*> partners;
   partners.swap(m_partners);  // a callback may come back here, and destroy any of them
   for (GpuLbvhProxy* other : partners) {
     if (other == proxy) continue;
-    if (!one.isAlive() || !noteEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
+    if (!one.areAlive() || !noteEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
     follow(proxy, other, dispatcher);
   }
   partners.swap(m_partners);

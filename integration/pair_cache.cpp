@@ -71,7 +71,7 @@ std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
 }
 
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  const std::uint32_t pair = ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
+  const std::uint32_t pair = m_proxies.ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
   return pair == kNone ? nullptr : &at(pair);
 }
 
@@ -126,16 +126,15 @@ void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
 
 btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
-  const GpuLbvhHandle first(a), second(b);
-  const auto areAlive = [&] { return first.isAlive() && second.isAlive(); };
-  if (!needsBroadphaseCollision(a, b) || !areAlive()) return nullptr;
+  const GpuLbvhObjects both(a, b);
+  if (!needsBroadphaseCollision(a, b) || !both.areAlive()) return nullptr;
   std::uint32_t there = find(slots);
   if (there != kNone) return &at(there);
   reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) {
     m_ghost->addOverlappingPair(a, b);
-    if (!areAlive()) return nullptr;
+    if (!both.areAlive()) return nullptr;
     there = find(slots);
     if (there != kNone) return &at(there);
     reserve(1);  // the callback may have used the room
@@ -156,7 +155,7 @@ btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
 }
 
 btBroadphasePair* GpuLbvhPairCache::addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  if (!ownBoth(a, b)) return refuseForeign();
+  if (!m_proxies.ownBoth(a, b)) return refuseForeign();
   return add(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b));
 }
 
@@ -228,16 +227,15 @@ void* GpuLbvhPairCache::remove(std::uint32_t pair, btDispatcher* dispatcher) {
 std::uint32_t GpuLbvhPairCache::release(std::uint32_t pair, btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_entries[pair].slots;
   btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
-  const GpuLbvhHandle first(a), second(b);
-  const auto areAlive = [&] { return first.isAlive() && second.isAlive(); };
+  const GpuLbvhObjects both(a, b);
   cleanOverlappingPair(at(pair), dispatcher);
-  if (m_ghost != nullptr && areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
-  return areAlive() ? find(slots) : kNone;
+  if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
+  return both.areAlive() ? find(slots) : kNone;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                                               btDispatcher* dispatcher) {
-  if (!ownBoth(a, b)) return nullptr;
+  if (!m_proxies.ownBoth(a, b)) return nullptr;
   return remove(static_cast<GpuLbvhProxy*>(a), static_cast<GpuLbvhProxy*>(b), dispatcher);
 }
 
@@ -353,9 +351,9 @@ void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_entries[pair].slots;
-  const GpuLbvhHandle first(at(pair).m_pProxy0), second(at(pair).m_pProxy1);
+  const GpuLbvhObjects both(at(pair).m_pProxy0, at(pair).m_pProxy1);
   if (!callback->processOverlap(at(pair))) return false;
-  pair = first.isAlive() && second.isAlive() ? find(slots) : kNone;
+  pair = both.areAlive() ? find(slots) : kNone;
   if (pair != kNone) remove(pair, dispatcher);
   return true;
 }

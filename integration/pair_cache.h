@@ -73,11 +73,6 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
     std::uint32_t inBucket;
   };
 
-  static lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
-    return lbvh::makePair(static_cast<const GpuLbvhProxy*>(a)->m_slot,
-                          static_cast<const GpuLbvhProxy*>(b)->m_slot);
-  }
-
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
   btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
   bool isOf(std::uint32_t pair, std::uint32_t slot) const {
@@ -91,9 +86,6 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void relinkBuckets();
   void reserve(std::size_t more);
   void moveLastTo(std::uint32_t pair);
-  bool ownBoth(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
-    return m_proxies.owns(a) && m_proxies.owns(b);
-  }
   btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
   void* remove(std::uint32_t pair, btDispatcher* dispatcher);

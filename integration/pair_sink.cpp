@@ -2,16 +2,6 @@
 
 #include <algorithm>
 
-namespace {
-
-/// A pair of the cache as the finder names it.
-lbvh::Pair slotsOf(const btBroadphasePair& pair) {
-  return lbvh::makePair(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)->m_slot,
-                        static_cast<const GpuLbvhProxy*>(pair.m_pProxy1)->m_slot);
-}
-
-}  // namespace
-
 bool GpuLbvhPairSink::add(lbvh::View<const lbvh::Pair> pairs) {
   if (isOwn()) {
     m_own.addAll(pairs);
@@ -53,7 +43,9 @@ void GpuLbvhPairSink::removeDeferred(lbvh::View<const lbvh::Pair> gone, btDispat
   btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
   for (int i = 0; i < pairs.size();) {
     btBroadphasePair pair = pairs[i];
-    if (!m_proxies.own(pair) || !std::binary_search(gone.begin(), gone.end(), slotsOf(pair))) {
+    const bool isOurs = m_proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1);
+    if (!isOurs ||
+        !std::binary_search(gone.begin(), gone.end(), slotsOf(pair.m_pProxy0, pair.m_pProxy1))) {
       ++i;
       continue;
     }
@@ -69,8 +61,9 @@ void GpuLbvhPairSink::removeDoomed(btDispatcher* dispatcher) {
   struct Doomed : btOverlapCallback {
     explicit Doomed(const GpuLbvhProxies& p) : proxies(p) {}
     bool processOverlap(btBroadphasePair& pair) override {
-      return proxies.own(pair) && (static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
-                                   static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed);
+      return proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1) &&
+             (static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
+              static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed);
     }
     const GpuLbvhProxies& proxies;
   } doomed(m_proxies);
@@ -81,7 +74,8 @@ std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() const {
   std::vector<lbvh::Pair> all;
   const btBroadphasePairArray& array = m_cache.getOverlappingPairArray();
   for (int i = 0; i < array.size(); ++i)
-    if (m_proxies.own(array[i])) all.push_back(slotsOf(array[i]));
+    if (m_proxies.ownBoth(array[i].m_pProxy0, array[i].m_pProxy1))
+      all.push_back(slotsOf(array[i].m_pProxy0, array[i].m_pProxy1));
   std::sort(all.begin(), all.end());
   return all;
 }

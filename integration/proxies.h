@@ -34,16 +34,26 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   }
 };
 
-/// A proxy as the object that it is now: a callback may destroy it, and its slot be used again.
-class GpuLbvhHandle {
+/// A pair of proxies as the core names it.
+inline lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+  return lbvh::makePair(static_cast<const GpuLbvhProxy*>(a)->m_slot,
+                        static_cast<const GpuLbvhProxy*>(b)->m_slot);
+}
+
+/// Proxies as the objects that they are now: a callback may destroy one, and its slot be used
+/// again.
+class GpuLbvhObjects {
  public:
-  explicit GpuLbvhHandle(const btBroadphaseProxy* proxy)
-      : m_proxy(proxy), m_id(proxy->m_uniqueId) {}
-  bool isAlive() const { return m_id > 0 && m_proxy->m_uniqueId == m_id; }
+  explicit GpuLbvhObjects(const btBroadphaseProxy* one) : GpuLbvhObjects(one, one) {}
+  GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
+      : m_a(a), m_b(b), m_idA(a->m_uniqueId), m_idB(b->m_uniqueId) {}
+  bool areAlive() const {
+    return m_idA > 0 && m_a->m_uniqueId == m_idA && m_idB > 0 && m_b->m_uniqueId == m_idB;
+  }
 
  private:
-  const btBroadphaseProxy* m_proxy;
-  int m_id;
+  const btBroadphaseProxy *m_a, *m_b;
+  int m_idA, m_idB;
 };
 
 /// A box of Bullet's, as lbvh::overlap takes it.
@@ -95,8 +105,8 @@ class GpuLbvhProxies {
 
   /// False for proxies of another broad phase, of which it reads nothing.
   bool owns(const btBroadphaseProxy* proxy) const;
-  bool own(const btBroadphasePair& pair) const {
-    return owns(pair.m_pProxy0) && owns(pair.m_pProxy1);
+  bool ownBoth(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
+    return owns(a) && owns(b);
   }
   GpuLbvhProxy* at(std::uint32_t slot) const { return &m_blocks[slot / kBlock][slot % kBlock]; }
 
