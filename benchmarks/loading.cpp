@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "command_line.h"
-#include "random.h"
-#include "timing.h"
+#include "support/command_line.h"
+#include "support/random.h"
+#include "support/timing.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 
-#include "command_line.h"
-#include "interruption.h"
-#include "output_files.h"
-#include "random.h"
-#include "recorded_boxes.h"
+#include "support/command_line.h"
+#include "support/interruption.h"
+#include "support/output_files.h"
+#include "support/random.h"
+#include "support/recorded_boxes.h"
 #include "walk.h"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "command_line.h"
-#include "timing.h"
+#include "support/command_line.h"
+#include "support/timing.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #define GPULBVH_STAGE_ROWS_BODY
-#include "broadphase/exec/cuda_space.cuh"
+#include "broadphase/exec/cuda/space.cuh"
 #include "stage_rows.h"
 
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {

@@ -1,5 +1,5 @@
 #define GPULBVH_STAGE_ROWS_BODY
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
 #include "stage_rows.h"
 
 namespace {

@@ -4,12 +4,12 @@
 
 #include <fstream>
 
-#include "broadphases.h"
-#include "command_line.h"
-#include "output_files.h"
-#include "recorded_boxes.h"
-#include "scenes.h"
+#include "scenes/scenes.h"
 #include "stage_rows.h"
+#include "support/broadphases.h"
+#include "support/command_line.h"
+#include "support/output_files.h"
+#include "support/recorded_boxes.h"
 #include "walk.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "broadphase/types.h"
-#include "random.h"
+#include "support/random.h"
 
 inline float between(Random& random, float low, float high) {
   return static_cast<float>(random.between(btScalar(low), btScalar(high)));

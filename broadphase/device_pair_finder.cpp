@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/any_pipeline.h"
 #include "broadphase/pair_finder.h"
+#include "broadphase/pipelines/pipeline.h"
 
 namespace lbvh {
 

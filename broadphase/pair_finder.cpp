@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "broadphase/any_pipeline.h"
-#include "broadphase/exec/host_tasks.h"
-#include "broadphase/exec/stage_timer.h"
-#include "broadphase/fallback_pipeline.h"
+#include "broadphase/exec/host/stage_timer.h"
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/pipelines/fallback.h"
+#include "broadphase/pipelines/pipeline.h"
 
 namespace lbvh {
 

@@ -1,6 +1,6 @@
 // The public face of the core: boxes in; sorted overlapping pairs, and what changed, out.
-// Knows neither Bullet nor CUDA types; what a step does is in host_pipeline.cpp and
-// cuda_pipeline.cuh. C++17.
+// Knows neither Bullet nor CUDA types; what a step does is in pipelines/host.cpp and
+// pipelines/cuda.cuh. C++17.
 #pragma once
 
 #include <cstdint>
@@ -122,7 +122,7 @@ class PairFinder {
   /// own search needs none.
   Tree tree() const;
 
-  /// What the last update left in order, for exec/host_query.h; until the next one.
+  /// What the last update left in order, for query/block_query.h; until the next one.
   PackedScene packed() const;
 
   const Stats& stats() const;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "broadphase/exec/host_query.h"
 #include "broadphase/pair_finder.h"
-#include "broadphase/tree_query.h"
+#include "broadphase/query/block_query.h"
+#include "broadphase/query/tree_query.h"
 #include "proxies.h"
 
 /// A ray or a swept box, as btBroadphaseRayCallback describes it, against boxes.

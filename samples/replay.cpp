@@ -9,10 +9,10 @@
 #include <memory>
 #include <optional>
 
-#include "box_finders.h"
-#include "command_line.h"
-#include "recorded_boxes.h"
-#include "timing.h"
+#include "support/box_finders.h"
+#include "support/command_line.h"
+#include "support/recorded_boxes.h"
+#include "support/timing.h"
 
 namespace {
 

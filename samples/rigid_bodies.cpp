@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "broadphases.h"
-#include "command_line.h"
-#include "html_report.h"
-#include "interruption.h"
-#include "output_files.h"
-#include "recorded_boxes.h"
-#include "report.h"
-#include "scenes.h"
+#include "report/html_report.h"
+#include "report/report.h"
+#include "scenes/scenes.h"
+#include "support/broadphases.h"
+#include "support/command_line.h"
+#include "support/interruption.h"
+#include "support/output_files.h"
+#include "support/recorded_boxes.h"
 
 namespace {
 

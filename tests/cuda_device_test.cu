@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/cuda_buffer.cuh"
+#include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/pair_finder.h"
 #include "support.h"
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "broadphase/cuda_pipeline.cuh"
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
+#include "broadphase/pipelines/cuda.cuh"
 #include "support.h"
 
 namespace lbvh {

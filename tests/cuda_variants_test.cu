@@ -1,5 +1,5 @@
 // The founding documents' variants on the CUDA space. Skipped where there is no device.
-#include "broadphase/exec/cuda_space.cuh"
+#include "broadphase/exec/cuda/space.cuh"
 #include "variants_checks.h"
 
 namespace lbvh {

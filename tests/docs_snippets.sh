@@ -10,7 +10,7 @@ cat >"$source" <<'EOF'
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
 #include <broadphase/pair_finder.h>
-#include <broadphase/tree_query.h>
+#include <broadphase/query/tree_query.h>
 #include <btBulletDynamicsCommon.h>
 #include <migrateBroadphase.h>
 

@@ -1,6 +1,6 @@
 // The pipeline that finishes failed steps elsewhere, with a "GPU" that is the host and fails when
 // told to; and the mirror of pairs it relies on. Runs everywhere.
-#include "broadphase/fallback_pipeline.h"
+#include "broadphase/pipelines/fallback.h"
 
 #include <gtest/gtest.h>
 

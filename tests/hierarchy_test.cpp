@@ -9,7 +9,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
 #include "broadphase/stages/validate.h"
 #include "support.h"
 

@@ -1,6 +1,6 @@
 // The host's search with every set of SIMD instructions that this processor has: exact on every
 // kind of box set, with and without filters, with long lists, and in the same order on all threads.
-#include "broadphase/exec/host_kernels.h"
+#include "broadphase/host/simd/kernels.h"
 
 #include <gtest/gtest.h>
 

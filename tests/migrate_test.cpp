@@ -11,7 +11,7 @@
 #include <set>
 
 #include "GpuLbvhBroadphase.h"
-#include "scenes.h"
+#include "scenes/scenes.h"
 
 namespace {
 

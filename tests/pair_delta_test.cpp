@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "broadphase/exec/host_delta.h"
+#include "broadphase/host/pair_delta.h"
 #include "broadphase/stages/validate.h"
 #include "simd_test.h"
 #include "support.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
 #include "broadphase/stages/traversal.h"
 #include "support.h"
 

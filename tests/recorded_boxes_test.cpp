@@ -1,6 +1,6 @@
 // Recorded boxes: files round-trip, broken ones are refused, and the recorded scene's reference
 // holds for every frame (skipped where the recording is not at hand).
-#include "recorded_boxes.h"
+#include "support/recorded_boxes.h"
 
 #include <gtest/gtest.h>
 

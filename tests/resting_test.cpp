@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/exec/host_kernels.h"
+#include "broadphase/host/simd/kernels.h"
 #include "broadphase/stages/morton.h"
 #include "simd_test.h"
 #include "support.h"

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "scenes.h"
+#include "scenes/scenes.h"
 
 // For GoogleTest: the default prints bytes.
 void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }

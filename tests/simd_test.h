@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "broadphase/exec/host_kernels.h"
+#include "broadphase/host/simd/kernels.h"
 
 namespace lbvh::test {
 

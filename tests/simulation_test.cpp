@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "GpuLbvhBroadphase.h"
-#include "scenes.h"
+#include "scenes/scenes.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
 #include "support.h"
 
 namespace lbvh {

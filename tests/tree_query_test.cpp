@@ -1,5 +1,5 @@
 // Queries of the core's tree, one by one and in batches, against a scan of all boxes.
-#include "broadphase/tree_query.h"
+#include "broadphase/query/tree_query.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "broadphase/exec/host_space.h"
+#include "broadphase/exec/host/space.h"
 #include "broadphase/variants/catalogue.h"
 #include "broadphase/variants/workbench.h"
 #include "support.h"

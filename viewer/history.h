@@ -8,7 +8,7 @@
 
 #include "broadphase/pair_finder.h"
 #include "drawing.h"
-#include "world.h"
+#include "scenes/world.h"
 
 /// One step's figures.
 struct StepRecord {

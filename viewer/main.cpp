@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <set>
 
-#include "command_line.h"
-#include "output_files.h"
 #include "script.h"
+#include "support/command_line.h"
+#include "support/output_files.h"
 #include "window.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "broadphase/tree_query.h"
+#include "broadphase/query/tree_query.h"
 #include "world_box.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "world.h"
+#include "scenes/world.h"
 
 /// A pair that came or went, where its two objects were then.
 struct Flash {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "camera.h"
-#include "world.h"
+#include "scenes/world.h"
 
 /// One partner of an object in the pair cache.
 struct Partner {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "broadphases.h"
 #include "camera.h"
 #include "history.h"
 #include "pair_changes.h"
-#include "scenes.h"
+#include "scenes/scenes.h"
+#include "support/broadphases.h"
 
 struct SessionOptions {
   std::string scene = "debris";

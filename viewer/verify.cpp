@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "broadphases.h"
 #include "pair_changes.h"
+#include "support/broadphases.h"
 #include "world_box.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "world.h"
+#include "scenes/world.h"
 
 /// What a broad phase promises about the pairs in its cache.
 enum class PairPromise {

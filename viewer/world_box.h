@@ -1,7 +1,7 @@
 // An object's box as the world's broad phase has it, in Bullet's precision. Does not compute one.
 #pragma once
 
-#include "world.h"
+#include "scenes/world.h"
 
 struct WorldBox {
   btVector3 low{0, 0, 0}, high{0, 0, 0};

@@ -1,5 +1,5 @@
 // THE SEAM: what an execution space offers to stages that run on any. A contract to read, checked
-// by use; no code. Spaces: HostSpace (host_space.h), CudaSpace (cuda_space.cuh).
+// by use; no code. Spaces: HostSpace (exec/host/space.h), CudaSpace (exec/cuda/space.cuh).
 //
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
 //

@@ -1,5 +1,5 @@
 // The search of every step in this space, as a row beside the others: on the host with packing its
-// blocks and sorting its lists (exec/host_search.h), which the others leave to further stages.
+// blocks and sorting its lists (host/find_neighbours.h), which the others leave to further stages.
 #pragma once
 
 #include <algorithm>

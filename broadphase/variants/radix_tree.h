@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "broadphase/exec/device_bits.h"
+#include "broadphase/stages/atomics.h"
 #include "broadphase/stages/hierarchy.h"
 
 namespace lbvh::variants {

@@ -1,4 +1,4 @@
-// The sort of every step in this space (CUB on CUDA, exec/host_radix_sort.h on the host), as a row
+// The sort of every step in this space (CUB on CUDA, exec/host/radix_sort.h on the host), as a row
 // beside the others.
 #pragma once
 

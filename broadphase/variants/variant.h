@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "broadphase/exec/host_search.h"
 #include "broadphase/exec/space.h"
+#include "broadphase/host/find_neighbours.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/traversal.h"
 #include "broadphase/types.h"

@@ -1,6 +1,6 @@
 // A user of the core alone: must see neither Bullet nor C++20.
 #include <broadphase/pair_finder.h>
-#include <broadphase/tree_query.h>
+#include <broadphase/query/tree_query.h>
 
 #include <cstdio>
 

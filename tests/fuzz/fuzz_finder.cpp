@@ -10,7 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "broadphase/tree_query.h"
+#include "broadphase/query/tree_query.h"
 #include "bytes.h"
 #include "failing_new.h"
 #include "target.h"

@@ -12,12 +12,12 @@
 
 #include "bytes.h"
 #include "programs.h"
-#include "recorded_boxes.h"
+#include "support/recorded_boxes.h"
 #include "target.h"
 
 #if defined(HAS_VIEWER)
-#include "broadphases.h"
 #include "script.h"
+#include "support/broadphases.h"
 #endif
 
 namespace fuzz {

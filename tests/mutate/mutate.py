@@ -54,7 +54,7 @@ def parse_arguments():
 def source_files(pattern):
     listed = subprocess.run(['git', '-C', ROOT, 'ls-files', 'broadphase', 'integration'],
                             check=True, capture_output=True, text=True).stdout.split()
-    return [f for f in listed if f.endswith(('.h', '.cpp')) and fnmatch.fnmatch(f, pattern)
+    return [f for f in listed if f.endswith(('.h', '.inl', '.cpp')) and fnmatch.fnmatch(f, pattern)
             and not any(fnmatch.fnmatch(f, out) for out in LEFT_OUT)]
 
 

@@ -1,0 +1,161 @@
+// Recordings of launches as CUDA graphs: what to look up, capture and launch again.
+// Knows nothing of stages; when two steps launch the same is the caller's to say, by a key.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "broadphase/exec/cuda/check.cuh"
+#include "broadphase/exec/space.h"
+
+namespace lbvh {
+
+/// Pairs of events around stages, each with the place for its milliseconds.
+class StageEvents {
+ public:
+  StageEvents() = default;
+  ~StageEvents() {
+    for (const Stage& stage : stages_) {
+      cudaEventDestroy(stage.begin);
+      cudaEventDestroy(stage.end);
+    }
+  }
+  StageEvents(StageEvents&& other) noexcept
+      : stages_(std::exchange(other.stages_, {})),
+        inUse_(std::exchange(other.inUse_, 0)),
+        open_(std::exchange(other.open_, 0)) {}
+  StageEvents& operator=(StageEvents&& other) noexcept {
+    std::swap(stages_, other.stages_);
+    std::swap(inUse_, other.inUse_);
+    std::swap(open_, other.open_);
+    return *this;
+  }
+
+  /// Records the first event; the returned one is for the end of the stage.
+  cudaEvent_t begin(double& ms, cudaStream_t stream, unsigned flags) {
+    if (inUse_ == stages_.size()) add();
+    Stage& stage = stages_[inUse_];
+    stage.ms = &ms;
+    cudaCheck(cudaEventRecordWithFlags(stage.begin, stream, flags));
+    ++inUse_;
+    ++open_;
+    return stage.end;
+  }
+
+  void end(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    --open_;
+    cudaEventRecordWithFlags(event, stream, flags);  // an error here comes back from the next wait
+  }
+
+  /// Whether a stage has begun and not ended: then there is nothing to read yet.
+  bool isOpen() const { return open_ > 0; }
+
+  /// Adds the times of all stages since the last reset(), which must be over.
+  void read() const {
+    for (std::size_t i = 0; i < inUse_; ++i) {
+      float ms = 0;
+      cudaCheck(cudaEventElapsedTime(&ms, stages_[i].begin, stages_[i].end));
+      *stages_[i].ms += static_cast<double>(ms);
+    }
+  }
+
+  void reset() { inUse_ = 0; }
+
+ private:
+  struct Stage {
+    cudaEvent_t begin, end;
+    double* ms;
+  };
+
+  void add() {
+    stages_.reserve(stages_.size() + 1);
+    Stage stage{};
+    cudaCheck(cudaEventCreate(&stage.begin));
+    if (const cudaError_t error = cudaEventCreate(&stage.end); error != cudaSuccess) {
+      cudaEventDestroy(stage.begin);
+      throwCudaError(error, "cudaEventCreate");
+    }
+    stages_.push_back(stage);
+  }
+
+  std::vector<Stage> stages_;  ///< kept from step to step
+  std::size_t inUse_ = 0;
+  int open_ = 0;
+};
+
+struct DestroyGraphExec {
+  void operator()(cudaGraphExec_t exec) const { cudaGraphExecDestroy(exec); }
+};
+using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
+
+/// While it lives, what is asked of the stream is recorded instead of done.
+class Capture {
+ public:
+  /// Other threads may do as they like; calls of this one that cannot be recorded fail.
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  ~Capture() {
+    if (stream_ == nullptr) return;
+    cudaGraph_t graph = nullptr;  // what was recorded before an error is of no use
+    if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  GraphExec finish() {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    cudaCheck(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
+    const cudaError_t error = cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphDestroy(graph);
+    cudaCheckCall(error, "cudaGraphInstantiate");
+    return GraphExec(exec);
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+/// The last few sequences of launches. One that came only once has no graph yet: most scenes grow
+/// for some steps before they repeat themselves, and the first run may have to allocate.
+template <class Result>
+class GraphRecordings {
+  static_assert(std::is_trivially_copyable_v<Result>);
+
+ public:
+  struct Recording {
+    LaunchKey key{};
+    const void* scratch = nullptr;
+    Result result{};
+    GraphExec exec;
+    StageEvents events;
+  };
+
+  Recording* find(const LaunchKey& key, const void* scratch) {
+    for (Recording& recording : recordings_)
+      if (recording.key == key && recording.scratch == scratch) return &recording;
+    return nullptr;
+  }
+
+  /// Takes the place of the oldest.
+  void add(const LaunchKey& key, const void* scratch) {
+    recordings_[next_] = Recording{};
+    recordings_[next_].key = key;
+    recordings_[next_].scratch = scratch;
+    next_ = (next_ + 1) % recordings_.size();
+  }
+
+ private:
+  // Three pair buffers take turns, with and without forgotten boxes; and some to spare.
+  std::array<Recording, 8> recordings_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,308 @@
+// An NVIDIA GPU as an execution space (contract: space.h): one stream, CUB for sorts, sums and
+// scans. Nothing waits but wait(); every call is checked.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <nvtx3/nvToolsExt.h>
+#include <thrust/iterator/counting_iterator.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <stdexcept>
+#include <type_traits>
+
+#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/exec/cuda/check.cuh"
+#include "broadphase/exec/cuda/graphs.cuh"
+#include "broadphase/exec/space.h"
+#include "broadphase/stages/traversal.h"
+
+namespace lbvh {
+
+inline constexpr unsigned kThreads = 128;
+
+/// Appends with one atomic addition for all threads that push together.
+struct DeviceSink {
+  PairOutput out;
+
+  __device__ bool push(Pair pair) {
+    const auto together = cooperative_groups::coalesced_threads();
+    unsigned long long at = 0;
+    if (together.thread_rank() == 0)
+      at = atomicAdd(reinterpret_cast<unsigned long long*>(out.count),
+                     static_cast<unsigned long long>(together.size()));
+    at = together.shfl(at, 0) + together.thread_rank();
+    if (at < out.pairs.size) out.pairs[at] = pair;
+    return at <= out.limit;
+  }
+};
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads) forEachKernel(Body body, std::uint32_t n) {
+  const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < n) body(i);
+}
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads)
+    appendKernel(Body body, std::uint32_t n, PairOutput out) {
+  const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  DeviceSink sink{out};
+  if (i < n) body(i, sink);
+}
+
+/// Pairs as words of 2 idBits bits that sort as they do; slots behind the pairs that were found
+/// sort behind all of them. Both ways in place.
+struct PackPairs {
+  View<Pair> pairs;
+  const std::uint64_t* found;
+  int idBits;
+
+  __device__ void operator()(std::uint32_t i) const {
+    const Pair pair = pairs[i];
+    const std::uint64_t word =
+        i < *found ? std::uint64_t{pair.first} << idBits | pair.second : ~0ull;
+    pairs[i] = {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
+};
+
+struct UnpackPairs {
+  View<Pair> pairs;
+  int idBits;
+
+  __device__ void operator()(std::uint32_t i) const {
+    const std::uint64_t word = std::uint64_t{pairs[i].second} << 32 | pairs[i].first;
+    const std::uint64_t second = word & ((std::uint64_t{1} << idBits) - 1);
+    pairs[i] = {static_cast<std::uint32_t>(word >> idBits), static_cast<std::uint32_t>(second)};
+  }
+};
+
+struct Plus {
+  template <class T>
+  __host__ __device__ T operator()(T a, const T& b) const {
+    a += b;
+    return a;
+  }
+};
+
+class CudaSpace {
+ public:
+  template <class T>
+  using Buffer = DeviceBuffer<T>;
+  template <class T>
+  using HostBuffer = PinnedBuffer<T>;
+  template <class T>
+  using UploadBuffer = lbvh::UploadBuffer<T>;
+  static constexpr bool kKnowsCounts = false;
+
+  /// @param timesStages off, `timed` only names the stages in tools: an event costs a microsecond
+  explicit CudaSpace(bool timesStages = false) : timesStages_(timesStages) {
+    cudaCheck(cudaStreamCreateWithFlags(&ownStream_, cudaStreamNonBlocking));
+    stream_ = ownStream_;
+  }
+  ~CudaSpace() {
+    cudaStreamSynchronize(ownStream_);
+    cudaStreamDestroy(ownStream_);
+  }
+  CudaSpace(const CudaSpace&) = delete;
+  CudaSpace& operator=(const CudaSpace&) = delete;
+
+  /// From now on all work goes to the caller's stream.
+  void useStream(cudaStream_t stream) { stream_ = stream; }
+
+  template <class Body>
+  void forEach(std::size_t n, const Body& body) {
+    if (n == 0) return;
+    forEachKernel<<<blocks(n), kThreads, 0, stream_>>>(body, static_cast<std::uint32_t>(n));
+    cudaCheck(cudaGetLastError());
+  }
+
+  template <class Body>
+  void append(std::size_t n, const Body& body, const PairOutput& out) {
+    if (n == 0) return;
+    appendKernel<<<blocks(n), kThreads, 0, stream_>>>(body, static_cast<std::uint32_t>(n), out);
+    cudaCheck(cudaGetLastError());
+  }
+
+  template <class T, class Body>
+  void reduce(std::size_t n, const Body& body, T* sum) {
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceReduce::TransformReduce(
+          scratch, bytes, thrust::counting_iterator<std::uint32_t>(0), sum,
+          static_cast<std::uint32_t>(n), Plus{}, body, T{}, stream_);
+    });
+  }
+
+  template <class T>
+  void sumBefore(View<T> counts) {
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts.data, counts.data, Plus{}, T{},
+                                            static_cast<std::uint32_t>(counts.size), stream_);
+    });
+  }
+
+  template <class Key>
+  void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
+                 View<std::uint32_t> spareValues, int bits) {
+    cub::DoubleBuffer<Key> keyBuffers(keys.data, spareKeys.data);
+    cub::DoubleBuffer<std::uint32_t> valueBuffers(values.data, spareValues.data);
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(scratch, bytes, keyBuffers, valueBuffers,
+                                             static_cast<std::uint32_t>(keys.size), 0, bits,
+                                             stream_);
+    });
+    copyBack(keys, keyBuffers.Current());
+    copyBack(values, valueBuffers.Current());
+  }
+
+  /// By (first, second); only the first *found are there. The result is in one of the two arrays.
+  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t* found) {
+    if (pairs.empty() || idBits == 0) return pairs;
+    forEach(pairs.size, PackPairs{pairs, found, idBits});
+    cub::DoubleBuffer<unsigned long long> words(reinterpret_cast<unsigned long long*>(pairs.data),
+                                                reinterpret_cast<unsigned long long*>(spare.data));
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortKeys(
+          scratch, bytes, words, static_cast<std::uint32_t>(pairs.size), 0, 2 * idBits, stream_);
+    });
+    const View<Pair> sorted{reinterpret_cast<Pair*>(words.Current()), pairs.size};
+    forEach(sorted.size, UnpackPairs{sorted, idBits});
+    return sorted;
+  }
+
+  template <class T>
+  View<const T> upload(View<const T> host, UploadBuffer<T>& buffer) {
+    return buffer.upload(host, stream_);
+  }
+
+  /// Forgets what was begun before an error, and copies while the caller waits.
+  template <class T>
+  void abandonAndCopy(View<const T> host, T* device) {
+    useEvents(ownEvents_);
+    if (host.empty()) return;
+    cudaCheck(
+        cudaMemcpyAsync(device, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice, stream_));
+    cudaCheck(cudaStreamSynchronize(stream_));
+  }
+
+  void wait() {
+    cudaCheck(cudaStreamSynchronize(stream_));
+    if (events_->isOpen()) return;  // a stage that waits in its middle
+    events_->read();
+    useEvents(ownEvents_);
+  }
+
+  /// The first time f runs, the second time it is recorded; from then on the recording runs.
+  template <class Result, class F>
+  Result replay(GraphRecordings<Result>& recordings, const LaunchKey& key, const F& f) {
+    useEvents(ownEvents_);
+    auto* known = recordings.find(key, scratch_.data());
+    if (known == nullptr) {
+      const void* scratch = scratch_.data();
+      const Result result = f();
+      recordings.add(key, scratch);
+      return result;
+    }
+    if (known->exec == nullptr) {
+      useEvents(known->events);
+      Capture capture(stream_);
+      known->result = f();
+      known->exec = capture.finish();
+    }
+    events_ = &known->events;
+    const NvtxRange range("step");
+    cudaCheck(cudaGraphLaunch(known->exec.get(), stream_));
+    return known->result;
+  }
+
+  /// Names what the host asks for while it lives.
+  struct NvtxRange {
+    explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
+    ~NvtxRange() { nvtxRangePop(); }
+    NvtxRange(const NvtxRange&) = delete;
+    NvtxRange& operator=(const NvtxRange&) = delete;
+  };
+
+  /// A range in the profiler, and if the stages are timed two events on the stream.
+  class Range {
+   public:
+    Range(const char* name, StageEvents* events, double& ms, cudaStream_t stream, unsigned flags)
+        : name_(name), events_(events), stream_(stream), flags_(flags) {
+      if (events_ != nullptr) end_ = events_->begin(ms, stream, flags);
+    }
+    ~Range() {
+      if (events_ != nullptr) events_->end(end_, stream_, flags_);
+    }
+    Range(const Range&) = delete;
+    Range& operator=(const Range&) = delete;
+
+   private:
+    NvtxRange name_;
+    StageEvents* events_;
+    cudaEvent_t end_ = nullptr;
+    cudaStream_t stream_;
+    unsigned flags_;
+  };
+
+  Range timed(const char* name, double& ms) {
+    const unsigned flags =
+        events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
+    return Range(name, timesStages_ ? events_ : nullptr, ms, stream_, flags);
+  }
+
+ private:
+  void useEvents(StageEvents& events) {
+    events_ = &events;
+    events.reset();
+  }
+
+  static unsigned blocks(std::size_t n) {
+    return static_cast<unsigned>((n + kThreads - 1) / kThreads);
+  }
+
+  /// CUB's two calls: how much scratch, then the work.
+  template <class Call>
+  void withScratch(const Call& call) {
+    std::size_t bytes = 0;
+    checkCub([&] { return call(nullptr, bytes); });
+    void* scratch = scratch_.ensure(bytes + 1).data;
+    checkCub([&] { return call(scratch, bytes); });
+  }
+
+  /// CUB returns most errors, but throws those it meets while it looks at the device for the first
+  /// time; whoever calls it after that waits for ever. So nobody does: the one fact that all
+  /// instances in a process share.
+  template <class Call>
+  static void checkCub(const Call& call) {
+    if (cubIsStuck_) throw SpaceError("CUB could not look at the device", true);
+    try {
+      cudaCheckCall(call(), "CUB");
+    } catch (const SpaceError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      cubIsStuck_ = true;
+      throw SpaceError(error.what(), true);
+    }
+  }
+
+  template <class T>
+  void copyBack(View<T> to, const T* from) {
+    if (from == to.data) return;
+    cudaCheck(
+        cudaMemcpyAsync(to.data, from, to.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
+  }
+
+  static inline std::atomic<bool> cubIsStuck_{false};
+
+  cudaStream_t ownStream_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  DeviceBuffer<unsigned char> scratch_;
+  const bool timesStages_;
+  StageEvents ownEvents_;              ///< of launches that are not recorded
+  StageEvents* events_ = &ownEvents_;  ///< of what was launched last
+};
+
+}  // namespace lbvh

@@ -1,0 +1,145 @@
+// The host's cores as an execution space (contract: space.h), on oneTBB.
+// One arena per instance, no global state; with one thread nothing of oneTBB runs.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "broadphase/exec/host/buffer.h"
+#include "broadphase/exec/host/radix_sort.h"
+#include "broadphase/exec/host/stage_timer.h"
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/exec/space.h"
+
+namespace lbvh {
+
+class HostSpace {
+ public:
+  template <class T>
+  using Buffer = lbvh::HostBuffer<T>;
+  template <class T>
+  using HostBuffer = lbvh::HostBuffer<T>;
+  template <class T>
+  struct UploadBuffer {  // nothing to do: stages read the caller's array
+    void forget() {}
+    static std::size_t bytes() { return 0; }
+  };
+
+  static constexpr bool kKnowsCounts = true;
+
+  /// @param threads at least 1
+  explicit HostSpace(int threads) : tasks_(threads) {}
+
+  HostTasks& tasks() { return tasks_; }
+
+  template <class Body>
+  void forEach(std::size_t n, const Body& body) {
+    std::size_t grain = kGrain;
+    if constexpr (requires { Body::kGrain; }) grain = Body::kGrain;
+    tasks_.forRanges(n, grain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i));
+    });
+  }
+
+  template <class Body>
+  void append(std::size_t n, const Body& body, const PairOutput& out) {
+    tasks_.forRanges(n, kAppendGrain, [&](std::size_t begin, std::size_t end) {
+      Sink sink(out);
+      for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i), sink);
+    });
+  }
+
+  template <class T, class Body>
+  void reduce(std::size_t n, const Body& body, T* sum) {
+    const std::size_t parts = tasks_.parts(n, kGrain);
+    T* partial = reinterpret_cast<T*>(partials_.ensure(parts * sizeof(T)).data);
+    tasks_.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      T mine;
+      for (std::size_t i = begin; i < end; ++i) mine += body(static_cast<std::uint32_t>(i));
+      new (partial + part) T(mine);
+    });
+    *sum = T{};
+    for (std::size_t part = 0; part < parts; ++part) *sum += partial[part];
+  }
+
+  template <class Key>
+  void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
+                 View<std::uint32_t> spareValues, int bits) {
+    sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
+  }
+
+  /// Only the values are wanted, which are the keys' indices; `spare` has two words a key.
+  void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> values, std::uint64_t* spare,
+                  int bits) {
+    sort_.order(tasks_, keys, values.data, spare, spare + keys.size, bits);
+  }
+
+  /// By the low `bits` bits; the result is in one of the two arrays: returned.
+  std::uint64_t* sortWords(View<std::uint64_t> words, std::uint64_t* spare, int bits) {
+    return sort_.words(tasks_, words, spare, 0, bits);
+  }
+
+  template <class T>
+  void sumBefore(View<T> counts) {
+    T sum;
+    for (T& count : counts) {
+      const T before = sum;
+      sum += std::exchange(count, before);
+    }
+  }
+
+  StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms); }
+
+  template <class T>
+  View<const T> upload(View<const T> view, UploadBuffer<T>&) {
+    return view;
+  }
+
+  void wait() {}
+
+ private:
+  static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost
+  static constexpr std::size_t kAppendGrain = 64;  // traversals: dear and uneven, so small pieces
+
+  /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
+  class Sink {
+   public:
+    explicit Sink(const PairOutput& out) : out_(out) {}
+    ~Sink() { flush(); }
+    Sink(const Sink&) = delete;
+    Sink& operator=(const Sink&) = delete;
+
+    bool push(Pair pair) {
+      block_[size_++] = pair;
+      return size_ < kBlock || flush();
+    }
+
+   private:
+    static constexpr std::size_t kBlock = 256;
+
+    bool flush() {
+      const std::uint64_t at =
+          std::atomic_ref<std::uint64_t>(*out_.count).fetch_add(size_, std::memory_order_relaxed);
+      if (at < out_.pairs.size) {
+        const std::size_t room = std::min<std::size_t>(size_, out_.pairs.size - at);
+        std::copy_n(block_, room, out_.pairs.data + at);
+      }
+      size_ = 0;
+      return at <= out_.limit;
+    }
+
+    const PairOutput& out_;
+    std::size_t size_ = 0;
+    Pair block_[kBlock];
+  };
+
+  HostTasks tasks_;
+  Buffer<std::byte> partials_;
+  HostRadixSort sort_;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,98 @@
+// Splits index ranges over the host's threads. Knows nothing of boxes or pairs; oneTBB, which does
+// the work, is seen in exec/host/tasks.cpp only.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace lbvh {
+
+class HostTasks {
+ public:
+  static int machineThreads();
+
+  /// @param threads at least 1; with 1 nothing of oneTBB runs
+  explicit HostTasks(int threads);
+  ~HostTasks();
+
+  int threads() const { return threads_; }
+
+  /// How many parts of at least `grain` elements n is worth, at most one a thread, at least one.
+  std::size_t parts(std::size_t n, std::size_t grain) const {
+    return std::clamp<std::size_t>(n / grain, 1, static_cast<std::size_t>(threads_));
+  }
+
+  /// f(begin, end) over disjoint ranges that cover [0, n), in parallel.
+  template <class F>
+  void forRanges(std::size_t n, std::size_t grain, const F& f) {
+    if (n == 0) return;
+    if (threads_ == 1 || n <= grain) return f(std::size_t{0}, n);
+    const Task<F> task{&f};
+    publish(&task.fork);
+    run(n, grain, &callTask<F>, &task);
+    receive(&task.join);
+  }
+
+  /// f(part, begin, end) for each of `parts` contiguous parts of [0, n), in parallel.
+  template <class F>
+  void forParts(std::size_t n, std::size_t parts, const F& f) {
+    forRanges(parts, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t part = begin; part < end; ++part)
+        f(part, n * part / parts, n * (part + 1) / parts);
+    });
+  }
+
+  /// f(worker, begin, end) over ranges of at most `grain` elements that cover [0, n), handed out as
+  /// workers get done; a worker, at most one a thread, that returns false gets no more.
+  template <class F>
+  void forWorkers(std::size_t n, std::size_t grain, const F& f) {
+    std::atomic<std::size_t> next{0};
+    const std::size_t workers = parts(n, grain);
+    forParts(workers, workers, [&](std::size_t worker, std::size_t, std::size_t) {
+      for (;;) {
+        const std::size_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+        if (begin >= n || !f(worker, begin, std::min(n, begin + grain))) return;
+      }
+    });
+  }
+
+ private:
+  struct Arena;
+  using RangeCall = void (*)(const void* task, std::size_t begin, std::size_t end);
+
+  template <class F>
+  struct Task {
+    const F* f;
+    char fork = 0, join = 0;  // their addresses: two, or tasks would seem ordered among themselves
+  };
+
+  template <class F>
+  static void callTask(const void* data, std::size_t begin, std::size_t end) {
+    const auto* task = static_cast<const Task<F>*>(data);
+    receive(&task->fork);
+    (*task->f)(begin, end);
+    publish(&task->join);
+  }
+
+  void run(std::size_t n, std::size_t grain, RangeCall call, const void* task);
+
+#if defined(__SANITIZE_THREAD__)
+  // oneTBB is not instrumented: tell the sanitizer what its fork and join put in order.
+  static void publish(const char* at) { __tsan_release(const_cast<char*>(at)); }
+  static void receive(const char* at) { __tsan_acquire(const_cast<char*>(at)); }
+#else
+  static void publish(const char*) {}
+  static void receive(const char*) {}
+#endif
+
+  int threads_;
+  std::unique_ptr<Arena> arena_;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,157 @@
+#include "broadphase/host/moving_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace lbvh {
+namespace {
+
+constexpr std::size_t kGrain = 256;  // words of 64 boxes each
+constexpr int kLongestPause = 15;
+
+/// Searching for a moving box costs as much as for so many in a search of all: measured.
+constexpr std::size_t kMovingShare = 4;
+
+template <class T>
+bool differ(const T& a, const T& b) {
+  static_assert(sizeof(T) % 8 == 0);
+  std::uint64_t x[sizeof(T) / 8], y[sizeof(T) / 8], bits = 0;
+  std::memcpy(x, &a, sizeof x);
+  std::memcpy(y, &b, sizeof y);
+  for (std::size_t i = 0; i < sizeof(T) / 8; ++i) bits |= x[i] ^ y[i];
+  return bits != 0;
+}
+
+/// Bit for bit, which of up to 64 elements differ from those of before; these are brought up to
+/// date.
+template <class T>
+std::uint64_t update(T* old, const T* now, std::size_t count) {
+  std::uint64_t changed = 0;
+  for (std::size_t i = 0; i < count; ++i) changed |= std::uint64_t{differ(old[i], now[i])} << i;
+  if (std::popcount(changed) == static_cast<int>(count)) {
+    std::copy_n(now, count, old);
+    return changed;
+  }
+  for (std::uint64_t bits = changed; bits != 0; bits &= bits - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(bits));
+    old[i] = now[i];
+  }
+  return changed;
+}
+
+/// A mask of the indices from `first` on, 64 at most, that are less than n.
+std::uint64_t bitsBelow(std::size_t n, std::size_t first) {
+  if (n <= first) return 0;
+  return n - first >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (n - first)) - 1;
+}
+
+template <class Visit>
+void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
+  for (; bits != 0; bits &= bits - 1)
+    visit(static_cast<std::uint32_t>(first + static_cast<std::size_t>(std::countr_zero(bits))));
+}
+
+}  // namespace
+
+bool HostResting::follow(const StepInput& input, HostPacking& packing) {
+  const bool knewPairs = std::exchange(knowsPairs_, false);  // should anything here fail
+  if (mayPause(input)) return false;
+  const bool knowsChanges = findChanges(input);
+  if (!knewPairs || !knowsChanges || !isWorthIt(input.boxes.size)) return false;
+  listMoving(input.boxes.size);
+  packing.remove({joined_.data(), joined_.size()});
+  packing.rebind(input.boxes, input.filters);
+  knowsPairs_ = true;
+  return true;
+}
+
+/// Copying and comparing costs a fiftieth of a search of all: too much where all moves, always.
+bool HostResting::mayPause(const StepInput& input) {
+  if (input.changed.data != nullptr || pauseLeft_ == 0) return false;
+  --pauseLeft_;
+  remember(input, false);
+  return true;
+}
+
+void HostResting::remember(const StepInput& input, bool hasCopies) {
+  size_ = input.boxes.size;
+  hadFilters_ = !input.filters.empty();
+  hasCopies_ = hasCopies;
+}
+
+void HostResting::begin() {
+  std::fill(isMoving_.begin(), isMoving_.end(), std::uint64_t{0});
+  needless_ = 0;
+  packed_ = size_;
+  knowsPairs_ = true;
+}
+
+/// Boxes that came or went since the last step have changed, too. False: there is nothing to
+/// compare with.
+bool HostResting::findChanges(const StepInput& input) {
+  const std::size_t n = input.boxes.size, common = std::min(n, size_), all = std::max(n, size_);
+  const bool isTold = input.changed.data != nullptr;
+  const bool isKnown = (isTold || hasCopies_) && hadFilters_ == !input.filters.empty();
+  const std::size_t words = (all + kBits - 1) / kBits;
+  hasChanged_.resize(words);
+  if (isMoving_.size() < words) isMoving_.resize(words);
+  boxes_.resize(isTold ? 0 : n);
+  filters_.resize(isTold ? 0 : input.filters.size);
+  tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t word = begin; word < end; ++word) {
+      const std::size_t first = word * kBits, count = first < n ? std::min(kBits, n - first) : 0;
+      std::uint64_t changed = bitsBelow(all, first) & ~bitsBelow(common, first);
+      if (count > 0) changed |= isTold ? input.changed[word] : compare(input, first, count);
+      hasChanged_[word] = changed & bitsBelow(all, first);
+    }
+  });
+  remember(input, !isTold);
+  return isKnown;
+}
+
+/// Which of up to 64 boxes and filters are not what they were.
+std::uint64_t HostResting::compare(const StepInput& input, std::size_t first, std::size_t count) {
+  std::uint64_t changed = update(boxes_.data() + first, input.boxes.data + first, count);
+  if (!input.filters.empty())
+    changed |= update(filters_.data() + first, input.filters.data + first, count);
+  return changed;
+}
+
+/// Sums up what was searched although it moved no more: when that is as much as all boxes, a search
+/// of all has been paid for, so it costs at most twice as much as if one had known.
+bool HostResting::isWorthIt(std::size_t n) {
+  std::size_t changed = 0, moving = 0;
+  for (std::size_t word = 0; word < hasChanged_.size(); ++word) {
+    const std::uint64_t here = bitsBelow(n, word * kBits);
+    changed += static_cast<std::size_t>(std::popcount(hasChanged_[word] & here));
+    moving += static_cast<std::size_t>(std::popcount((hasChanged_[word] | isMoving_[word]) & here));
+  }
+  needless_ += moving - changed;
+  if (kMovingShare * changed > n)
+    pauseLeft_ = pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  else
+    pause_ = 0;
+  return kMovingShare * moving <= n && kMovingShare * needless_ <= n;
+}
+
+void HostResting::listMoving(std::size_t n) {
+  joined_.clear();
+  moving_.clear();
+  for (std::size_t word = 0; word < hasChanged_.size(); ++word) {
+    const std::size_t first = word * kBits;
+    const std::uint64_t joining = hasChanged_[word] & ~isMoving_[word];
+    isMoving_[word] |= joining;
+    forBits(joining & bitsBelow(packed_, first), first, [&](auto id) { joined_.push_back(id); });
+    forBits(isMoving_[word] & bitsBelow(n, first), first, [&](auto id) { moving_.push_back(id); });
+  }
+}
+
+std::size_t HostResting::memoryBytes() const {
+  return boxes_.capacity() * sizeof(Aabb) + filters_.capacity() * sizeof(Filter) +
+         (hasChanged_.capacity() + isMoving_.capacity()) * sizeof(std::uint64_t) +
+         (moving_.capacity() + joined_.capacity()) * sizeof(std::uint32_t);
+}
+
+}  // namespace lbvh

@@ -1,0 +1,79 @@
+// The host's inner loops with AVX-512: a block in a register.
+#include "broadphase/host/simd/target.h"
+
+#if defined(__x86_64__)
+LBVH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")
+
+namespace lbvh {
+namespace {
+
+struct Simd {
+  static constexpr const char* kName = "avx512";
+
+  struct Query {
+    __m512 corners[6];
+    Query(const BoxBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) corners[k] = _mm512_set1_ps(block.corners[k][lane]);
+    }
+  };
+
+  /// By the signs of six differences, which are exact for finite numbers: half the time of six
+  /// comparisons into mask registers.
+  static std::uint32_t overlaps(const Query& query, const float* first, std::size_t stride) {
+    __m512i apart[6];
+    for (std::size_t k = 0; k < 3; ++k) {
+      const __m512 lo = _mm512_loadu_ps(first + k * stride);
+      const __m512 hi = _mm512_loadu_ps(first + (k + 3) * stride);
+      apart[k] = _mm512_castps_si512(_mm512_sub_ps(query.corners[k + 3], lo));
+      apart[k + 3] = _mm512_castps_si512(_mm512_sub_ps(hi, query.corners[k]));
+    }
+    constexpr int kOr = 0xFE;
+    const __m512i any =
+        _mm512_or_si512(_mm512_ternarylogic_epi32(apart[0], apart[1], apart[2], kOr),
+                        _mm512_ternarylogic_epi32(apart[3], apart[4], apart[5], kOr));
+    return _mm512_cmpge_epi32_mask(any, _mm512_setzero_si512());
+  }
+
+  static std::uint32_t greater(const std::uint32_t* indices, int index) {
+    return _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(indices), _mm512_set1_epi32(index));
+  }
+
+  static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
+                              const FilterBlock& others) {
+    const __mmask16 theirs = _mm512_test_epi32_mask(_mm512_load_si512(others.mask),
+                                                    _mm512_set1_epi32(filters.group[lane]));
+    return _mm512_mask_test_epi32_mask(theirs, _mm512_load_si512(others.group),
+                                       _mm512_set1_epi32(filters.mask[lane]));
+  }
+
+  // Compressed in a register: compressing stores are slow on some processors.
+  template <class T>
+  static void append(T* out, const T* in, std::uint32_t bits) {
+    _mm512_storeu_si512(
+        out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), _mm512_loadu_si512(in)));
+  }
+
+  static constexpr std::uint32_t kRow = 16;
+
+  static PairMasks compareEight(const Pair* a, const Pair* b) {
+    // First in the high half; the form with a mask, as GCC 12 warns of the plain one.
+    const __m512i x = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(a), 32);
+    const __m512i y = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(b), 32);
+    return {_mm512_cmpneq_epi64_mask(x, y), _mm512_cmplt_epi64_mask(x, y)};
+  }
+};
+
+#include "broadphase/host/simd/codes.inl"
+#include "broadphase/host/simd/delta.inl"
+#include "broadphase/host/simd/pair_sort.inl"
+// The next needs them and Simd.
+#include "broadphase/host/simd/search.inl"
+
+}  // namespace
+
+extern const HostKernels kAvx512Kernels = kKernels;
+
+}  // namespace lbvh
+
+LBVH_END_TARGET
+#endif

@@ -1,0 +1,148 @@
+// The host's stages 1 and 2 for sixteen boxes at a time: bounds, and codes along a Hilbert curve.
+// By the vector types of host/simd/target.h alone; included by host/simd/*.cpp like
+// host/simd/search.inl, in an unnamed namespace and for one set of instructions each.
+//
+// No pragma once: each inclusion is another set of functions.
+
+/// From cells to Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2, 3 b + 1
+/// and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
+template <int kBits>
+inline void toHilbert(Words& x, Words& y, Words& z) {
+  const auto turn = [&x](Words& cell, int bit) {
+    const std::uint32_t low = (1u << bit) - 1;
+    const Words isSet = -(cell >> bit & 1u);
+    const Words swapped = (x ^ cell) & ~isSet & low;
+    cell ^= swapped;
+    x ^= swapped | (isSet & low);
+  };
+  for (int bit = kBits - 1; bit > 0; --bit) {
+    turn(x, bit);
+    turn(y, bit);
+    turn(z, bit);
+  }
+  y ^= x;
+  z ^= y;
+  Words flips{};
+  for (int bit = kBits - 1; bit > 0; --bit) flips ^= -(z >> bit & 1u) & ((1u << bit) - 1);
+  x ^= flips;
+  y ^= flips;
+  z ^= flips;
+}
+
+/// Sixteen boxes in a row, a coordinate a vector.
+struct Boxes {
+  Floats lo[3], hi[3];
+
+  explicit Boxes(const Aabb* boxes) {
+    for (std::uint32_t i = 0; i < kLanes; ++i)
+      for (int axis = 0; axis < 3; ++axis) {
+        lo[axis][i] = boxes[i].min[axis];
+        hi[axis][i] = boxes[i].max[axis];
+      }
+  }
+
+  void centre(int axis, Floats& out) const { out = 0.5f * lo[axis] + 0.5f * hi[axis]; }
+
+  /// Whether classify() says so of all.
+  bool areOrdinary() const {
+    Integers odd{};
+    for (int axis = 0; axis < 3; ++axis)
+      odd |= (lo[axis] < -kGiant) | (hi[axis] > kGiant) | (lo[axis] != lo[axis]) |
+             (hi[axis] != hi[axis]);
+    return !any(odd);
+  }
+
+  bool areInverted() const { return any((lo[0] > hi[0]) | (lo[1] > hi[1]) | (lo[2] > hi[2])); }
+
+  static bool any(const Integers& lanes) {
+    std::int32_t all = 0;
+    for (std::uint32_t i = 0; i < kLanes; ++i) all |= lanes[i];
+    return all != 0;
+  }
+};
+
+/// The sum of MeasureScene (morton.h) over boxes [begin, end).
+SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
+  SceneBounds sum;
+  Floats low[3], high[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    low[axis] = Floats{} + SceneBounds::kNone;
+    high[axis] = Floats{} - SceneBounds::kNone;
+  }
+  std::size_t from = begin;
+  for (; from + kLanes <= end; from += kLanes) {
+    const Boxes sixteen(&boxes[from]);
+    if (!sixteen.areOrdinary() || sixteen.areInverted()) {
+      for (std::uint32_t i = 0; i < kLanes; ++i)
+        sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from + i));
+      continue;
+    }
+    Floats extent{};
+    for (int axis = 0; axis < 3; ++axis) {
+      Floats centres;
+      sixteen.centre(axis, centres);
+      low[axis] = centres < low[axis] ? centres : low[axis];
+      high[axis] = centres > high[axis] ? centres : high[axis];
+      const Floats length = sixteen.hi[axis] - sixteen.lo[axis];
+      extent = length > extent ? length : extent;
+    }
+    const Words exponents = ((Words)extent >> 23 & 255u) - 127u;
+    std::uint32_t total = 0;
+    for (std::uint32_t i = 0; i < kLanes; ++i) total += exponents[i];
+    sum.exponents += static_cast<std::int32_t>(total);
+    sum.measured += kLanes;
+    sum.ordinary += kLanes;
+  }
+  for (; from < end; ++from) sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from));
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    SceneBounds lane;
+    for (int axis = 0; axis < 3; ++axis) {
+      lane.lo[axis] = low[axis][i];
+      lane.hi[axis] = high[axis][i];
+    }
+    sum += lane;
+  }
+  return sum;
+}
+
+/// Grid::cell() of sixteen centres on one axis.
+inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres, Words& cells) {
+  const auto count = static_cast<float>(1 << bits);
+  Floats t = (centres - grid.lo[axis]) * grid.perLength * count;
+  t = t > 0 ? t : Floats{};
+  t = t < count - 1 ? t : Floats{} + (count - 1);
+  cells = (Words) __builtin_convertvector(t, Integers);
+}
+
+/// As AssignCodes (morton.h), along a Hilbert curve.
+template <class Key>
+void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
+                std::size_t begin, std::size_t end) {
+  constexpr int kCodeBits = AssignCodes<Key>::kCodeBits, kBits = kCodeBits / 3;
+  for (std::size_t from = begin; from < end; from += kLanes) {
+    const std::size_t count = std::min<std::size_t>(kLanes, end - from);
+    Aabb last[kLanes] = {};  // where there are fewer than sixteen left
+    if (count < kLanes) std::copy_n(&boxes[from], count, last);
+    const Boxes sixteen(count < kLanes ? last : &boxes[from]);
+    Words cells[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      Floats centres;
+      sixteen.centre(axis, centres);
+      toCells(grid, axis, kBits, centres, cells[axis]);
+    }
+    toHilbert<kBits>(cells[0], cells[1], cells[2]);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if constexpr (sizeof(Key) == 4)
+        keys[from + i] = morton30(cells[0][i], cells[1][i], cells[2][i]);
+      else
+        keys[from + i] = morton63(cells[0][i], cells[1][i], cells[2][i]);
+      ids[from + i] = static_cast<std::uint32_t>(from + i);
+    }
+    if (sixteen.areOrdinary()) continue;
+    for (std::size_t i = from; i < from + count; ++i) {
+      const BoxClass boxClass = classify(boxes[i]);
+      if (boxClass != BoxClass::ordinary)
+        keys[i] = Key{1} << kCodeBits | (boxClass == BoxClass::nan ? 1 : 0);
+    }
+  }
+}

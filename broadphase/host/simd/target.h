@@ -1,0 +1,50 @@
+// What every host/simd/*.cpp includes before it switches on its instructions, so that no
+// function of these headers is compiled with them and then picked by the linker for all.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/stages/morton.h"
+
+#if !defined(__GNUC__)
+#error "the host's inner loops need the vector types of GCC or Clang"
+#endif
+
+// Functions between these two may use the instructions of `targets`.
+#define LBVH_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define LBVH_BEGIN_TARGET(targets) \
+  LBVH_PRAGMA(clang attribute push(__attribute__((target(targets))), apply_to = function))
+#define LBVH_END_TARGET LBVH_PRAGMA(clang attribute pop)
+#else
+#define LBVH_BEGIN_TARGET(targets) LBVH_PRAGMA(GCC push_options) LBVH_PRAGMA(GCC target(targets))
+#define LBVH_END_TARGET LBVH_PRAGMA(GCC pop_options)
+#endif
+
+namespace lbvh {
+
+/// Sixteen of each; the compiler makes registers of them, of whatever size the target has.
+using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
+using Floats = float __attribute__((vector_size(4 * kLanes)));
+
+/// Of several pairs, compared with as many others: a bit each.
+struct PairMasks {
+  std::uint32_t differ, less;
+};
+
+/// Asks for the cache line of `at`; a hint.
+inline void prefetch(const void* at) { __builtin_prefetch(at); }
+
+}  // namespace lbvh

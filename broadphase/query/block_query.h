@@ -1,0 +1,35 @@
+// Queries of the blocks that a step's search left, so that they need no tree. Host only.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// Calls visit(box index) for each packed box for which hits(Aabb) is true, and for each of the
+/// side list, in no order to rely on. `hits` must be true for bounds that contain a box it is true
+/// for.
+template <class Hits, class Visit>
+void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
+  const BlockTree& tree = packed.tree;
+  std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
+  std::uint32_t depth = 0;
+  if (tree.boxes > 0) stack[depth++] = tree.root;
+  while (depth > 0) {
+    const std::uint32_t index = stack[--depth];
+    const BoxBlock& block = tree.blocks[index];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t child = block.child[lane];
+      if (child == kNoBox || !hits(block.box(lane))) continue;
+      if (index < tree.leafBlocks)
+        visit(child);
+      else
+        stack[depth++] = child;
+    }
+  }
+  for (const std::uint32_t box : packed.side) visit(box);
+}
+
+}  // namespace lbvh

@@ -1,0 +1,108 @@
+// Output of rigid_bodies; see the header. POSIX, for isatty.
+#include "report/report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "support/recorded_boxes.h"
+#include "support/timing.h"
+
+namespace {
+
+template <class Part>
+double medianOf(const std::vector<StepTimes>& steps, Part part) {
+  std::vector<double> values;
+  values.reserve(steps.size());
+  for (const StepTimes& times : steps) values.push_back(part(times));
+  return median(std::move(values));
+}
+
+double medianBroadphase(const Run& run) {
+  return medianOf(run.steps, [](const StepTimes& times) { return times.broadphase(); });
+}
+
+std::string ratio(double value, double first) {
+  return first > 0 ? fmt::format("{:.2f}", value / first) : "-";
+}
+
+}  // namespace
+
+StepTimes medianTimes(const std::vector<StepTimes>& steps) {
+  StepTimes result;
+  for (double StepTimes::*part :
+       {&StepTimes::step, &StepTimes::updateAabbs, &StepTimes::calculatePairs,
+        &StepTimes::narrowPhase, &StepTimes::solver}) {
+    result.*part = medianOf(steps, [part](const StepTimes& times) { return times.*part; });
+  }
+  return result;
+}
+
+void printTable(const std::vector<Run>& runs) {
+  fmt::print("\n{:<12}{:>9}{:>13}{:>13}{:>13}{:>9}{:>10}", "median ms", "step", "updateAabbs",
+             "find pairs", "narrow phase", "solver", "pairs");
+  const bool several = runs.size() > 1;
+  if (several) fmt::print("{:>13}{:>8}", "broad phase", "step");
+  fmt::print("\n");
+  const double firstStep = medianTimes(runs.front().steps).step;
+  const double firstBroadphase = medianBroadphase(runs.front());
+  for (const Run& run : runs) {
+    const StepTimes times = medianTimes(run.steps);
+    fmt::print("{:<12}{:>9.2f}{:>13.3f}{:>13.3f}{:>13.2f}{:>9.2f}{:>10}", run.broadphase,
+               times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase, times.solver,
+               run.pairs);
+    if (several) {
+      fmt::print("{:>13}{:>8}", ratio(medianBroadphase(run), firstBroadphase),
+                 ratio(times.step, firstStep));
+    }
+    fmt::print("\n");
+  }
+  if (several) {
+    fmt::print("The last two columns are ratios to {}; broad phase = updateAabbs + find pairs.\n",
+               runs.front().broadphase);
+  }
+  fmt::print("\n");
+}
+
+void printSummary(const std::string& scene, const Run& run) {
+  const StepTimes times = medianTimes(run.steps);
+  fmt::print(
+      "summary scene={} broadphase={} backend={} threads={} objects={} steps={} pairs={} "
+      "step_ms={:.3f} update_aabbs_ms={:.3f} calculate_pairs_ms={:.3f} narrow_phase_ms={:.3f} "
+      "solver_ms={:.3f} hash={:016x}\n",
+      scene, run.broadphase, run.space.word, run.space.threads, run.objects, run.steps.size(),
+      run.pairs, times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase,
+      times.solver, run.hash);
+}
+
+CsvFile::CsvFile(const std::string& path) : path_(path), file_(path, std::ios::trunc) {
+  if (!file_) throw FileError(fmt::format("{}: {}", path_, std::strerror(errno)));
+  file_ << "step,broadphase,step_ms,update_aabbs_ms,calculate_pairs_ms,narrow_phase_ms,solver_ms,"
+           "pairs\n";
+}
+
+void CsvFile::write(int step, const Run& run) {
+  const StepTimes& times = run.steps.back();
+  file_ << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{}\n", step, run.broadphase,
+                       times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase,
+                       times.solver, run.pairs);
+  // A stream tells of a full disk only when it is flushed.
+  if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
+}
+
+ProgressBar::ProgressBar(int steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressBar::~ProgressBar() {
+  if (terminal_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressBar::show(int done) {
+  constexpr int kWidth = 40;
+  const int filled = steps_ > 0 ? static_cast<int>(std::int64_t{kWidth} * done / steps_) : kWidth;
+  if (!terminal_) return;
+  shown_ = done;
+  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{}", "", filled, "", kWidth - filled, done, steps_);
+  std::fflush(stderr);
+}

@@ -1,0 +1,62 @@
+// What rigid_bodies prints and writes: a table for people, lines for programs, a .csv, a bar.
+// Does not step anything.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "scenes/world.h"
+#include "support/broadphases.h"
+
+/// One broad phase's run of a scene.
+struct Run {
+  std::string broadphase;
+  Space space;
+  int objects = 0;  ///< asked for; the ground comes on top
+  std::vector<StepTimes> steps;
+  std::vector<int> pairCounts;  ///< after each step
+  int pairs = 0;                ///< in the pair cache after the last step
+  std::uint64_t hash = 0;       ///< of all transforms after the last step
+};
+
+/// Medians of each part by itself.
+StepTimes medianTimes(const std::vector<StepTimes>& steps);
+
+/// A row for each run; with more than one, ratios to the first.
+void printTable(const std::vector<Run>& runs);
+
+/// `summary key=value ...` on one line.
+void printSummary(const std::string& scene, const Run& run);
+
+/// A row per step and broad phase.
+class CsvFile {
+ public:
+  /// @throws FileError
+  explicit CsvFile(const std::string& path);
+
+  /// Writes the last step of `run`.
+  /// @throws FileError
+  void write(int step, const Run& run);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+/// On stderr, and only if that is a terminal.
+class ProgressBar {
+ public:
+  explicit ProgressBar(int steps);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  void show(int done);
+
+ private:
+  int steps_;
+  int shown_ = -1;
+  bool terminal_;
+};

@@ -1,0 +1,195 @@
+// World: ownership and timing. Timing is done by overriding Bullet's virtual parts of a step, so
+// that it needs no change in Bullet and no profiler.
+#include "scenes/world.h"
+
+#include <BulletSoftBody/btSoftBodyRigidBodyCollisionConfiguration.h>
+#include <BulletSoftBody/btSoftRigidDynamicsWorld.h>
+
+#include <cstring>
+
+#include "migrateBroadphase.h"
+#include "support/broadphases.h"
+#include "support/timing.h"
+
+class World::TimedWorld : public btSoftRigidDynamicsWorld {
+ public:
+  using btSoftRigidDynamicsWorld::btSoftRigidDynamicsWorld;
+
+  void updateAabbs() override {
+    const Stopwatch watch;
+    btSoftRigidDynamicsWorld::updateAabbs();
+    times.updateAabbs += watch.milliseconds();
+  }
+
+  void computeOverlappingPairs() override {
+    const Stopwatch watch;
+    btSoftRigidDynamicsWorld::computeOverlappingPairs();
+    times.calculatePairs += watch.milliseconds();
+  }
+
+  /// The base calls the two above and then the narrow phase, which is not virtual itself.
+  void performDiscreteCollisionDetection() override {
+    const double before = times.broadphase();
+    const Stopwatch watch;
+    btSoftRigidDynamicsWorld::performDiscreteCollisionDetection();
+    times.narrowPhase += watch.milliseconds() - (times.broadphase() - before);
+  }
+
+  void solveConstraints(btContactSolverInfo& info) override {
+    const Stopwatch watch;
+    btSoftRigidDynamicsWorld::solveConstraints(info);
+    times.solver += watch.milliseconds();
+  }
+
+  StepTimes times;
+};
+
+World::World(std::unique_ptr<btBroadphaseInterface> broadphase)
+    : configuration_(std::make_unique<btSoftBodyRigidBodyCollisionConfiguration>()),
+      dispatcher_(configuration_.get()),
+      broadphase_(std::move(broadphase)),
+      world_(std::make_unique<TimedWorld>(&dispatcher_, broadphase_.get(), &solver_,
+                                          configuration_.get())) {
+  world_->setGravity({0, btScalar(-9.81), 0});
+}
+
+World::~World() {
+  // Bodies want their joints gone first. Bullet searches its list from the front.
+  while (world_->getNumConstraints() > 0) world_->removeConstraint(world_->getConstraint(0));
+  // All pairs in one pass; left to Bullet's destructor, a large world takes seconds to go.
+  removeAllPairs(*broadphase_, &dispatcher_);
+}
+
+btRigidBody& World::addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start) {
+  btVector3 inertia(0, 0, 0);
+  shape.calculateLocalInertia(mass, inertia);
+  btRigidBody::btRigidBodyConstructionInfo info(mass, nullptr, &shape, inertia);
+  info.m_startWorldTransform = start;
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  world_->addRigidBody(&body);
+  return body;
+}
+
+btRigidBody& World::addStatic(btCollisionShape& shape, const btTransform& place) {
+  btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, &shape);
+  info.m_startWorldTransform = place;
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  world_->addRigidBody(&body);
+  return body;
+}
+
+btRigidBody& World::addKinematic(btCollisionShape& shape, const btTransform& start, int group,
+                                 int mask) {
+  btRigidBody::btRigidBodyConstructionInfo info(0, nullptr, &shape);
+  info.m_startWorldTransform = start;
+  auto& body = own(std::make_unique<btRigidBody>(info));
+  body.setCollisionFlags(btCollisionObject::CF_KINEMATIC_OBJECT);
+  body.setActivationState(DISABLE_DEACTIVATION);
+  world_->addRigidBody(&body, group, mask);
+  return body;
+}
+
+btPairCachingGhostObject& World::addGhost(btCollisionShape& shape, const btTransform& place,
+                                          int flags, int group, int mask) {
+  if (!ghostCallback_) ghostCallback_ = std::make_unique<btGhostPairCallback>();
+  broadphase_->getOverlappingPairCache()->setInternalGhostPairCallback(ghostCallback_.get());
+  auto& ghost = own(std::make_unique<btPairCachingGhostObject>());
+  ghost.setCollisionShape(&shape);
+  ghost.setWorldTransform(place);
+  ghost.setCollisionFlags(flags);
+  world_->addCollisionObject(&ghost, group, mask);
+  return ghost;
+}
+
+btSoftBody& World::add(std::unique_ptr<btSoftBody> body) {
+  world_->addSoftBody(body.get());
+  return own(std::move(body));
+}
+
+void World::add(std::unique_ptr<btTypedConstraint> joint) {
+  world_->addConstraint(joint.get(), true);
+  // Some broad phases pair objects as soon as they are added, before a filter knows of the joint.
+  broadphase_->getOverlappingPairCache()->removeOverlappingPair(
+      joint->getRigidBodyA().getBroadphaseProxy(), joint->getRigidBodyB().getBroadphaseProxy(),
+      &dispatcher_);
+  joints_.push_back(std::move(joint));
+}
+
+void World::add(std::unique_ptr<btActionInterface> action) {
+  world_->addAction(action.get());
+  actions_.push_back(std::move(action));
+}
+
+void World::setFilter(std::unique_ptr<btOverlapFilterCallback> filter) {
+  filter_ = std::move(filter);
+  broadphase_->getOverlappingPairCache()->setOverlapFilterCallback(filter_.get());
+}
+
+void World::beforeEachStep(std::function<void(int step)> callback) {
+  beforeStep_ = std::move(callback);
+}
+
+void World::step() {
+  if (beforeStep_) beforeStep_(steps_);
+  ++steps_;
+  world_->times = {};
+  const Stopwatch watch;
+  world_->stepSimulation(btScalar(1) / 60, 0);
+  world_->times.step = watch.milliseconds();
+}
+
+const StepTimes& World::times() const { return world_->times; }
+
+void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
+  migrateBroadphase(world_.get(), broadphase.get(), ghostCallback_.get());
+  broadphase_ = std::move(broadphase);
+}
+
+int World::pairs() const {
+  return broadphase_->getOverlappingPairCache()->getNumOverlappingPairs();
+}
+
+std::uint64_t World::hash() const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&hash](const btVector3& v) {
+    for (int axis = 0; axis < 3; ++axis) {
+      unsigned char bytes[sizeof(btScalar)];
+      std::memcpy(bytes, &v[axis], sizeof bytes);
+      for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+    }
+  };
+  const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i) {
+    const btTransform& place = objects[i]->getWorldTransform();
+    add(place.getOrigin());
+    for (int row = 0; row < 3; ++row) add(place.getBasis()[row]);
+    if (const btSoftBody* soft = btSoftBody::upcast(objects[i]))
+      for (int node = 0; node < soft->m_nodes.size(); ++node) add(soft->m_nodes[node].m_x);
+  }
+  return hash;
+}
+
+int World::objects() const { return world_->getNumCollisionObjects(); }
+
+int World::staticObjects() const {
+  const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
+  int count = 0;
+  for (int i = 0; i < objects.size(); ++i) count += objects[i]->isStaticObject();
+  return count;
+}
+
+std::vector<lbvh::Aabb> World::boxes() {
+  std::vector<lbvh::Aabb> boxes;
+  const btCollisionObjectArray& objects = bullet().getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i) {
+    btVector3 low;
+    btVector3 high;
+    broadphase_->getAabb(objects[i]->getBroadphaseHandle(), low, high);
+    boxes.push_back({{float(low.x()), float(low.y()), float(low.z())},
+                     {float(high.x()), float(high.y()), float(high.z())}});
+  }
+  return boxes;
+}
+
+btDiscreteDynamicsWorld& World::bullet() { return *world_; }
+btSoftBodyWorldInfo& World::softInfo() { return world_->getWorldInfo(); }

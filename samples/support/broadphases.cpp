@@ -1,0 +1,119 @@
+// The table of broad phases, and what only GpuLbvhBroadphase can tell about itself.
+#include "support/broadphases.h"
+
+#include <BulletCollision/BroadphaseCollision/btAxisSweep3.h>
+#include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
+#include <BulletCollision/BroadphaseCollision/btSimpleBroadphase.h>
+#include <GpuLbvhBroadphase.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace {
+
+using Owner = std::unique_ptr<btBroadphaseInterface>;
+
+struct Row {
+  const char* name;
+  Owner (*make)(const BroadphaseSetup& setup);
+  bool isExact;         ///< pairs are those that overlap, and not more
+  bool isSized;         ///< must know the number of objects at its birth
+  int mostObjects;      ///< more would take minutes; 0: any number
+  const char* because;  ///< of that
+};
+
+Owner makeGpuLbvh(const BroadphaseSetup& setup) {
+  return std::make_unique<GpuLbvhBroadphase>(setup.options);
+}
+
+Owner makeDbvt(const BroadphaseSetup&) { return std::make_unique<btDbvtBroadphase>(); }
+
+/// Its boxes are rounded outward to a grid of 2^31 steps over the world, so it finds a few more
+/// pairs than there are. One handle is its own.
+Owner makeAxisSweep(const BroadphaseSetup& setup) {
+  return std::make_unique<bt32BitAxisSweep3>(setup.low, setup.high,
+                                             static_cast<unsigned>(setup.maxObjects) + 2);
+}
+
+Owner makeSimple(const BroadphaseSetup& setup) {
+  return std::make_unique<btSimpleBroadphase>(setup.maxObjects + 1);
+}
+
+constexpr Row kRows[] = {
+    {"gpu-lbvh", makeGpuLbvh, true, false, 0, ""},
+    {"dbvt", makeDbvt, false, false, 0, ""},
+    {"axis-sweep", makeAxisSweep, false, true, 20000,
+     "an object that is added passes all others on each axis"},
+    {"simple", makeSimple, true, true, 2000, "every two objects are tested in every step"},
+};
+
+/// Null if there is none of that name.
+const Row* find(const std::string& name) {
+  for (const Row& row : kRows)
+    if (name == row.name) return &row;
+  return nullptr;
+}
+
+struct RemoveAll : btOverlapCallback {
+  bool processOverlap(btBroadphasePair&) override { return true; }
+};
+
+}  // namespace
+
+const std::vector<std::string>& broadphaseNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Row& row : kRows) list.emplace_back(row.name);
+    return list;
+  }();
+  return names;
+}
+
+std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
+                                                      const BroadphaseSetup& setup) {
+  if (const Row* row = find(name)) return row->make(setup);
+  throw std::invalid_argument(fmt::format("there is no broad phase '{}'", name));
+}
+
+std::string whyLeftOut(const std::string& name, int objects) {
+  const Row* row = find(name);
+  if (row == nullptr || row->mostObjects == 0 || objects <= row->mostObjects) return "";
+  return fmt::format("{}; it is compared up to {} objects", row->because, row->mostObjects);
+}
+
+bool findsExactly(const std::string& name) {
+  const Row* row = find(name);
+  return row == nullptr || row->isExact;
+}
+
+bool isSized(const std::string& name) {
+  const Row* row = find(name);
+  return row != nullptr && row->isSized;
+}
+
+Space spaceOf(const lbvh::Stats& stats) {
+  return {stats.backend == "host" ? "host" : "cuda",
+          fmt::format("{}, {} host thread{}; {}", stats.backend, stats.threads,
+                      stats.threads == 1 ? "" : "s", stats.reason),
+          stats.threads};
+}
+
+Space spaceOf(const btBroadphaseInterface& broadphase) {
+  if (const lbvh::Stats* stats = statsOf(broadphase)) return spaceOf(*stats);
+  return {"-", "one host thread; Bullet's own", 1};
+}
+
+const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase) {
+  const auto* ours = dynamic_cast<const GpuLbvhBroadphase*>(&broadphase);
+  return ours != nullptr ? &ours->stats() : nullptr;
+}
+
+std::string errorOf(const btBroadphaseInterface& broadphase) {
+  const auto* ours = dynamic_cast<const GpuLbvhBroadphase*>(&broadphase);
+  return ours != nullptr ? ours->error() : "";
+}
+
+void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher) {
+  RemoveAll callback;
+  broadphase.getOverlappingPairCache()->processAllOverlappingPairs(&callback, dispatcher);
+}

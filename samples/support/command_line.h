@@ -1,0 +1,43 @@
+// What the samples' command lines share: the options of a finder, and one way to fail.
+// An error is one line on stderr; status 2 for a wrong call or file, 1 for what failed in a run,
+// output to stdout included. A run that was interrupted ends with 128 and the signal's number.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "broadphase/pair_finder.h"
+#include "support/recorded_boxes.h"
+
+/// A call that cannot be done as asked.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Adds --backend and --threads.
+void addFinderOptions(CLI::App& app, lbvh::Options& options);
+
+/// @param isUsed whether anything will run on it
+/// @throws UsageError if the backend that was asked for cannot be had here, or is for nothing
+void requireBackend(const lbvh::Options& options, bool isUsed = true);
+
+/// For Option::check, of what has no meaning when it is empty, such as the name of a file.
+CLI::Validator notEmpty();
+
+/// Says on stderr if the file has fewer frames than its header promises.
+void warnIfCutOff(const BoxReader& reader, const std::string& path);
+
+/// Writes what was printed so far, before a long run.
+/// @throws std::runtime_error if stdout takes no more
+void flushOutput();
+
+/// Parses, then calls `body`, and turns every exception into one line and an exit status.
+int runProgram(CLI::App& app, int argc, char** argv, int (*body)(void*), void* context);
+
+template <class Body>
+int runProgram(CLI::App& app, int argc, char** argv, Body body) {
+  return runProgram(
+      app, argc, argv, [](void* context) { return (*static_cast<Body*>(context))(); }, &body);
+}
