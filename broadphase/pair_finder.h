@@ -5,64 +5,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "broadphase/options.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
-
-enum class Backend {
-  automatic,  ///< the GPU if this build and machine have one, else the host's cores
-  host,       ///< the host's cores
-  cuda,       ///< the GPU; an error where there is none
-};
-
-struct Options {
-  Backend backend = Backend::automatic;
-
-  /// Host threads; 0 = all cores. The result does not depend on it.
-  int threads = 0;
-
-  /// A step that finds more pairs than this fails instead of filling the machine's memory.
-  /// The default, 2^28 pairs, needs up to 7 GiB, and Bullet's cache as much again.
-  std::uint64_t maxPairs = std::uint64_t{1} << 28;
-
-  /// On a GPU: time each stage. Off, because small scenes wait for the sixteen events longer than
-  /// for their pairs; without it only `totalMs` is known there. On the host times cost nothing.
-  bool stageTimes = false;
-};
-
-/// What the last step did, and how long each stage took (wall clock, milliseconds).
-struct StepStats {
-  std::size_t objects = 0;      ///< boxes handed in
-  std::size_t pairs = 0;        ///< overlapping pairs
-  std::size_t added = 0;        ///< pairs that the step before did not have
-  std::size_t removed = 0;      ///< pairs that only the step before had
-  std::size_t searched = 0;     ///< boxes whose pairs were searched for; the others rested
-  std::size_t sideBoxes = 0;    ///< infinite and giant boxes, tested against all others
-  std::size_t nanBoxes = 0;     ///< boxes with a NaN: they overlap nothing
-  std::size_t capacity = 0;     ///< pairs that fit without growing
-  std::size_t memoryBytes = 0;  ///< held by the finder, boxes not included
-  int mortonBits = 0;           ///< 30 or 63
-
-  double boundsMs = 0;
-  double codesMs = 0;
-  double sortMs = 0;
-  double hierarchyMs = 0;
-  double traversalMs = 0;
-  double pairSortMs = 0;
-  double deltaMs = 0;
-  double totalMs = 0;
-};
-
-struct Stats : StepStats {
-  std::string backend;  ///< "host" or the GPU's name
-  std::string reason;   ///< why this backend was chosen
-  int threads = 0;      ///< host threads in use
-};
-
-/// Empty if `backend` can be had with this build on this machine, else one line saying why not.
-std::string whyUnavailable(Backend backend);
 
 struct PackedBoxes;
 

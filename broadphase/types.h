@@ -19,6 +19,9 @@
 
 namespace lbvh {
 
+/// No node, box, slot or pair, where an index of one is expected.
+inline constexpr std::uint32_t kNullIndex = ~std::uint32_t{0};
+
 /// A closed axis-aligned box: touching counts as overlapping.
 struct Aabb {
   float min[3];

@@ -6,8 +6,12 @@ set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 
 set(_targets gpulbvh_broadphase)
-install(FILES broadphase/device_pair_finder.h broadphase/pair_finder.h broadphase/types.h
-        DESTINATION ${_headers}/broadphase)
+install(FILES
+  broadphase/device_pair_finder.h
+  broadphase/options.h
+  broadphase/pair_finder.h
+  broadphase/types.h
+  DESTINATION ${_headers}/broadphase)
 install(FILES broadphase/query/tree_query.h DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)

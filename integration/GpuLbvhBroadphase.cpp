@@ -368,13 +368,7 @@ void GpuLbvhBroadphase::printStats() {
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);
   count("bytes held", s.memoryBytes);
-  time("bounds", s.boundsMs);
-  time("codes", s.codesMs);
-  time("sort", s.sortMs);
-  time("hierarchy", s.hierarchyMs);
-  time("traversal", s.traversalMs);
-  time("pair sort", s.pairSortMs);
-  time("delta", s.deltaMs);
+  for (const lbvh::Stage& stage : lbvh::kStages) time(stage.name, s.*stage.ms);
   time("all stages", s.totalMs);
   if (m_impl->error[0] != '\0') std::printf("  last step failed: %s\n", m_impl->error);
 }

@@ -102,25 +102,15 @@ bool agree(const std::vector<Contestant>& contestants, const PairHash* expected,
   return all;
 }
 
-/// The stages of a step, by the names they are printed with.
-struct Stage {
-  const char* name;
-  double lbvh::StepStats::*ms;
-};
-constexpr Stage kStages[] = {
-    {"bounds", &lbvh::StepStats::boundsMs},       {"codes", &lbvh::StepStats::codesMs},
-    {"sort", &lbvh::StepStats::sortMs},           {"hierarchy", &lbvh::StepStats::hierarchyMs},
-    {"traversal", &lbvh::StepStats::traversalMs}, {"pair_sort", &lbvh::StepStats::pairSortMs},
-    {"delta", &lbvh::StepStats::deltaMs},
-};
-
 /// Medians a frame; on a GPU by its own clock.
 void printStages(const std::vector<lbvh::StepStats>& frames) {
   fmt::print("stages");
-  for (const Stage& stage : kStages) {
+  for (const lbvh::Stage& stage : lbvh::kStages) {
     std::vector<double> values;
     for (const lbvh::StepStats& frame : frames) values.push_back(frame.*stage.ms);
-    fmt::print(" {}_ms={:.4f}", stage.name, median(values));
+    std::string name = stage.name;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    fmt::print(" {}_ms={:.4f}", name, median(values));
   }
   fmt::print("\n");
 }

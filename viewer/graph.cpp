@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace {
 
@@ -105,16 +106,17 @@ const std::vector<Series>& stepSeries() {
 }
 
 const std::vector<Series>& stageSeries() {
-  using R = const StepRecord&;
-  static const std::vector<Series> series = {
-      {"bounds", {170, 170, 180}, [](R r) { return r.stages.boundsMs; }},
-      {"codes", {255, 120, 160}, [](R r) { return r.stages.codesMs; }},
-      {"sort", {255, 196, 84}, [](R r) { return r.stages.sortMs; }},
-      {"tree", {130, 150, 255}, [](R r) { return r.stages.hierarchyMs; }},
-      {"search", {90, 225, 150}, [](R r) { return r.stages.traversalMs; }},
-      {"pair sort", {100, 205, 255}, [](R r) { return r.stages.pairSortMs; }},
-      {"delta", {255, 140, 60}, [](R r) { return r.stages.deltaMs; }},
-  };
+  static constexpr Colour kColours[] = {{170, 170, 180}, {255, 120, 160}, {255, 196, 84},
+                                        {130, 150, 255}, {90, 225, 150},  {100, 205, 255},
+                                        {255, 140, 60}};
+  static_assert(std::size(kColours) == std::size(lbvh::kStages));
+  static const std::vector<Series> series = [] {
+    std::vector<Series> all;
+    for (std::size_t i = 0; i < std::size(lbvh::kStages); ++i)
+      all.push_back({lbvh::kStages[i].name, kColours[i],
+                     [i](const StepRecord& record) { return record.stages.*lbvh::kStages[i].ms; }});
+    return all;
+  }();
   return series;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class History {
 struct Series {
   const char* name;
   Colour colour;
-  double (*valueOf)(const StepRecord& record);
+  std::function<double(const StepRecord&)> valueOf;
 };
 
 /// How far the axis of a graph must reach.
