@@ -32,9 +32,9 @@ class DevicePairFinder {
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;
 
   /// Asks `stream` to find the pairs among `boxes` (at most 2^30; with `filters` only those that
-  /// `wanted()` accepts), which it reads when its turn comes. Returns at once; only when memory has
-  /// to grow does the host wait. The capacity follows the counts of the calls that are over when
-  /// this one begins: after a list that was not complete, synchronise and call again.
+  /// `shouldCollide()` accepts), which it reads when its turn comes. Returns at once; only when
+  /// memory has to grow does the host wait. The capacity follows the counts of the calls that are
+  /// over when this one begins: after a list that was not complete, synchronise and call again.
   /// @throws std::invalid_argument, std::length_error as PairFinder::update
   /// @throws std::runtime_error if a CUDA call fails
   DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, CUstream_st* stream);

@@ -30,16 +30,16 @@ struct Options {
 
 /// What the last step did, and how long each stage took (wall clock, milliseconds).
 struct StepStats {
-  std::size_t objects = 0;      ///< boxes handed in
-  std::size_t pairs = 0;        ///< overlapping pairs
-  std::size_t added = 0;        ///< pairs that the step before did not have
-  std::size_t removed = 0;      ///< pairs that only the step before had
-  std::size_t searched = 0;     ///< boxes whose pairs were searched for; the others rested
-  std::size_t sideBoxes = 0;    ///< infinite and giant boxes, tested against all others
-  std::size_t nanBoxes = 0;     ///< boxes with a NaN: they overlap nothing
-  std::size_t capacity = 0;     ///< pairs that fit without growing
-  std::size_t memoryBytes = 0;  ///< held by the finder, boxes not included
-  int mortonBits = 0;           ///< 30 or 63
+  std::size_t objects = 0;         ///< boxes handed in
+  std::size_t pairs = 0;           ///< overlapping pairs
+  std::size_t added = 0;           ///< pairs that the step before did not have
+  std::size_t removed = 0;         ///< pairs that only the step before had
+  std::size_t searched = 0;        ///< boxes whose pairs were searched for; the others rested
+  std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, tested against all others
+  std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
+  std::size_t capacity = 0;        ///< pairs that fit without growing
+  std::size_t memoryBytes = 0;     ///< held by the finder, boxes not included
+  int mortonBits = 0;              ///< 30 or 63
 
   double boundsMs = 0;
   double codesMs = 0;

@@ -29,9 +29,9 @@ std::string whyUnavailable(Backend backend) {
 
 struct PairFinder::Impl {
   Options options;
-  std::unique_ptr<AnyPipeline> pipeline;
-  std::vector<std::uint8_t> forgotten;  // by box of the last update
-  bool anyForgotten = false;
+  std::unique_ptr<Pipeline> pipeline;
+  std::vector<std::uint8_t> removedObjects;  // by box of the last update
+  bool anyRemoved = false;
   bool hasDelta = false;  // false after an update that failed
   bool hasTree = false;
   bool isPacked = false;  // likewise
@@ -80,26 +80,27 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   if (changed.data != nullptr && 64 * changed.size < boxes.size)
     throw std::invalid_argument("a bit for each box, or none");
   Impl& impl = *impl_;
-  impl.forgotten.reserve(boxes.size);  // before the step: nothing may fail after it
+  impl.removedObjects.reserve(boxes.size);  // before the step: nothing may fail after it
   StepStats& stats = impl.stats;
   stats = StepStats{};
   stats.searched = boxes.size;  // where the pipeline does not say otherwise
   {
     StageTimer timer(stats.totalMs);
-    const View<const std::uint8_t> forgotten{impl.forgotten.data(),
-                                             impl.anyForgotten ? impl.forgotten.size() : 0};
-    impl.pipeline->step({boxes, filters, forgotten, impl.options.maxPairs, changed}, stats);
+    const View<const std::uint8_t> removedObjects{impl.removedObjects.data(),
+                                                  impl.anyRemoved ? impl.removedObjects.size() : 0};
+    impl.pipeline->step({boxes, filters, removedObjects, impl.options.maxPairs, changed}, stats);
   }
-  if (impl.anyForgotten) std::fill(impl.forgotten.begin(), impl.forgotten.end(), std::uint8_t{0});
-  impl.forgotten.resize(boxes.size, 0);
-  impl.anyForgotten = false;
+  if (impl.anyRemoved)
+    std::fill(impl.removedObjects.begin(), impl.removedObjects.end(), std::uint8_t{0});
+  impl.removedObjects.resize(boxes.size, 0);
+  impl.anyRemoved = false;
   impl.hasDelta = impl.isPacked = true;
   if (const SpaceInfo* info = impl.pipeline->info()) {
     impl.stats.backend = info->backend;
     impl.stats.reason = info->reason;
   }
   stats.objects = boxes.size;
-  stats.memoryBytes = impl.pipeline->memoryBytes() + impl.forgotten.capacity();
+  stats.memoryBytes = impl.pipeline->memoryBytes() + impl.removedObjects.capacity();
 }
 
 void PairFinder::updateUnchanged() noexcept {
@@ -109,18 +110,18 @@ void PairFinder::updateUnchanged() noexcept {
   stats = StepStats{};
   stats.objects = last.objects;
   stats.pairs = last.pairs;
-  stats.sideBoxes = last.sideBoxes;
+  stats.oversizedBoxes = last.oversizedBoxes;
   stats.nanBoxes = last.nanBoxes;
   stats.capacity = last.capacity;
   stats.memoryBytes = last.memoryBytes;
   stats.mortonBits = last.mortonBits;
 }
 
-void PairFinder::forget(std::uint32_t index) noexcept {
+void PairFinder::removeObject(std::uint32_t index) noexcept {
   Impl& impl = *impl_;
-  if (index >= impl.forgotten.size()) return;  // it had no pairs
-  impl.forgotten[index] = 1;
-  impl.anyForgotten = true;
+  if (index >= impl.removedObjects.size()) return;  // it had no pairs
+  impl.removedObjects[index] = 1;
+  impl.anyRemoved = true;
 }
 
 void PairFinder::buildTree(View<const Aabb> boxes) {

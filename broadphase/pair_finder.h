@@ -24,7 +24,7 @@ struct PackedScene {
 /// with `overlap()`, in the same order on every backend, thread count and run.
 ///
 /// Instances share nothing; one instance is used by one thread at a time. Box i of one update and
-/// box i of the next are the same object, unless `forget(i)` was called between them.
+/// box i of the next are the same object, unless `removeObject(i)` was called between them.
 class PairFinder {
  public:
   /// @throws std::runtime_error if `options.backend` cannot be had (see whyUnavailable)
@@ -35,8 +35,8 @@ class PairFinder {
   PairFinder& operator=(PairFinder&&) noexcept;
 
   /// Finds the pairs among `boxes` (at most 2^30), and the difference to the update before.
-  /// With `filters` (as many as boxes) only pairs that `wanted()` accepts; without, all pairs.
-  /// The arrays are read during the call only.
+  /// With `filters` (as many as boxes) only pairs that `shouldCollide()` accepts; without, all
+  /// pairs. The arrays are read during the call only.
   /// @throws std::invalid_argument if the arrays do not fit each other
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
@@ -49,13 +49,13 @@ class PairFinder {
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
-  /// An update with the same boxes and filters as the last one, and nothing forgotten since, in no
-  /// time: nothing is added or removed. For callers that know.
+  /// An update with the same boxes and filters as the last one, and nothing removedObjects since,
+  /// in no time: nothing is added or removed. For callers that know.
   void updateUnchanged() noexcept;
 
   /// From the next update on, box `index` is another object: its old pairs count neither as living
   /// nor as removed.
-  void forget(std::uint32_t index) noexcept;
+  void removeObject(std::uint32_t index) noexcept;
 
   /// The views below are valid until the next update. Each is sorted by (first, second).
   View<const Pair> pairs() const;

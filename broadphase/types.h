@@ -20,7 +20,7 @@
 namespace lbvh {
 
 /// No node, box, slot or pair, where an index of one is expected.
-inline constexpr std::uint32_t kNullIndex = ~std::uint32_t{0};
+inline constexpr std::uint32_t kNullIndex = 0xFFFFFFFF;
 
 /// A closed axis-aligned box: touching counts as overlapping.
 struct Aabb {
@@ -62,26 +62,24 @@ struct View {
 /// THE INDEX RULE. A tree over n sorted leaves keeps its n - 1 inner nodes at [0, n - 1) and leaf k
 /// at n - 1 + k, so the root is node 0 for every n > 0. Inner nodes are numbered as in Karras 2012:
 /// a left child has the index of its last leaf, a right child that of its first leaf. The rope of a
-/// node whose last leaf is r is the right child whose range begins at leaf r + 1, or `kSentinel`.
+/// node whose last leaf is r is the right child whose range begins at leaf r + 1, or `kNullIndex`.
 /// So the node after this one in a traversal is `left` if its box was hit, else `rope`, and the
 /// right child is the rope of the left child.
 struct alignas(16) Node {
   float min[3];
-  std::int32_t left;  ///< inner node: index of the left child; leaf: ~(box index), hence negative
+  std::uint32_t left;  ///< inner node: index of the left child; leaf: ~(box index)
   float max[3];
-  std::int32_t rope;
+  std::uint32_t rope;
 
-  LBVH_HD bool isLeaf() const { return left < 0; }
-  LBVH_HD std::uint32_t box() const { return static_cast<std::uint32_t>(~left); }
+  LBVH_HD bool isLeaf() const { return left >> 31 != 0; }  // indices are below 2^31
+  LBVH_HD std::uint32_t box() const { return ~left; }
 };
 static_assert(sizeof(Node) == 32, "Node is two 16-byte loads on every space");
 
-inline constexpr std::int32_t kSentinel = -1;
-
 /// The tree of one step, in host memory, plus the boxes that are kept out of it.
 struct Tree {
-  View<const Node> nodes;               ///< 2 n - 1 nodes over n leaves, or empty
-  View<const std::uint32_t> sideBoxes;  ///< indices of infinite and giant boxes
+  View<const Node> nodes;                    ///< 2 n - 1 nodes over n leaves, or empty
+  View<const std::uint32_t> oversizedBoxes;  ///< indices of infinite and giant boxes
 };
 
 /// The one definition of overlap, for every comparison in this project: six closed comparisons, so
@@ -92,17 +90,17 @@ LBVH_HD inline bool overlap(const A& a, const B& b) {
          (b.min[1] <= a.max[1]) & (a.min[2] <= b.max[2]) & (b.min[2] <= a.max[2]);
 }
 
-LBVH_HD inline bool wanted(Filter a, Filter b) {
+LBVH_HD inline bool shouldCollide(Filter a, Filter b) {
   return (a.group & b.mask) != 0 && (b.group & a.mask) != 0;
 }
 
 /// Likewise for two boxes by index; without filters every pair is wanted.
-LBVH_HD inline bool wanted(View<const Filter> filters, std::uint32_t a, std::uint32_t b) {
-  return filters.empty() || wanted(filters[a], filters[b]);
+LBVH_HD inline bool shouldCollide(View<const Filter> filters, std::uint32_t a, std::uint32_t b) {
+  return filters.empty() || shouldCollide(filters[a], filters[b]);
 }
 
 /// Whether one of the pair's boxes is flagged; boxes behind the end of the flags are not.
-LBVH_HD inline bool isForgotten(Pair pair, View<const std::uint8_t> flags) {
+LBVH_HD inline bool involvesRemoved(Pair pair, View<const std::uint8_t> flags) {
   return (pair.first < flags.size && flags[pair.first] != 0) ||
          (pair.second < flags.size && flags[pair.second] != 0);
 }

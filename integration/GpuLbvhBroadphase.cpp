@@ -220,7 +220,7 @@ void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
 /// Its pairs are gone already.
 void GpuLbvhBroadphase::Impl::destroy(GpuLbvhProxy* proxy) {
   ghosts.destroyed(proxy);
-  finder.forget(proxy->m_slot);
+  finder.removeObject(proxy->m_slot);
   queries.changed(proxy);
   proxies.destroy(proxy);
 }
@@ -364,7 +364,7 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs added", s.added);
   count("pairs removed", s.removed);
   count("pairs refused", m_impl->exact.refused().size);
-  count("side list", s.sideBoxes);
+  count("oversized boxes", s.oversizedBoxes);
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);
   count("bytes held", s.memoryBytes);

@@ -72,7 +72,7 @@ class GpuLbvhQueries {
     };
     lbvh::Tree tree = m_step.resting == nullptr ? m_finder.tree() : lbvh::Tree{};
     // Without the boxes, which move in memory when one is created.
-    const lbvh::View<const std::uint32_t> side = std::exchange(tree.sideBoxes, {});
+    const lbvh::View<const std::uint32_t> side = std::exchange(tree.oversizedBoxes, {});
     lbvh::queryTree(tree, {}, hits, visitUnchanged);
     for (const std::uint32_t slot : side) visitUnchanged(slot);
     for (const lbvh::PackedBoxes* part : {m_step.resting, m_step.moving})

@@ -230,7 +230,7 @@ TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
       nans += isNan;
     }
     EXPECT_EQ(ours.stats().nanBoxes, nans);
-    if (step == 0) EXPECT_GE(ours.stats().sideBoxes, 4u);
+    if (step == 0) EXPECT_GE(ours.stats().oversizedBoxes, 4u);
     const std::size_t i = random.below(static_cast<std::uint32_t>(proxies.size()));
     const Box box = odd[random.below(static_cast<std::uint32_t>(odd.size()))];
     ours.setAabb(proxies[i], box.min, box.max, nullptr);

@@ -64,7 +64,7 @@ class Crowd {
       Objects expected, found;
       for (const ObjectAndProxy& other : living_)
         if (other.proxy != one.proxy && overlap(one.proxy, other.proxy) &&
-            wanted(one.proxy, other.proxy))
+            shouldCollide(one.proxy, other.proxy))
           expected.insert(other.object);
       for (int i = 0; i < ghost->getNumOverlappingObjects(); ++i)
         found.insert(ghost->getOverlappingObject(i));
@@ -176,7 +176,7 @@ TEST(AdapterGhosts, FiltersChangedInPlaceAreFollowedAtTheStep) {
     for (const ObjectAndProxy& a : crowd.living())
       for (const ObjectAndProxy& b : crowd.living())
         if (a.proxy->m_uniqueId < b.proxy->m_uniqueId && overlap(a.proxy, b.proxy) &&
-            wanted(a.proxy, b.proxy))
+            shouldCollide(a.proxy, b.proxy))
           expected.insert({a.proxy->m_uniqueId, b.proxy->m_uniqueId});
     ASSERT_EQ(found, expected);
   }

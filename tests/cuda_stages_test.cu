@@ -45,7 +45,7 @@ class CudaStages : public testing::Test {
     host->buildTree(view(boxes), hostStats);
     EXPECT_EQ(gpuStats.mortonBits, hostStats.mortonBits);
     EXPECT_TRUE(sameBytes(download(gpu.tree().nodes), host->tree().nodes));
-    EXPECT_TRUE(sameBytes(download(gpu.tree().sideBoxes), host->tree().sideBoxes));
+    EXPECT_TRUE(sameBytes(download(gpu.tree().oversizedBoxes), host->tree().oversizedBoxes));
   }
 };
 
@@ -77,7 +77,7 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   DeviceBuffer<Grid> deviceGrid;
   DeviceBuffer<Key> keys, spareKeys;
   DeviceBuffer<std::uint32_t> ids, spareIds;
-  DeviceBuffer<std::int32_t> arrivals;
+  DeviceBuffer<std::uint32_t> arrivals;
   cudaCheck(cudaMemcpy(deviceGrid.ensure(1).data, &grid, sizeof grid, cudaMemcpyHostToDevice));
   space.forEach(
       n, AssignCodes<Key>{space.upload(view(boxes), upload), deviceGrid.data(), keys.ensure(n).data,

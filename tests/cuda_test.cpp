@@ -40,7 +40,7 @@ class Cuda : public testing::Test {
     ASSERT_EQ(toVector(gpu.removed()), toVector(host.removed()));
     ASSERT_EQ(toVector(gpu.pairs()), toVector(host.pairs()));
     EXPECT_EQ(gpu.stats().pairs, host.stats().pairs);
-    EXPECT_EQ(gpu.stats().sideBoxes, host.stats().sideBoxes);
+    EXPECT_EQ(gpu.stats().oversizedBoxes, host.stats().oversizedBoxes);
     EXPECT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
     EXPECT_EQ(gpu.stats().mortonBits, host.stats().mortonBits);
   }
@@ -64,7 +64,7 @@ TEST_F(Cuda, AgreesWithTheHostOnEveryKindOfBoxes) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-TEST_F(Cuda, FollowsFiltersMovesAndForgottenBoxes) {
+TEST_F(Cuda, FollowsFiltersMovesAndRemovedObjects) {
   Random random(83);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   Boxes boxes = test::boxSets()[0].make(400, random);
@@ -76,10 +76,10 @@ TEST_F(Cuda, FollowsFiltersMovesAndForgottenBoxes) {
       boxes[i] = other[i];
     }
     for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
-    for (int forgets = round % 3; forgets > 0; --forgets) {
+    for (int removals = round % 3; removals > 0; --removals) {
       const std::uint32_t i = random.below(400);
-      gpu.forget(i);
-      host.forget(i);
+      gpu.removeObject(i);
+      host.removeObject(i);
     }
     if (round % 2 == 0)
       step(gpu, host, boxes, filters);
@@ -143,8 +143,8 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
       if (round % 5 == 4) boxes[random.below(400)] = test::boxAt(1e12f, 0, 0, 1);
       std::fill_n(boxes.begin(), kCrowds[round / 7], test::boxAt(2, 2, 2, 1));
       if (round % 3 == 2) {
-        gpu.forget(33);
-        host.forget(33);
+        gpu.removeObject(33);
+        host.removeObject(33);
       }
       step(gpu, host, boxes);
       EXPECT_EQ(gpu.stats().traversalMs > 0, timed) << round;
@@ -165,8 +165,8 @@ TEST_F(Cuda, StepsAreRightWhateverFails) {
   for (int round = 0; round < 9; ++round) {
     step(finder, host, boxes);
     for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
-    finder.forget(7);
-    host.forget(7);
+    finder.removeObject(7);
+    host.removeObject(7);
   }
 }
 

@@ -20,7 +20,7 @@ using test::view;
 enum class Fail { never, before, after, forGood };
 
 /// Fails before its step does anything, or after all of it.
-class Flaky final : public AnyPipeline {
+class Flaky final : public Pipeline {
  public:
   explicit Flaky(Fail& fail) : fail_(fail) {}
   void step(const StepInput& input, StepStats& stats) override {
@@ -34,7 +34,7 @@ class Flaky final : public AnyPipeline {
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
     host_->buildTree(boxes, stats);
   }
-  void adopt(View<const Pair> pairs) override { host_->adopt(pairs); }
+  void setPreviousPairs(View<const Pair> pairs) override { host_->setPreviousPairs(pairs); }
   View<const Pair> pairs() const override { return host_->pairs(); }
   View<const Pair> added() const override { return host_->added(); }
   View<const Pair> removed() const override { return host_->removed(); }
@@ -43,7 +43,7 @@ class Flaky final : public AnyPipeline {
 
  private:
   Fail& fail_;
-  std::unique_ptr<AnyPipeline> host_ = makeHostPipeline(1);
+  std::unique_ptr<Pipeline> host_ = makeHostPipeline(1);
 };
 
 class Fallback : public testing::Test {
@@ -54,10 +54,10 @@ class Fallback : public testing::Test {
       const std::size_t i = random.below(static_cast<std::uint32_t>(n));
       boxes[i] = boxes[random.below(static_cast<std::uint32_t>(n))];
     }
-    std::vector<std::uint8_t> forgotten(random.below(3) == 0 ? n : 0);
-    for (auto& flag : forgotten) flag = random.below(20) == 0;
+    std::vector<std::uint8_t> removedObjects(random.below(3) == 0 ? n : 0);
+    for (auto& flag : removedObjects) flag = random.below(20) == 0;
     StepStats stats;
-    const StepInput input{view(boxes), {}, view(forgotten), 1u << 20};
+    const StepInput input{view(boxes), {}, view(removedObjects), 1u << 20};
     pipeline.step(input, stats);
     ASSERT_EQ(stats.totalMs, 0) << "figures of a step that failed";
     undisturbed->step(input, stats);
@@ -70,7 +70,7 @@ class Fallback : public testing::Test {
   Fail fail = Fail::never;
   Boxes boxes;
   FallbackPipeline pipeline{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
-  std::unique_ptr<AnyPipeline> undisturbed = makeHostPipeline(1);
+  std::unique_ptr<Pipeline> undisturbed = makeHostPipeline(1);
 };
 
 TEST_F(Fallback, EveryStepIsThatOfAnUndisturbedOne) {
@@ -131,8 +131,8 @@ TEST_F(Fallback, GoesOnFromPairsThatItAdopts) {
   const Pairs pairs{{3, 7}, {5, 9}, {100, 101}};
   for (const Fail kind : {Fail::never, Fail::before}) {
     fail = kind;
-    pipeline.adopt(view(pairs));
-    undisturbed->adopt(view(pairs));
+    pipeline.setPreviousPairs(view(pairs));
+    undisturbed->setPreviousPairs(view(pairs));
     EXPECT_EQ(toVector(pipeline.pairs()), pairs);
     EXPECT_TRUE(pipeline.added().empty());
     EXPECT_TRUE(pipeline.removed().empty());
@@ -178,11 +178,11 @@ TEST(PairMirror, FollowsAnyNumberOfDeltas) {
     mirror.log(view(added), view(removed));
     now = next;
     if (random.below(10) == 0) {
-      std::vector<std::uint8_t> forgotten(20, 0);
-      forgotten[random.below(20)] = 1;
-      mirror.forget(view(forgotten));
+      std::vector<std::uint8_t> removedObjects(20, 0);
+      removedObjects[random.below(20)] = 1;
+      mirror.dropPairsOf(view(removedObjects));
       std::erase_if(now, [&](Pair p) {
-        return forgotten[p.first] != 0 || (p.second < 20 && forgotten[p.second] != 0);
+        return removedObjects[p.first] != 0 || (p.second < 20 && removedObjects[p.second] != 0);
       });
     }
     if (random.below(4) == 0) ASSERT_EQ(toVector(mirror.pairs()), now) << round;

@@ -23,10 +23,10 @@ using test::view;
 
 template <class Key>
 std::vector<Node> build(const std::vector<Key>& codes, const Boxes& boxes, int threads = 1) {
-  const auto n = static_cast<std::int32_t>(codes.size());
+  const auto n = static_cast<std::uint32_t>(codes.size());
   std::vector<Node> nodes(codes.empty() ? 0 : 2 * codes.size() - 1);
   std::vector<std::uint32_t> ids(codes.size());
-  std::vector<std::int32_t> arrivals(codes.size(), kNobody);
+  std::vector<std::uint32_t> arrivals(codes.size(), kNullIndex);
   std::iota(ids.begin(), ids.end(), 0u);
   SceneBounds scene;
   scene.ordinary = static_cast<std::uint32_t>(n);
@@ -47,14 +47,15 @@ TEST(Hierarchy, IsKarrasWorkedExample) {
   Random random(3);
   const Boxes boxes = someBoxes(codes.size(), random);
   const std::vector<Node> nodes = build(codes, boxes);
-  const auto leaf = [](std::int32_t k) { return 7 + k; };
-  const std::vector<std::int32_t> left{3, leaf(0), leaf(2), 1, leaf(4), 6, leaf(5)};
-  const std::vector<std::int32_t> rope{kSentinel, 2, 4, 4, kSentinel, kSentinel, leaf(7)};
+  const auto leaf = [](std::uint32_t k) { return 7 + k; };
+  const std::vector<std::uint32_t> left{3, leaf(0), leaf(2), 1, leaf(4), 6, leaf(5)};
+  const std::vector<std::uint32_t> rope{kNullIndex, 2, 4, 4, kNullIndex, kNullIndex, leaf(7)};
   for (std::size_t i = 0; i < 7; ++i) {
     EXPECT_EQ(nodes[i].left, left[i]) << "node " << i;
     EXPECT_EQ(nodes[i].rope, rope[i]) << "node " << i;
   }
-  const std::vector<std::int32_t> leafRope{leaf(1), 2, leaf(3), 4, 5, leaf(6), leaf(7), kSentinel};
+  const std::vector<std::uint32_t> leafRope{leaf(1), 2,       leaf(3), 4,
+                                            5,       leaf(6), leaf(7), kNullIndex};
   for (std::size_t k = 0; k < 8; ++k) {
     EXPECT_EQ(nodes[7 + k].rope, leafRope[k]) << "leaf " << k;
     EXPECT_EQ(nodes[7 + k].box(), k);
@@ -149,7 +150,7 @@ TEST(Hierarchy, AllCodesEqualGivesABalancedTree) {
   const auto nodes = build(std::vector<std::uint32_t>(1024, 42), boxes);
   ASSERT_EQ(whyTreeIsWrong(view(nodes), view(boxes)), "");
   int depth = 0;
-  for (std::int32_t at = 0; !nodes[static_cast<std::size_t>(at)].isLeaf(); ++depth)
+  for (std::uint32_t at = 0; !nodes[static_cast<std::size_t>(at)].isLeaf(); ++depth)
     at = nodes[static_cast<std::size_t>(at)].left;
   EXPECT_EQ(depth, 10);
 }
@@ -181,7 +182,7 @@ TEST(Validate, FindsEachKindOfDamage) {
       if (damage == 0) nodes[i].max[1] += 1;
       if (damage == 1) nodes[i].min[2] = NAN;
       if (damage == 2) nodes[i].left += nodes[i].isLeaf() ? -100 : 1;
-      if (damage == 3) nodes[i].rope = nodes[i].rope == kSentinel ? 3 : nodes[i].rope + 1;
+      if (damage == 3) nodes[i].rope = nodes[i].rope == kNullIndex ? 3 : nodes[i].rope + 1;
       EXPECT_NE(whyTreeIsWrong(view(nodes), view(boxes)), "")
           << "node " << i << " damage " << damage;
     }

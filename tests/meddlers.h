@@ -72,7 +72,7 @@ class Objects {
     IdPairs pairs;
     for (const btBroadphaseProxy* a : living)
       for (const btBroadphaseProxy* b : living)
-        if (a->m_uniqueId < b->m_uniqueId && overlap(a, b) && wanted(a, b))
+        if (a->m_uniqueId < b->m_uniqueId && overlap(a, b) && shouldCollide(a, b))
           pairs.insert({a->m_uniqueId, b->m_uniqueId});
     return pairs;
   }

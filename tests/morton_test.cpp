@@ -50,8 +50,8 @@ TEST(Morton, ClassifiesBoxes) {
   EXPECT_EQ(classify({{-kGiant, 0, 0}, {kGiant, 1, 1}}), BoxClass::ordinary);
   EXPECT_EQ(classify({{0, 1, 0}, {1, 0, 1}}), BoxClass::ordinary) << "inverted";
   EXPECT_EQ(classify({{1e18f, 1e18f, inf}, {-1e18f, -1e18f, -inf}}), BoxClass::ordinary);
-  EXPECT_EQ(classify({{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}}), BoxClass::side);
-  EXPECT_EQ(classify({{0, 0, 0}, {1, inf, 1}}), BoxClass::side);
+  EXPECT_EQ(classify({{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}}), BoxClass::oversized);
+  EXPECT_EQ(classify({{0, 0, 0}, {1, inf, 1}}), BoxClass::oversized);
   EXPECT_EQ(classify({{0, 0, 0}, {1, 1, nan}}), BoxClass::nan);
   EXPECT_EQ(classify({{nan, 0, 0}, {inf, 1, 1}}), BoxClass::nan);
 }
@@ -96,7 +96,7 @@ TEST(Grid, SideAndNanBoxesDoNotCount) {
                     {{NAN, 0, 0}, {1, 1, 1}}};
   const SceneBounds scene = measure(boxes);
   EXPECT_EQ(scene.ordinary, 2u);
-  EXPECT_EQ(scene.side, 2u);
+  EXPECT_EQ(scene.oversized, 2u);
   EXPECT_EQ(scene.nan, 1u);
   EXPECT_EQ(scene.hi[0], 8);
   const Grid grid = gridOf(boxes);

@@ -33,12 +33,12 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
   for (int round = 0; round < 4000; ++round) {
     const Pairs before = somePairs(random.below(60), random),
                 after = somePairs(random.below(60), random);
-    std::vector<std::uint8_t> forgotten(random.below(2) * 30);
-    for (auto& flag : forgotten) flag = random.below(8) == 0;
+    std::vector<std::uint8_t> removedObjects(random.below(2) * 30);
+    for (auto& flag : removedObjects) flag = random.below(8) == 0;
     StepHeader header;
     header.arguments.oldPairs = before.size();
     header.pairs = after.size();
-    const PairDelta delta{before.data(), view(after), &header, view(forgotten),
+    const PairDelta delta{before.data(), view(after), &header, view(removedObjects),
                           1 + random.below(9)};
     const std::size_t chunks = delta.chunks(after.size());
     Pairs added, removed;
@@ -53,9 +53,9 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
       ASSERT_EQ(count.added, added.size() - a);
       ASSERT_EQ(count.removed, removed.size() - r);
     }
-    ASSERT_EQ(
-        whyDeltaIsWrong(view(before), view(after), view(added), view(removed), view(forgotten)),
-        "");
+    ASSERT_EQ(whyDeltaIsWrong(view(before), view(after), view(added), view(removed),
+                              view(removedObjects)),
+              "");
   }
 }
 
@@ -73,15 +73,15 @@ TEST_P(HostDeltaTest, ChunksOfAnySizeAddUp) {
       after.erase(after.begin() + random.below(static_cast<std::uint32_t>(after.size())));
     for (std::size_t i = 0; i < changes && !before.empty(); ++i)
       before.erase(before.begin() + random.below(static_cast<std::uint32_t>(before.size())));
-    std::vector<std::uint8_t> forgotten(random.below(2) * 30);
-    for (auto& flag : forgotten) flag = random.below(8) == 0;
+    std::vector<std::uint8_t> removedObjects(random.below(2) * 30);
+    for (auto& flag : removedObjects) flag = random.below(8) == 0;
     Pairs memory = before, added(after.size());
-    const auto lists = HostDelta(1 + random.below(50))
+    const auto lists = HostPairDelta(1 + random.below(50))
                            .compare(round % 2 == 0 ? one : three, {memory.data(), memory.size()},
-                                    view(after), view(forgotten), added.data());
-    ASSERT_EQ(
-        whyDeltaIsWrong(view(before), view(after), lists.added, lists.removed, view(forgotten)),
-        "");
+                                    view(after), view(removedObjects), added.data());
+    ASSERT_EQ(whyDeltaIsWrong(view(before), view(after), lists.added, lists.removed,
+                              view(removedObjects)),
+              "");
   }
 }
 

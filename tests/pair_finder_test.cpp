@@ -36,17 +36,17 @@ Pairs withSharedStages(const Boxes& boxes) {
   const Tree tree = finder.tree();
   SceneBounds scene;
   scene.ordinary = static_cast<std::uint32_t>((tree.nodes.size + 1) / 2);
-  scene.side = static_cast<std::uint32_t>(tree.sideBoxes.size);
+  scene.oversized = static_cast<std::uint32_t>(tree.oversizedBoxes.size);
   std::vector<std::uint32_t> ids;
   for (std::size_t leaf = 0; leaf < scene.ordinary; ++leaf)
     ids.push_back(tree.nodes[scene.ordinary - 1 + leaf].box());
-  ids.insert(ids.end(), tree.sideBoxes.begin(), tree.sideBoxes.end());
+  ids.insert(ids.end(), tree.oversizedBoxes.begin(), tree.oversizedBoxes.end());
   Pairs pairs(1 << 20);
   std::uint64_t count = 0;
   const PairOutput out{{pairs.data(), pairs.size()}, pairs.size(), &count};
   HostSpace space(1);
   space.append(scene.ordinary, FindTreePairs{tree.nodes.data, &scene, {}}, out);
-  space.append(ids.size(), FindSidePairs{view(boxes), ids.data(), &scene, {}}, out);
+  space.append(ids.size(), FindOversizedPairs{view(boxes), ids.data(), &scene, {}}, out);
   pairs.resize(count);
   std::sort(pairs.begin(), pairs.end());
   return pairs;
@@ -184,19 +184,19 @@ TEST(PairFinder, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
   EXPECT_EQ(finder.removed().size, 190u - 45u);
 }
 
-TEST(PairFinder, ForgottenBoxesHaveNoPast) {
+TEST(PairFinder, RemovedObjectsHaveNoPast) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1), boxAt(2, 0, 0, 1), boxAt(50, 0, 0, 1)};
   PairFinder finder;
   finder.update(view(boxes));
   ASSERT_EQ(toVector(finder.pairs()), (Pairs{{0, 1}, {0, 2}, {1, 2}}));
-  finder.forget(1);
-  finder.forget(99);
+  finder.removeObject(1);
+  finder.removeObject(99);
   finder.update(view(boxes));
   EXPECT_EQ(toVector(finder.added()), (Pairs{{0, 1}, {1, 2}})) << "living again, so new";
   EXPECT_TRUE(finder.removed().empty());
   Boxes moved = boxes;
   moved[0] = boxAt(-50, 0, 0, 1);
-  finder.forget(0);
+  finder.removeObject(0);
   finder.update(view(moved));
   EXPECT_TRUE(finder.added().empty());
   EXPECT_TRUE(finder.removed().empty()) << "its old pairs do not count as removed";
@@ -219,7 +219,7 @@ TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
   EXPECT_TRUE(finder.removed().empty());
   EXPECT_EQ(after.objects, 22u);
   EXPECT_EQ(after.pairs, 210u);
-  EXPECT_EQ(after.sideBoxes, 1u);
+  EXPECT_EQ(after.oversizedBoxes, 1u);
   EXPECT_EQ(after.nanBoxes, 1u);
   EXPECT_EQ(after.mortonBits, before.mortonBits);
   EXPECT_NE(after.mortonBits, 0);
@@ -235,7 +235,7 @@ TEST(PairFinder, CountsSideAndNanBoxes) {
       boxAt(0, 0, 0, 1), boxAt(0, 0, 0, 1e18f), {{1, 1, 1}, {0, 2, 2}}, {{NAN, 0, 0}, {1, 1, 1}}};
   PairFinder finder;
   finder.update(view(boxes));
-  EXPECT_EQ(finder.stats().sideBoxes, 1u) << "inverted boxes are in the tree";
+  EXPECT_EQ(finder.stats().oversizedBoxes, 1u) << "inverted boxes are in the tree";
   EXPECT_EQ(finder.stats().nanBoxes, 1u);
 }
 

@@ -1,5 +1,5 @@
 // Steps in which most boxes rest, on the host: exact and with the right delta whatever moves,
-// comes, goes, changes its filter or is forgotten, and with every set of SIMD instructions.
+// comes, goes, changes its filter or is removedObjects, and with every set of SIMD instructions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,10 +47,10 @@ class Watched {
     lastFilters_ = filters;
     const Pairs now = bruteForce(boxes, filters);
     EXPECT_EQ(toVector(finder.pairs()), now);
-    EXPECT_EQ(finder.stats().sideBoxes, count(BoxClass::side));
+    EXPECT_EQ(finder.stats().oversizedBoxes, count(BoxClass::oversized));
     EXPECT_EQ(finder.stats().nanBoxes, count(BoxClass::nan));
     const auto counts = [this](Pair pair) {
-      return !isForgotten(pair, {forgotten_.data(), forgotten_.size()});
+      return !involvesRemoved(pair, {removed_.data(), removed_.size()});
     };
     Pairs past, added, removed;
     std::copy_if(before_.begin(), before_.end(), std::back_inserter(past), counts);
@@ -61,13 +61,13 @@ class Watched {
     EXPECT_EQ(toVector(finder.added()), added);
     EXPECT_EQ(toVector(finder.removed()), removed);
     before_ = now;
-    forgotten_.assign(boxes.size(), 0);
+    removed_.assign(boxes.size(), 0);
     return finder.stats().searched;
   }
 
-  void forget(std::uint32_t index) {
-    finder.forget(index);
-    forgotten_[index] = 1;
+  void removeObject(std::uint32_t index) {
+    finder.removeObject(index);
+    removed_[index] = 1;
   }
 
   PairFinder finder;
@@ -104,7 +104,7 @@ class Watched {
   Boxes given_[2];
   Boxes lastBoxes_;
   std::vector<Filter> lastFilters_;
-  std::vector<std::uint8_t> forgotten_;
+  std::vector<std::uint8_t> removed_;
 };
 
 using RestingTest = test::SimdTest;
@@ -149,7 +149,7 @@ TEST_P(RestingTest, FiltersMayChange) {
   EXPECT_EQ(scene.step(), 600u) << "all filters gone: all boxes searched";
 }
 
-TEST_P(RestingTest, BoxesMayComeGoAndBeForgotten) {
+TEST_P(RestingTest, BoxesMayComeGoAndBeReplaced) {
   Random random(53);
   for (const int threads : {1, 3}) {
     Watched scene(threads);
@@ -163,8 +163,9 @@ TEST_P(RestingTest, BoxesMayComeGoAndBeForgotten) {
         scene.boxes.insert(scene.boxes.end(), more.begin(), more.begin() + change);
       else
         scene.boxes.resize(scene.boxes.size() - change);
-      for (int forgotten = 0; forgotten < 5; ++forgotten)
-        if (const std::uint32_t i = random.below(850); i < scene.boxes.size()) scene.forget(i);
+      for (int removedObjects = 0; removedObjects < 5; ++removedObjects)
+        if (const std::uint32_t i = random.below(850); i < scene.boxes.size())
+          scene.removeObject(i);
       restingSteps += scene.step() < scene.boxes.size();
     }
     EXPECT_GE(restingSteps, 40u);

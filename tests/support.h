@@ -33,7 +33,7 @@ inline Pairs bruteForce(const Boxes& boxes, const std::vector<Filter>& filters =
   Pairs pairs;
   for (std::uint32_t i = 0; i < boxes.size(); ++i)
     for (std::uint32_t j = i + 1; j < boxes.size(); ++j)
-      if (overlap(boxes[i], boxes[j]) && (filters.empty() || wanted(filters[i], filters[j])))
+      if (overlap(boxes[i], boxes[j]) && (filters.empty() || shouldCollide(filters[i], filters[j])))
         pairs.push_back({i, j});
   return pairs;
 }

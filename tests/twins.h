@@ -50,7 +50,7 @@ inline bool overlap(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
          a->m_aabbMin.z() <= b->m_aabbMax.z() && b->m_aabbMin.z() <= a->m_aabbMax.z();
 }
 
-inline bool wanted(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+inline bool shouldCollide(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return (a->m_collisionFilterGroup & b->m_collisionFilterMask) != 0 &&
          (b->m_collisionFilterGroup & a->m_collisionFilterMask) != 0;
 }
@@ -127,7 +127,7 @@ inline PairSet bruteForce(const std::vector<btBroadphaseProxy*>& proxies) {
   PairSet pairs;
   for (const btBroadphaseProxy* a : proxies)
     for (const btBroadphaseProxy* b : proxies)
-      if (*numberOf(a) < *numberOf(b) && overlap(a, b) && wanted(a, b))
+      if (*numberOf(a) < *numberOf(b) && overlap(a, b) && shouldCollide(a, b))
         pairs.insert({*numberOf(a), *numberOf(b)});
   return pairs;
 }

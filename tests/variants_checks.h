@@ -45,17 +45,17 @@ inline std::vector<Node> referenceTree(const Boxes& boxes) {
 struct Relabel {
   const std::vector<Node>& from;
   std::vector<Node>& to;
-  std::int32_t n;
+  std::uint32_t n;
 
-  void operator()(std::int32_t at, std::int32_t number, Range range, std::int32_t rope) const {
+  void operator()(std::uint32_t at, std::uint32_t number, Range range, std::uint32_t rope) const {
     const Node& node = from[static_cast<std::size_t>(at)];
     Node& out = to[static_cast<std::size_t>(number)];
     out = node;
     out.rope = rope;
     if (node.isLeaf()) return;
     const Numbering tree{n};
-    const std::int32_t left = tree.leftChild(range.first, at),
-                       right = tree.rightChild(at, range.last);
+    const std::uint32_t left = tree.leftChild(range.first, at),
+                        right = tree.rightChild(at, range.last);
     out.left = left;
     (*this)(node.left, left, {range.first, at}, right);
     (*this)(node.rope, right, {at + 1, range.last}, rope);
@@ -80,9 +80,9 @@ void expectSameTrees(const Boxes& boxes) {
     if (std::string(builder.name) == "apetrei" && problem.n > 0) {
       const std::vector<Node> split = tree;
       const auto root =
-          download(bench.space(), View<const std::int32_t>{problem.scratch.numbers[1].data(), 1});
-      const auto n = static_cast<std::int32_t>(problem.n);
-      Relabel{split, tree, n}(root[0], 0, {0, n - 1}, kSentinel);
+          download(bench.space(), View<const std::uint32_t>{problem.scratch.numbers[1].data(), 1});
+      const auto n = static_cast<std::uint32_t>(problem.n);
+      Relabel{split, tree, n}(root[0], 0, {0, n - 1}, kNullIndex);
     }
     ASSERT_EQ(tree.size(), reference.size());
     if (!tree.empty())

@@ -143,12 +143,12 @@ TEST(ViewerOverlays, ShowBoxesThatAreTestedOneByOne) {
   View view(smallScene("stack", 20));
   view.switches.sides = true;
   view.draw();
-  const std::size_t before = view.overlays().sideBoxes();
+  const std::size_t before = view.overlays().oversizedBoxes();
   btStaticPlaneShape plane({0, 1, 0}, 0);
   btRigidBody ground(0, nullptr, &plane);
   view.session().world().bullet().addRigidBody(&ground);
   EXPECT_EQ(view.draw().linesOnTop.size(), 12u * (before + 1));
-  EXPECT_EQ(view.overlays().sideBoxes(), before + 1);
+  EXPECT_EQ(view.overlays().oversizedBoxes(), before + 1);
   view.session().world().bullet().removeRigidBody(&ground);
 }
 

@@ -108,12 +108,12 @@ void Overlays::drawTree(World& world, const OverlaySwitches& switches, Drawing& 
   const std::vector<lbvh::Aabb> boxes = world.boxes();
   finder_.buildTree({boxes.data(), boxes.size()});
   const lbvh::Tree tree = finder_.tree();
-  sideBoxes_ = tree.sideBoxes.size;
+  oversizedBoxes_ = tree.oversizedBoxes.size;
   if (switches.tree && dbvt == nullptr)
     for (const lbvh::Node& node : lbvh::nodesAtLevel(tree, switches.treeLevel))
       draw(vectorOf(node.min), vectorOf(node.max), node.isLeaf());
   if (switches.sides)
-    for (const std::uint32_t box : tree.sideBoxes) drawSideBox(boxes[box], drawing);
+    for (const std::uint32_t box : tree.oversizedBoxes) drawSideBox(boxes[box], drawing);
 }
 
 void Overlays::draw(Session& session, const OverlaySwitches& switches,

@@ -35,7 +35,7 @@ class Overlays {
             const std::vector<Partner>& partners, Drawing& drawing);
 
   /// How many boxes the tree keeps aside; known while an overlay of the tree is on.
-  std::size_t sideBoxes() const { return sideBoxes_; }
+  std::size_t oversizedBoxes() const { return oversizedBoxes_; }
 
  private:
   /// And the boxes beside it.
@@ -43,5 +43,5 @@ class Overlays {
   static lbvh::Options hostOnly();
 
   lbvh::PairFinder finder_{hostOnly()};  ///< only for its tree
-  std::size_t sideBoxes_ = 0;
+  std::size_t oversizedBoxes_ = 0;
 };

@@ -212,7 +212,7 @@ void Ui::drawOverlays(View& view) {
     }
     if (row.isOn == &OverlaySwitches::sides)
       legend(colours::sideBox,
-             fmt::format("infinite or giant: {}", view.overlays().sideBoxes()).c_str());
+             fmt::format("infinite or giant: {}", view.overlays().oversizedBoxes()).c_str());
     ImGui::Unindent(26);
   }
 }

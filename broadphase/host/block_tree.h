@@ -11,10 +11,10 @@
 namespace lbvh {
 
 inline constexpr std::uint32_t kLanes = 16;
-inline constexpr std::uint32_t kNoBox = ~std::uint32_t{0};
 
 /// Six arrays of coordinates (three minima, three maxima) and what they are the bounds of: boxes in
-/// a leaf block, blocks in the others. A lane without a box overlaps nothing; its child is kNoBox.
+/// a leaf block, blocks in the others. A lane without a box overlaps nothing; its child is
+/// kNullIndex.
 struct alignas(64) BoxBlock {
   float corners[6][kLanes];
   std::uint32_t child[kLanes];

@@ -13,16 +13,16 @@ constexpr std::size_t kParentGrain = 64;
 void clear(BoxBlock& block, std::uint32_t lane) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int k = 0; k < 6; ++k) block.corners[k][lane] = k < 3 ? kInfinity : -kInfinity;
-  block.child[lane] = kNoBox;
+  block.child[lane] = kNullIndex;
 }
 
 }  // namespace
 
-void HostPacking::pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
-                       const SceneBounds& scene) {
+void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
+                        const std::uint32_t* ids, const SceneBounds& scene) {
   packed_ = {};
   knowsPlaces_ = false;
-  View<std::uint32_t> others = others_.ensure(scene.side + scene.nan);
+  View<std::uint32_t> others = others_.ensure(scene.oversized + scene.nan);
   std::copy_n(ids + scene.ordinary, others.size, others.data);
   BlockTree tree;
   tree.boxes = scene.ordinary;
@@ -31,8 +31,11 @@ void HostPacking::pack(View<const Aabb> boxes, View<const Filter> filters, const
   tree.blocks = blocks_.ensure(blocks).data;
   tree.root = blocks - 1;
   if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data;
-  packed_ = {
-      tree, boxes, filters, {others.data, scene.side}, {others.data + scene.side, scene.nan}};
+  packed_ = {tree,
+             boxes,
+             filters,
+             {others.data, scene.oversized},
+             {others.data + scene.oversized, scene.nan}};
   tasks_.forRanges(tree.leafBlocks, kPackGrain, [&](std::size_t begin, std::size_t end) {
     kernels_.packLeaves(packed_, ids, static_cast<std::uint32_t>(begin),
                         static_cast<std::uint32_t>(end));
@@ -40,7 +43,7 @@ void HostPacking::pack(View<const Aabb> boxes, View<const Filter> filters, const
   packParents();
 }
 
-void HostPacking::packParents() {
+void BlockBuilder::packParents() {
   const BlockTree& tree = packed_.tree;
   if (tree.boxes == 0) return;
   BlockTree::forLevels(
@@ -54,28 +57,28 @@ void HostPacking::packParents() {
       });
 }
 
-void HostPacking::rebind(View<const Aabb> boxes, View<const Filter> filters) {
+void BlockBuilder::rebind(View<const Aabb> boxes, View<const Filter> filters) {
   packed_.boxes = boxes;
   packed_.filters = filters;
 }
 
 // Only who takes boxes out needs to know where they are: in a scene that moves nobody does.
-void HostPacking::findPlaces() {
+void BlockBuilder::findPlaces() {
   const View<std::uint32_t> places = places_.ensure(packed_.boxes.size);
-  std::fill(places.begin(), places.end(), kNowhere);
+  std::fill(places.begin(), places.end(), kNullIndex);
   for (std::uint32_t leaf = 0; leaf < packed_.tree.boxes; ++leaf)
     places[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
   knowsPlaces_ = true;
 }
 
-void HostPacking::remove(View<const std::uint32_t> ids) {
+void BlockBuilder::remove(View<const std::uint32_t> ids) {
   if (ids.empty()) return;
   if (!knowsPlaces_) findPlaces();
   for (const std::uint32_t id : ids) {
     const std::uint32_t leaf = places_.data()[id];
-    if (leaf != kNowhere) clear(packed_.tree.blocks[leaf / kLanes], leaf % kLanes);
+    if (leaf != kNullIndex) clear(packed_.tree.blocks[leaf / kLanes], leaf % kLanes);
   }
-  for (View<const std::uint32_t>* others : {&packed_.side, &packed_.nan}) {
+  for (View<const std::uint32_t>* others : {&packed_.oversized, &packed_.nan}) {
     auto* const begin = const_cast<std::uint32_t*>(others->data);  // of others_, which is ours
     const auto* const end = std::remove_if(begin, begin + others->size, [&](std::uint32_t id) {
       return std::binary_search(ids.begin(), ids.end(), id);
@@ -84,7 +87,7 @@ void HostPacking::remove(View<const std::uint32_t> ids) {
   }
 }
 
-std::size_t HostPacking::memoryBytes() const {
+std::size_t BlockBuilder::memoryBytes() const {
   return blocks_.bytes() + filters_.bytes() + others_.bytes() + places_.bytes();
 }
 

@@ -11,11 +11,11 @@
 
 namespace lbvh {
 
-class HostPacking {
+class BlockBuilder {
  public:
-  explicit HostPacking(HostTasks& tasks) : tasks_(tasks), kernels_(hostKernels()) {}
+  explicit BlockBuilder(HostTasks& tasks) : tasks_(tasks), kernels_(simdKernels()) {}
 
-  /// @param ids of the boxes along a curve, then of the side boxes, then of those with a NaN
+  /// @param ids of the boxes along a curve, then of the oversized boxes, then of those with a NaN
   void pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
             const SceneBounds& scene);
 
@@ -33,15 +33,13 @@ class HostPacking {
   void findPlaces();
   void packParents();
 
-  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
-
   HostTasks& tasks_;
-  const HostKernels& kernels_;
+  const SimdKernels& kernels_;
   PackedBoxes packed_;
   HostBuffer<BoxBlock> blocks_;
   HostBuffer<FilterBlock> filters_;
-  HostBuffer<std::uint32_t> others_;  ///< the side boxes, then those with a NaN
-  HostBuffer<std::uint32_t> places_;  ///< by box: its leaf, or kNowhere
+  HostBuffer<std::uint32_t> others_;  ///< the oversized boxes, then those with a NaN
+  HostBuffer<std::uint32_t> places_;  ///< by box: its leaf, or kNullIndex
   bool knowsPlaces_ = false;
 };
 

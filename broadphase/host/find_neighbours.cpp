@@ -18,16 +18,16 @@ void forBoxes(const PackedBoxes& packed, const Visit& visit) {
   for (std::uint32_t k = 0; k < packed.tree.leafBlocks; ++k) {
     const BoxBlock& block = packed.tree.blocks[k];
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-      if (block.child[lane] == kNoBox) continue;
+      if (block.child[lane] == kNullIndex) continue;
       visit(block.child[lane], block.box(lane));
     }
   }
-  for (const std::uint32_t id : packed.side) visit(id, packed.boxes[id]);
+  for (const std::uint32_t id : packed.oversized) visit(id, packed.boxes[id]);
 }
 
 }  // namespace
 
-void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
+void NeighbourSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
   const std::size_t parts = tasks_.parts(boxes.size, kMeasureGrain);
   const View<SceneBounds> partial = partial_.ensure(parts);
   tasks_.forParts(boxes.size, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
@@ -37,43 +37,43 @@ void HostSearch::measure(View<const Aabb> boxes, SceneBounds* sum) {
   for (const SceneBounds& one : partial) *sum += one;
 }
 
-std::uint64_t HostSearch::find(const PackedBoxes& askers, const PackedBoxes& asked, Node* memory,
-                               View<std::uint32_t> room, std::uint64_t limit) {
+std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxes& targets,
+                                    Node* memory, View<std::uint32_t> room, std::uint64_t limit) {
   static_assert(sizeof(NeighbourLists::List) <= 2 * sizeof(std::uint64_t));
   lists_ = reinterpret_cast<NeighbourLists::List*>(memory);
   room_ = room;
   found_.store(0, std::memory_order_relaxed);
   const NeighbourLists lists{room, lists_, &found_, limit};
-  for (const std::uint32_t id : askers.nan) lists.byBox[id] = {0, 0};
-  findTreeLists(askers, asked, lists);
-  findSideLists(askers, asked, lists);
+  for (const std::uint32_t id : queries.nan) lists.byBox[id] = {0, 0};
+  findTreeLists(queries, targets, lists);
+  findOversizedLists(queries, targets, lists);
   return found_.load(std::memory_order_relaxed);
 }
 
-void HostSearch::findTreeLists(const PackedBoxes& askers, const PackedBoxes& asked,
-                               const NeighbourLists& lists) {
-  const std::size_t leafBlocks = asked.tree.leafBlocks;
+void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
+                                    const NeighbourLists& lists) {
+  const std::size_t leafBlocks = targets.tree.leafBlocks;
   scratch_.ensure(kScratchArrays * SearchScratch::strideFor(leafBlocks) *
                   static_cast<std::size_t>(tasks_.threads()));
-  tasks_.forWorkers(askers.tree.leafBlocks, kBlockGrain,
+  tasks_.forWorkers(queries.tree.leafBlocks, kBlockGrain,
                     [&](std::size_t worker, std::size_t begin, std::size_t end) {
-                      return kernels_.search(askers, asked, static_cast<std::uint32_t>(begin),
+                      return kernels_.search(queries, targets, static_cast<std::uint32_t>(begin),
                                              static_cast<std::uint32_t>(end),
                                              scratch(worker, leafBlocks), lists);
                     });
 }
 
-// Few, so one by one against all that are asked.
-void HostSearch::findSideLists(const PackedBoxes& askers, const PackedBoxes& asked,
-                               const NeighbourLists& lists) {
-  const bool amongThemselves = &askers == &asked;
-  tasks_.forRanges(askers.side.size, 1, [&](std::size_t begin, std::size_t end) {
+// Few, so one by one against all that are targets.
+void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets,
+                                         const NeighbourLists& lists) {
+  const bool isSelfSearch = &queries == &targets;
+  tasks_.forRanges(queries.oversized.size, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
-      const std::uint32_t id = askers.side[k];
+      const std::uint32_t id = queries.oversized[k];
       const auto forNeighbours = [&](auto visit) {
-        forBoxes(asked, [&](std::uint32_t other, const Aabb& box) {
-          if ((!amongThemselves || id < other) && overlap(asked.boxes[id], box) &&
-              wanted(asked.filters, id, other))
+        forBoxes(targets, [&](std::uint32_t other, const Aabb& box) {
+          if ((!isSelfSearch || id < other) && overlap(targets.boxes[id], box) &&
+              shouldCollide(targets.filters, id, other))
             visit(other);
         });
       };
@@ -89,7 +89,7 @@ void HostSearch::findSideLists(const PackedBoxes& askers, const PackedBoxes& ask
   });
 }
 
-void HostSearch::sort(std::size_t n, Pair* out) {
+void NeighbourSearch::sort(std::size_t n, Pair* out) {
   const NeighbourLists lists{room_, lists_, &found_, 0};
   const std::size_t chunks = (n + kListGrain - 1) / kListGrain;
   const View<std::uint64_t> starts = chunkStarts_.ensure(chunks + 1);
@@ -118,25 +118,25 @@ void HostSearch::sort(std::size_t n, Pair* out) {
   });
 }
 
-void HostSearch::writeWords(View<const std::uint32_t> askers, PairWords format,
-                            std::uint64_t* out) {
-  tasks_.forRanges(askers.size, kListGrain, [&](std::size_t begin, std::size_t end) {
+void NeighbourSearch::writeWords(View<const std::uint32_t> queries, PairWords format,
+                                 std::uint64_t* out) {
+  tasks_.forRanges(queries.size, kListGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
-      const NeighbourLists::List list = lists_[askers[k]];
+      const NeighbourLists::List list = lists_[queries[k]];
       for (std::uint64_t i = list.start; i < list.start + list.size; ++i) {
-        out[i] = format.of(makePair(askers[k], room_[i]));
+        out[i] = format.of(makePair(queries[k], room_[i]));
       }
     }
   });
 }
 
-SearchScratch HostSearch::scratch(std::size_t worker, std::size_t leafBlocks) const {
+SearchScratch NeighbourSearch::scratch(std::size_t worker, std::size_t leafBlocks) const {
   const std::size_t stride = SearchScratch::strideFor(leafBlocks);
   std::uint32_t* words = scratch_.data() + worker * kScratchArrays * stride;
   return {reinterpret_cast<float*>(words), words + 6 * stride, words + 7 * stride, stride};
 }
 
-void HostSearch::growIndexSets(std::size_t boxes) {
+void NeighbourSearch::growIndexSets(std::size_t boxes) {
   const std::size_t words = boxes / (64 * 64) + 1;
   if (65 * words <= indexSetSize_) return;
   indexSetSize_ = 0;
@@ -145,13 +145,13 @@ void HostSearch::growIndexSets(std::size_t boxes) {
   indexSetSize_ = 65 * words;
 }
 
-IndexSet HostSearch::indexSet(std::size_t worker) const {
+IndexSet NeighbourSearch::indexSet(std::size_t worker) const {
   const std::size_t words = indexSetSize_ / 65;
   std::uint64_t* memory = indexSets_.data() + worker * indexSetSize_;
   return {memory + words, memory, words};
 }
 
-std::size_t HostSearch::memoryBytes() const {
+std::size_t NeighbourSearch::memoryBytes() const {
   return chunkStarts_.bytes() + scratch_.bytes() + indexSets_.bytes() + partial_.bytes();
 }
 

@@ -17,9 +17,9 @@
 
 namespace lbvh {
 
-class HostSearch {
+class NeighbourSearch {
  public:
-  explicit HostSearch(HostTasks& tasks) : tasks_(tasks), kernels_(hostKernels()) {}
+  explicit NeighbourSearch(HostTasks& tasks) : tasks_(tasks), kernels_(simdKernels()) {}
 
   void measure(View<const Aabb> boxes, SceneBounds* sum);
 
@@ -34,32 +34,33 @@ class HostSearch {
     });
   }
 
-  /// Into the room, the list of each box that is packed in `askers`: what it overlaps of `asked`,
-  /// or, where they are the same, of the askers of greater index. Returns how many neighbours there
-  /// are: those that did not fit were counted only, and beyond the limit not all were.
+  /// Into the room, the list of each box that is packed in `queries`: what it overlaps of
+  /// `targets`, or, where they are the same, of the queries of greater index. Returns how many
+  /// neighbours there are: those that did not fit were counted only, and beyond the limit not all
+  /// were.
   /// @param memory two words a box, for where the lists are, until sort() or writeWords()
-  std::uint64_t find(const PackedBoxes& askers, const PackedBoxes& asked, Node* memory,
+  std::uint64_t find(const PackedBoxes& queries, const PackedBoxes& targets, Node* memory,
                      View<std::uint32_t> room, std::uint64_t limit);
 
   /// The lists of all boxes as pairs, sorted; `out` has room for as many as were found.
   void sort(std::size_t boxes, Pair* out);
 
   /// The lists of some boxes as pairs in no order. `out` has room for as many as were found.
-  void writeWords(View<const std::uint32_t> askers, PairWords format, std::uint64_t* out);
+  void writeWords(View<const std::uint32_t> queries, PairWords format, std::uint64_t* out);
 
   std::size_t memoryBytes() const;
 
  private:
-  void findTreeLists(const PackedBoxes& askers, const PackedBoxes& asked,
+  void findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
                      const NeighbourLists& lists);
-  void findSideLists(const PackedBoxes& askers, const PackedBoxes& asked,
-                     const NeighbourLists& lists);
+  void findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets,
+                          const NeighbourLists& lists);
   void growIndexSets(std::size_t boxes);
   SearchScratch scratch(std::size_t worker, std::size_t leafBlocks) const;
   IndexSet indexSet(std::size_t worker) const;
 
   HostTasks& tasks_;
-  const HostKernels& kernels_;
+  const SimdKernels& kernels_;
   NeighbourLists::List* lists_ = nullptr;  ///< of the last find(), and its room
   View<std::uint32_t> room_;
   std::atomic<std::uint64_t> found_{0};

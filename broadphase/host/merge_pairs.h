@@ -22,7 +22,7 @@ struct PairWords {
   }
 };
 
-class HostMerge {
+class PairMerge {
  public:
   /// @param stays whether an old pair does
   /// @param out has room for all old pairs and words

@@ -27,7 +27,7 @@ bool differ(const T& a, const T& b) {
 /// Bit for bit, which of up to 64 elements differ from those of before; these are brought up to
 /// date.
 template <class T>
-std::uint64_t update(T* old, const T* now, std::size_t count) {
+std::uint64_t refresh(T* old, const T* now, std::size_t count) {
   std::uint64_t changed = 0;
   for (std::size_t i = 0; i < count; ++i) changed |= std::uint64_t{differ(old[i], now[i])} << i;
   if (std::popcount(changed) == static_cast<int>(count)) {
@@ -55,7 +55,7 @@ void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
 
 }  // namespace
 
-bool HostResting::follow(const StepInput& input, HostPacking& packing) {
+bool MovingSet::update(const StepInput& input, BlockBuilder& packing) {
   const bool knewPairs = std::exchange(knowsPairs_, false);  // should anything here fail
   if (mayPause(input)) return false;
   const bool knowsChanges = findChanges(input);
@@ -68,20 +68,20 @@ bool HostResting::follow(const StepInput& input, HostPacking& packing) {
 }
 
 /// Copying and comparing costs a fiftieth of a search of all: too much where all moves, always.
-bool HostResting::mayPause(const StepInput& input) {
+bool MovingSet::mayPause(const StepInput& input) {
   if (input.changed.data != nullptr || pauseLeft_ == 0) return false;
   --pauseLeft_;
   remember(input, false);
   return true;
 }
 
-void HostResting::remember(const StepInput& input, bool hasCopies) {
+void MovingSet::remember(const StepInput& input, bool hasCopies) {
   size_ = input.boxes.size;
   hadFilters_ = !input.filters.empty();
   hasCopies_ = hasCopies;
 }
 
-void HostResting::begin() {
+void MovingSet::reset() {
   std::fill(isMoving_.begin(), isMoving_.end(), std::uint64_t{0});
   needless_ = 0;
   packed_ = size_;
@@ -90,7 +90,7 @@ void HostResting::begin() {
 
 /// Boxes that came or went since the last step have changed, too. False: there is nothing to
 /// compare with.
-bool HostResting::findChanges(const StepInput& input) {
+bool MovingSet::findChanges(const StepInput& input) {
   const std::size_t n = input.boxes.size, common = std::min(n, size_), all = std::max(n, size_);
   const bool isTold = input.changed.data != nullptr;
   const bool isKnown = (isTold || hasCopies_) && hadFilters_ == !input.filters.empty();
@@ -112,16 +112,16 @@ bool HostResting::findChanges(const StepInput& input) {
 }
 
 /// Which of up to 64 boxes and filters are not what they were.
-std::uint64_t HostResting::compare(const StepInput& input, std::size_t first, std::size_t count) {
-  std::uint64_t changed = update(boxes_.data() + first, input.boxes.data + first, count);
+std::uint64_t MovingSet::compare(const StepInput& input, std::size_t first, std::size_t count) {
+  std::uint64_t changed = refresh(boxes_.data() + first, input.boxes.data + first, count);
   if (!input.filters.empty())
-    changed |= update(filters_.data() + first, input.filters.data + first, count);
+    changed |= refresh(filters_.data() + first, input.filters.data + first, count);
   return changed;
 }
 
 /// Sums up what was searched although it moved no more: when that is as much as all boxes, a search
 /// of all has been paid for, so it costs at most twice as much as if one had known.
-bool HostResting::isWorthIt(std::size_t n) {
+bool MovingSet::isWorthIt(std::size_t n) {
   std::size_t changed = 0, moving = 0;
   for (std::size_t word = 0; word < hasChanged_.size(); ++word) {
     const std::uint64_t here = bitsBelow(n, word * kBits);
@@ -136,7 +136,7 @@ bool HostResting::isWorthIt(std::size_t n) {
   return kMovingShare * moving <= n && kMovingShare * needless_ <= n;
 }
 
-void HostResting::listMoving(std::size_t n) {
+void MovingSet::listMoving(std::size_t n) {
   joined_.clear();
   moving_.clear();
   for (std::size_t word = 0; word < hasChanged_.size(); ++word) {
@@ -148,7 +148,7 @@ void HostResting::listMoving(std::size_t n) {
   }
 }
 
-std::size_t HostResting::memoryBytes() const {
+std::size_t MovingSet::memoryBytes() const {
   return boxes_.capacity() * sizeof(Aabb) + filters_.capacity() * sizeof(Filter) +
          (hasChanged_.capacity() + isMoving_.capacity()) * sizeof(std::uint64_t) +
          (moving_.capacity() + joined_.capacity()) * sizeof(std::uint32_t);

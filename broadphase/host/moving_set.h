@@ -13,20 +13,20 @@
 
 namespace lbvh {
 
-class HostResting {
+class MovingSet {
  public:
-  explicit HostResting(HostTasks& tasks) : tasks_(tasks) {}
+  explicit MovingSet(HostTasks& tasks) : tasks_(tasks) {}
 
   /// Compares a step's boxes with those of the last one, and takes those that differ out of
   /// `packing`. False: all boxes had better be searched again; then
   /// nothing rests until the next begin().
-  bool follow(const StepInput& input, HostPacking& packing);
+  bool update(const StepInput& input, BlockBuilder& packing);
 
-  /// All boxes of the last follow() were packed and searched: they rest.
-  void begin();
+  /// All boxes of the last update() were packed and searched: they rest.
+  void reset();
 
   /// Nothing rests.
-  void forget() { knowsPairs_ = false; }
+  void invalidate() { knowsPairs_ = false; }
 
   /// The boxes that do not rest, sorted; and whether a box, or one that is gone, is among them.
   View<const std::uint32_t> moving() const { return {moving_.data(), moving_.size()}; }

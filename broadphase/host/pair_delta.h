@@ -14,19 +14,19 @@
 
 namespace lbvh {
 
-class HostDelta {
+class HostPairDelta {
  public:
   struct Lists {
     View<Pair> added, removed;
   };
 
   /// @param chunk new pairs that one thread compares at a stretch
-  explicit HostDelta(std::size_t chunk = 8192) : chunkSize_(chunk) {}
+  explicit HostPairDelta(std::size_t chunk = 8192) : chunkSize_(chunk) {}
 
   /// What only `newPairs` has, into `added`, which has room for all of them; and what only
-  /// `oldPairs` has, over `oldPairs`. Pairs of a forgotten box count as new.
+  /// `oldPairs` has, over `oldPairs`. Pairs of a removedObjects box count as new.
   Lists compare(HostTasks& tasks, View<Pair> oldPairs, View<const Pair> newPairs,
-                View<const std::uint8_t> forgotten, Pair* added) {
+                View<const std::uint8_t> removedObjects, Pair* added) {
     const std::size_t count =
         std::max<std::size_t>(1, (newPairs.size + chunkSize_ - 1) / chunkSize_);
     const View<Chunk> chunks = chunks_.ensure(count);
@@ -40,7 +40,7 @@ class HostDelta {
     }
     tasks.forRanges(count, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
-        merge(chunks[k], oldPairs.data, newPairs.data, forgotten, added);
+        merge(chunks[k], oldPairs.data, newPairs.data, removedObjects, added);
     });
     Lists lists{{added, 0}, {oldPairs.data, 0}};
     for (const Chunk& chunk : chunks) {
@@ -63,14 +63,14 @@ class HostDelta {
     return std::uint64_t{pair.first} << 32 | pair.second;
   }
 
-  void merge(Chunk& chunk, Pair* oldPairs, const Pair* newPairs, View<const std::uint8_t> forgotten,
-             Pair* added) const {
+  void merge(Chunk& chunk, Pair* oldPairs, const Pair* newPairs,
+             View<const std::uint8_t> removedObjects, Pair* added) const {
     DeltaMerge state{newPairs + chunk.newBegin, newPairs + chunk.newEnd, oldPairs + chunk.oldBegin,
                      oldPairs + chunk.oldEnd,   added + chunk.newBegin,  oldPairs + chunk.oldBegin};
-    if (forgotten.empty()) kernels_.mergeDelta(state);
+    if (removedObjects.empty()) kernels_.mergeDelta(state);
     auto [n, nEnd, o, oEnd, add, remove] = state;
     const auto counts = [&](Pair pair) {
-      return forgotten.empty() || !isForgotten(pair, forgotten);
+      return removedObjects.empty() || !involvesRemoved(pair, removedObjects);
     };
     while (n != nEnd && o != oEnd) {
       const std::uint64_t newKey = key(*n), oldKey = key(*o);
@@ -97,7 +97,7 @@ class HostDelta {
     list.size += count;
   }
 
-  const HostKernels& kernels_ = hostKernels();
+  const SimdKernels& kernels_ = simdKernels();
   std::size_t chunkSize_;
   HostBuffer<Chunk> chunks_;
 };

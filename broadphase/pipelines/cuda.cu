@@ -26,7 +26,7 @@ std::string cudaDeviceName() {
   return properties.name;
 }
 
-std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages) {
+std::unique_ptr<Pipeline> makeCudaPipeline(bool timesStages) {
   return std::make_unique<CudaPipeline>(timesStages);
 }
 

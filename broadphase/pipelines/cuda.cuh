@@ -15,7 +15,7 @@
 
 namespace lbvh {
 
-class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
+class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
  public:
   explicit CudaPipeline(bool timesStages) : TreeStages(timesStages) {}
 
@@ -64,10 +64,10 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
   }
   void adaptToReport() { plan_.adaptTo(report()); }
 
-  void adopt(View<const Pair> pairs) override {
-    boxes_.forget();
-    filters_.forget();
-    forgotten_.forget();
+  void setPreviousPairs(View<const Pair> pairs) override {
+    boxes_.invalidate();
+    filters_.invalidate();
+    removedObjects_.invalidate();
     current_ = {};
     const View<Pair> room = pairBuffers_[currentBuffer_].ensure(pairs.size);
     space_.abandonAndCopy(pairs, room.data);
@@ -81,8 +81,8 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
   Tree tree() const override { return treeOver(scene_); }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes =
-        treeBytes() + deltaCounts_.bytes() + boxes_.bytes() + filters_.bytes() + forgotten_.bytes();
+    std::size_t bytes = treeBytes() + deltaCounts_.bytes() + boxes_.bytes() + filters_.bytes() +
+                        removedObjects_.bytes();
     for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
     return bytes;
   }
@@ -101,7 +101,7 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
     report_.ensure(1);
     *arguments_.ensure(1).data = {input.boxes.size, current_.size};
     return {space_.upload(input.boxes, boxes_), space_.upload(input.filters, filters_),
-            space_.upload(input.forgotten, forgotten_), input.maxPairs};
+            space_.upload(input.removedObjects, removedObjects_), input.maxPairs};
   }
 
   /// All that the launches of a step depend on: equal for two steps if and only if they launch the
@@ -112,8 +112,8 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
             there.boxes.size,
             at(there.filters.data),
             there.filters.size,
-            at(there.forgotten.data),
-            there.forgotten.size,
+            at(there.removedObjects.data),
+            there.removedObjects.size,
             there.maxPairs,
             static_cast<std::uintptr_t>(plan_.bits),
             plan_.pairs,
@@ -160,8 +160,10 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
     const View<Pair> room = pairBuffers_[(currentBuffer_ + 1) % 3].ensure(plan_.pairs);
     const PairOutput out{room, there.maxPairs, &header()->pairs};
     const FindTreePairs treePairs{nodes_.data(), &header()->scene, there.filters};
-    const FindSidePairs sidePairs{there.boxes, ids_.data(), &header()->scene, there.filters};
-    space_.append(n, OneAfterTheOther<FindTreePairs, FindSidePairs>{treePairs, sidePairs}, out);
+    const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
+                                            there.filters};
+    space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
+                  out);
     return room;
   }
 
@@ -177,7 +179,7 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
   Outcome compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     constexpr std::size_t kChunk = 16;
-    const PairDelta delta{current_.data, sorted, header(), there.forgotten, kChunk};
+    const PairDelta delta{current_.data, sorted, header(), there.removedObjects, kChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
     // One chunk more than there are: it counts nothing, so its place is the sum of all.
@@ -218,7 +220,7 @@ class CudaPipeline final : public AnyPipeline, TreeStages<CudaSpace> {
   StepPlan plan_;
   UploadBuffer<Aabb> boxes_;
   UploadBuffer<Filter> filters_;
-  UploadBuffer<std::uint8_t> forgotten_;
+  UploadBuffer<std::uint8_t> removedObjects_;
   GraphRecordings<Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_;
   PinnedBuffer<StepHeader> report_;

@@ -4,8 +4,8 @@
 
 namespace lbvh {
 
-FallbackPipeline::FallbackPipeline(std::unique_ptr<AnyPipeline> gpu,
-                                   std::unique_ptr<AnyPipeline> host, std::string name)
+FallbackPipeline::FallbackPipeline(std::unique_ptr<Pipeline> gpu, std::unique_ptr<Pipeline> host,
+                                   std::string name)
     : gpu_(std::move(gpu)),
       host_(std::move(host)),
       name_(std::move(name)),
@@ -20,7 +20,7 @@ void FallbackPipeline::step(const StepInput& input, StepStats& stats) {
 
 bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
-    if (gpuIsBehind_) gpu_->adopt(mirror_.pairs());
+    if (gpuIsBehind_) gpu_->setPreviousPairs(mirror_.pairs());
     gpuIsBehind_ = true;  // until the mirror has what the GPU has
     try {
       gpu_->step(input, stats);
@@ -28,7 +28,7 @@ bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
       gpuIsBehind_ = false;  // too many pairs is no failure of the GPU: it kept its last ones
       throw;
     }
-    if (!input.forgotten.empty()) mirror_.forget(input.forgotten);
+    if (!input.removedObjects.empty()) mirror_.dropPairsOf(input.removedObjects);
     mirror_.log(gpu_->added(), gpu_->removed());
     gpuIsBehind_ = false;
     last_ = gpu_.get();
@@ -43,17 +43,17 @@ bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
 }
 
 void FallbackPipeline::stepOnHost(const StepInput& input, StepStats& stats) {
-  if (last_ != host_.get()) host_->adopt(mirror_.pairs());
+  if (last_ != host_.get()) host_->setPreviousPairs(mirror_.pairs());
   last_ = gpu_.get();  // until the mirror has what the host has
   host_->step(input, stats);
   mirror_.assign(host_->pairs());
   last_ = host_.get();
 }
 
-void FallbackPipeline::adopt(View<const Pair> pairs) {
+void FallbackPipeline::setPreviousPairs(View<const Pair> pairs) {
   mirror_.assign(pairs);
   gpuIsBehind_ = true;
-  host_->adopt(pairs);
+  host_->setPreviousPairs(pairs);
   last_ = host_.get();
 }
 

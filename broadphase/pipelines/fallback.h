@@ -11,14 +11,13 @@
 
 namespace lbvh {
 
-class FallbackPipeline final : public AnyPipeline {
+class FallbackPipeline final : public Pipeline {
  public:
   /// @param name of the GPU, for Stats
-  FallbackPipeline(std::unique_ptr<AnyPipeline> gpu, std::unique_ptr<AnyPipeline> host,
-                   std::string name);
+  FallbackPipeline(std::unique_ptr<Pipeline> gpu, std::unique_ptr<Pipeline> host, std::string name);
 
   void step(const StepInput& input, StepStats& stats) override;
-  void adopt(View<const Pair> pairs) override;
+  void setPreviousPairs(View<const Pair> pairs) override;
   View<const Pair> pairs() const override { return mirror_.pairs(); }
   View<const Pair> added() const override { return last_->added(); }
   View<const Pair> removed() const override { return last_->removed(); }
@@ -37,9 +36,9 @@ class FallbackPipeline final : public AnyPipeline {
   bool stepOnGpu(const StepInput& input, StepStats& stats);
   void stepOnHost(const StepInput& input, StepStats& stats);
 
-  std::unique_ptr<AnyPipeline> gpu_, host_;
+  std::unique_ptr<Pipeline> gpu_, host_;
   const std::string name_;
-  const AnyPipeline* last_;  ///< where the last step was finished
+  const Pipeline* last_;     ///< where the last step was finished
   bool gpuIsBehind_ = true;  ///< it does not have the pairs of the last step
   int failures_ = 0;
   mutable PairMirror mirror_;

@@ -21,14 +21,14 @@
 namespace lbvh {
 namespace {
 
-class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
+class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
  public:
   explicit HostPipeline(int threads)
       : TreeStages(threads),
         search_(space_.tasks()),
         packing_(space_.tasks()),
         movingPacking_(space_.tasks()),
-        resting_(space_.tasks()) {}
+        movingSet_(space_.tasks()) {}
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in buffers that are written now
@@ -36,8 +36,9 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     scene_ = {};
     const std::vector<Pair> before(pairs_.begin(), kValidate ? pairs_.end() : pairs_.begin());
     const bool mostRest = follow(input, stats);
-    compare(mostRest ? findMoving(input, stats) : findAll(input, stats), input.forgotten, stats);
-    if (!mostRest) resting_.begin();
+    compare(mostRest ? findMoving(input, stats) : findAll(input, stats), input.removedObjects,
+            stats);
+    if (!mostRest) movingSet_.reset();
     scene_ = {&packing_.packed(), mostRest ? &movingPacking_.packed() : nullptr};
     stats.pairs = pairs_.size;
     stats.added = added_.size;
@@ -58,10 +59,10 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     if constexpr (kValidate) check(whyTreeIsWrong(tree_.nodes, boxes));
   }
 
-  void adopt(View<const Pair> pairs) override {
+  void setPreviousPairs(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
     scene_ = {};
-    resting_.forget();
+    movingSet_.invalidate();
     const View<Pair> room = buffers_[current_].ensure(pairs.size);
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
@@ -75,7 +76,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   std::size_t memoryBytes() const override {
     std::size_t bytes = treeBytes() + search_.memoryBytes() + packing_.memoryBytes() +
-                        movingPacking_.memoryBytes() + resting_.memoryBytes() +
+                        movingPacking_.memoryBytes() + movingSet_.memoryBytes() +
                         merge_.memoryBytes() + delta_.memoryBytes() + movingBoxes_.bytes() +
                         words_.capacity() * sizeof(std::uint64_t) + spareWords_.bytes();
     for (const auto& buffer : buffers_) bytes += buffer.bytes();
@@ -86,7 +87,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   /// Whether so many boxes are what they were that only the others need to be searched for.
   bool follow(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    return resting_.follow(input, packing_);
+    return movingSet_.update(input, packing_);
   }
 
   /// Stages 1 to 3, for the search: as for a tree, but along another curve.
@@ -140,24 +141,24 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
 
   /// Stages 1 to 6, for the boxes that move: among themselves, and with those that rest.
   View<Pair> findMoving(const StepInput& input, StepStats& stats) {
-    const View<const std::uint32_t> moving = resting_.moving();
+    const View<const std::uint32_t> moving = movingSet_.moving();
     const View<Aabb> boxes = movingBoxes_.ensure(moving.size);
     for (std::size_t k = 0; k < moving.size; ++k) boxes[k] = input.boxes[moving[k]];
     measureAndSort(boxes, stats);
     for (std::uint32_t& id : View<std::uint32_t>{ids_.data(), moving.size}) id = moving[id];
     pack(movingPacking_, input, stats);
 
-    const PackedBoxes &asking = movingPacking_.packed(), &resting = packing_.packed();
-    const PairWords format{static_cast<int>(std::bit_width(resting_.indices()))};
+    const PackedBoxes &moved = movingPacking_.packed(), &resting = packing_.packed();
+    const PairWords format{static_cast<int>(std::bit_width(movingSet_.indices()))};
     words_.clear();
-    for (const PackedBoxes* asked : {&asking, &resting}) {
-      const std::size_t found = findLists(asking, *asked, input.maxPairs, stats);
+    for (const PackedBoxes* targets : {&moved, &resting}) {
+      const std::size_t found = findLists(moved, *targets, input.maxPairs, stats);
       const auto timer = space_.timed("pair sort", stats.pairSortMs);
       words_.resize(words_.size() + found);
       search_.writeWords(moving, format, words_.data() + words_.size() - found);
     }
     describe(*header(), stats);
-    stats.sideBoxes += resting.side.size;
+    stats.oversizedBoxes += resting.oversized.size;
     stats.nanBoxes += resting.nan.size;
     stats.searched = moving.size;
     return mergeWords(format, input.maxPairs, stats);
@@ -170,7 +171,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     const std::uint64_t* sorted =
         space_.sortWords(words, spareWords_.ensure(words.size).data, 2 * format.indexBits);
     const auto rests = [this](Pair pair) {
-      const bool first = resting_.isMoving(pair.first), second = resting_.isMoving(pair.second);
+      const bool first = movingSet_.isMoving(pair.first), second = movingSet_.isMoving(pair.second);
       return !(first | second);
     };
     const View<Pair> merged =
@@ -182,25 +183,25 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   }
 
   /// Stage 4: blocks.
-  void pack(HostPacking& packing, const StepInput& input, StepStats& stats) {
+  void pack(BlockBuilder& packing, const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     packing.pack(input.boxes, input.filters, ids_.data(), header()->scene);
   }
 
   /// Stage 5: lists of neighbours, in the buffer that is free. A list holds second boxes only: two
   /// in the room of a pair.
-  std::size_t findLists(const PackedBoxes& askers, const PackedBoxes& asked, std::uint64_t maxPairs,
-                        StepStats& stats) {
+  std::size_t findLists(const PackedBoxes& queries, const PackedBoxes& targets,
+                        std::uint64_t maxPairs, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    Node* const memory = nodes_.ensure(spareNodes(askers.boxes.size)).data;
+    Node* const memory = nodes_.ensure(spareNodes(queries.boxes.size)).data;
     Buffer<Pair>& buffer = buffers_[next(1)];
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
-    std::size_t needed = pairs_.size == 0 ? 4 * askers.boxes.size : pairs_.size;
+    std::size_t needed = pairs_.size == 0 ? 4 * queries.boxes.size : pairs_.size;
     for (;;) {
       buffer.ensure(needed);
       const View<std::uint32_t> room{reinterpret_cast<std::uint32_t*>(buffer.data()),
                                      2 * buffer.capacity()};
-      const std::uint64_t found = search_.find(askers, asked, memory, room, maxPairs);
+      const std::uint64_t found = search_.find(queries, targets, memory, room, maxPairs);
       requireAtMost(maxPairs, found);
       if (found <= room.size) return static_cast<std::size_t>(found);
       needed = static_cast<std::size_t>(found);
@@ -208,10 +209,10 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
   }
 
   /// Stage 7: added pairs go where the lists were, removed ones over the old pairs.
-  void compare(View<Pair> sorted, View<const std::uint8_t> forgotten, StepStats& stats) {
+  void compare(View<Pair> sorted, View<const std::uint8_t> removedObjects, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     const auto lists =
-        delta_.compare(space_.tasks(), pairs_, sorted, forgotten, buffers_[next(1)].data());
+        delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, buffers_[next(1)].data());
     added_ = lists.added;
     removed_ = lists.removed;
     pairs_ = sorted;
@@ -231,7 +232,7 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     const View<const Pair> oldPairs{before.data(), before.size()};
     try {
       check(whyPairsAreWrong(pairs_, input.boxes, input.filters));
-      check(whyDeltaIsWrong(oldPairs, pairs_, added_, removed_, input.forgotten));
+      check(whyDeltaIsWrong(oldPairs, pairs_, added_, removed_, input.removedObjects));
     } catch (const std::bad_alloc&) {
       // The step itself is done, and goes unchecked.
     }
@@ -244,12 +245,12 @@ class HostPipeline final : public AnyPipeline, TreeStages<HostSpace> {
     std::abort();
   }
 
-  HostSearch search_;
-  HostPacking packing_;        ///< of all boxes; later of those that rest
-  HostPacking movingPacking_;  ///< of the others
-  HostResting resting_;
-  HostMerge merge_;
-  HostDelta delta_;
+  NeighbourSearch search_;
+  BlockBuilder packing_;        ///< of all boxes; later of those that rest
+  BlockBuilder movingPacking_;  ///< of the others
+  MovingSet movingSet_;
+  PairMerge merge_;
+  HostPairDelta delta_;
   Buffer<Aabb> movingBoxes_;
   std::vector<std::uint64_t> words_;  ///< pairs of the boxes that move
   Buffer<std::uint64_t> spareWords_;
@@ -269,7 +270,7 @@ void requireAtMost(std::uint64_t maxPairs, std::uint64_t pairs) {
                           " overlapping pairs (Options::maxPairs)");
 }
 
-std::unique_ptr<AnyPipeline> makeHostPipeline(int threads) {
+std::unique_ptr<Pipeline> makeHostPipeline(int threads) {
   return std::make_unique<HostPipeline>(threads);
 }
 

@@ -10,9 +10,9 @@ void PairMirror::log(View<const Pair> added, View<const Pair> removed) {
   if (log_.size() > 1024 + pairs_.size()) pairs();  // so that the log cannot outgrow the list
 }
 
-void PairMirror::forget(View<const std::uint8_t> forgotten) {
+void PairMirror::dropPairsOf(View<const std::uint8_t> removedObjects) {
   pairs();
-  std::erase_if(pairs_, [&](Pair pair) { return isForgotten(pair, forgotten); });
+  std::erase_if(pairs_, [&](Pair pair) { return involvesRemoved(pair, removedObjects); });
 }
 
 void PairMirror::assign(View<const Pair> pairs) {

@@ -15,7 +15,7 @@ class PairMirror {
   void log(View<const Pair> added, View<const Pair> removed);
 
   /// Drops the pairs of boxes whose flag is set. @throws std::bad_alloc
-  void forget(View<const std::uint8_t> forgotten);
+  void dropPairsOf(View<const std::uint8_t> removedObjects);
 
   void assign(View<const Pair> pairs);
 

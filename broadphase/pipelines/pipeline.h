@@ -13,12 +13,12 @@
 
 namespace lbvh {
 
-/// What a step reads. `changed`: as for PairFinder::update, or null. `forgotten` by box (may be
-/// shorter): its old pairs do not count.
+/// What a step reads. `changed`: as for PairFinder::update, or null. `removedObjects` by box (may
+/// be shorter): its old pairs do not count.
 struct StepInput {
   View<const Aabb> boxes;
   View<const Filter> filters;
-  View<const std::uint8_t> forgotten;
+  View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};
 };
@@ -29,9 +29,9 @@ struct SpaceInfo {
 };
 
 /// A pipeline whose space is not known to the caller.
-class AnyPipeline {
+class Pipeline {
  public:
-  virtual ~AnyPipeline() = default;
+  virtual ~Pipeline() = default;
   /// Runs all stages; fills the figures and milliseconds of `stats`. On an exception pairs() is
   /// still the result of the step before, added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;
@@ -39,7 +39,7 @@ class AnyPipeline {
   virtual void buildTree(View<const Aabb> boxes, StepStats& stats) = 0;
 
   /// Takes `pairs` for the result of the step before, and trusts nothing it was told earlier.
-  virtual void adopt(View<const Pair> pairs) = 0;
+  virtual void setPreviousPairs(View<const Pair> pairs) = 0;
 
   virtual View<const Pair> pairs() const = 0;  ///< of a space of its own memory: there
   virtual View<const Pair> added() const = 0;
@@ -68,12 +68,12 @@ class DevicePipeline {
                            CUstream_st* stream) = 0;
 };
 
-std::unique_ptr<AnyPipeline> makeHostPipeline(int threads);
+std::unique_ptr<Pipeline> makeHostPipeline(int threads);
 
 // Only in builds with CUDA (pipelines/cuda.cu).
 std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
 std::string cudaDeviceName();  ///< @throws SpaceError
-std::unique_ptr<AnyPipeline> makeCudaPipeline(bool timesStages);  ///< @throws SpaceError
+std::unique_ptr<Pipeline> makeCudaPipeline(bool timesStages);  ///< @throws SpaceError
 std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity);  ///< likewise
 
 /// @throws std::length_error

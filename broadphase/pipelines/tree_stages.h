@@ -87,11 +87,12 @@ class TreeStages {
 
   Tree treeOver(const SceneBounds& scene) const {
     const std::size_t leaves = scene.ordinary;
-    return {{nodes_.data(), leaves == 0 ? 0 : 2 * leaves - 1}, {ids_.data() + leaves, scene.side}};
+    return {{nodes_.data(), leaves == 0 ? 0 : 2 * leaves - 1},
+            {ids_.data() + leaves, scene.oversized}};
   }
 
   static void describe(const StepHeader& header, StepStats& stats) {
-    stats.sideBoxes = header.scene.side;
+    stats.oversizedBoxes = header.scene.oversized;
     stats.nanBoxes = header.scene.nan;
     stats.mortonBits = 3 * header.grid.bits;
   }
@@ -105,9 +106,10 @@ class TreeStages {
   Space space_;
   Buffer<StepHeader> header_;
   Buffer<std::uint32_t> keys_;
-  Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then the side boxes, then NaN boxes
+  Buffer<std::uint32_t>
+      ids_;  ///< sorted: the leaves' boxes, then the oversized boxes, then NaN boxes
   Buffer<Node> nodes_;
-  Buffer<std::int32_t> arrivals_;
+  Buffer<std::uint32_t> arrivals_;
 };
 
 }  // namespace lbvh

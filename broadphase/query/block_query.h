@@ -22,14 +22,14 @@ void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit
     const BoxBlock& block = tree.blocks[index];
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       const std::uint32_t child = block.child[lane];
-      if (child == kNoBox || !hits(block.box(lane))) continue;
+      if (child == kNullIndex || !hits(block.box(lane))) continue;
       if (index < tree.leafBlocks)
         visit(child);
       else
         stack[depth++] = child;
     }
   }
-  for (const std::uint32_t box : packed.side) visit(box);
+  for (const std::uint32_t box : packed.oversized) visit(box);
 }
 
 }  // namespace lbvh

@@ -11,20 +11,20 @@
 
 namespace lbvh {
 
-/// Calls visit(box index) for each leaf and side box for which hits(Node) or hits(Aabb) is true.
-/// `hits` must be true for bounds that contain a box it is true for. Nodes are visited without a
-/// stack (Prokopenko and Lebrun-Grandie, Algorithm 1); the order is that of the tree's leaves, then
-/// the side boxes. Safe on many threads at once.
+/// Calls visit(box index) for each leaf and oversized box for which hits(Node) or hits(Aabb) is
+/// true. `hits` must be true for bounds that contain a box it is true for. Nodes are visited
+/// without a stack (Prokopenko and Lebrun-Grandie, Algorithm 1); the order is that of the tree's
+/// leaves, then the oversized boxes. Safe on many threads at once.
 template <class Hits, class Visit>
 void queryTree(const Tree& tree, View<const Aabb> boxes, const Hits& hits, const Visit& visit) {
-  std::int32_t at = tree.nodes.empty() ? kSentinel : 0;
-  while (at != kSentinel) {
+  std::uint32_t at = tree.nodes.empty() ? kNullIndex : 0;
+  while (at != kNullIndex) {
     const Node& node = tree.nodes[static_cast<std::size_t>(at)];
     const bool hit = hits(node);
     if (hit && node.isLeaf()) visit(node.box());
     at = hit && !node.isLeaf() ? node.left : node.rope;
   }
-  for (const std::uint32_t box : tree.sideBoxes)
+  for (const std::uint32_t box : tree.oversizedBoxes)
     if (hits(boxes[box])) visit(box);
 }
 

@@ -11,14 +11,14 @@ namespace lbvh {
 
 /// Exchanges *p with `value`. Writes made before the exchange are visible to the thread that
 /// receives `value` from a later exchange on the same address, and its reads cannot move up.
-LBVH_HD inline std::int32_t exchangeAndPublish(std::int32_t* p, std::int32_t value) {
+LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   __threadfence();
-  const std::int32_t old = atomicExch(p, value);
+  const std::uint32_t old = atomicExch(p, value);
   __threadfence();
   return old;
 #else
-  return std::atomic_ref<std::int32_t>(*p).exchange(value, std::memory_order_acq_rel);
+  return std::atomic_ref<std::uint32_t>(*p).exchange(value, std::memory_order_acq_rel);
 #endif
 }
 

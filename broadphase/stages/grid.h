@@ -51,8 +51,8 @@ struct ChooseGrid {
     const std::uint64_t n = header->arguments.boxes, samples = n < 31 ? n : 31;
     float lowest[3], low[3], high[3], highest[3];
     for (int axis = 0; axis < 3; ++axis) {
-      lowest[axis] = low[axis] = SceneBounds::kNone;
-      highest[axis] = high[axis] = -SceneBounds::kNone;
+      lowest[axis] = low[axis] = SceneBounds::kFar;
+      highest[axis] = high[axis] = -SceneBounds::kFar;
     }
     int count = 0;
     for (std::uint64_t k = 0; k < samples; ++k) {

@@ -18,11 +18,11 @@ namespace lbvh {
 template <class Key>
 struct Difference {
   const Key* codes;
-  std::int32_t n;
+  std::uint32_t n;
 
   /// Between leaves i and i + 1; no two adjacent values are equal.
-  LBVH_HD std::int64_t operator()(std::int32_t i) const {
-    if (i < 0 || i >= n - 1) return INT64_MAX;
+  LBVH_HD std::int64_t operator()(std::uint32_t i) const {
+    if (i >= n - 1) return INT64_MAX;  // -1 wraps around
     const auto codeBits = static_cast<std::int64_t>(codes[i] ^ codes[i + 1]);
     // One less, so that opposite corners of the grid (all 63 bits differ) stay below the ends.
     return codeBits != 0 ? codeBits - 1 : INT64_MIN + (i ^ (i + 1));
@@ -31,14 +31,14 @@ struct Difference {
 
 /// THE INDEX RULE (types.h) over n leaves.
 struct Numbering {
-  std::int32_t n;
+  std::uint32_t n;
 
-  LBVH_HD std::int32_t leaf(std::int32_t k) const { return n - 1 + k; }
+  LBVH_HD std::uint32_t leaf(std::uint32_t k) const { return n - 1 + k; }
   /// Left child over [first, split], right child over [split + 1, last].
-  LBVH_HD std::int32_t leftChild(std::int32_t first, std::int32_t split) const {
+  LBVH_HD std::uint32_t leftChild(std::uint32_t first, std::uint32_t split) const {
     return first == split ? leaf(split) : split;
   }
-  LBVH_HD std::int32_t rightChild(std::int32_t split, std::int32_t last) const {
+  LBVH_HD std::uint32_t rightChild(std::uint32_t split, std::uint32_t last) const {
     return split + 1 == last ? leaf(last) : split + 1;
   }
 };
@@ -52,39 +52,38 @@ LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
 }
 
 /// Element i starts at leaf i and climbs; at each node the first thread to arrive leaves its end of
-/// the range in `arrivals` and stops, the second goes on. `arrivals` must be all kNobody before.
+/// the range in `arrivals` and stops, the second goes on. `arrivals` must be all kNullIndex before.
 template <class Key>
 struct BuildHierarchy {
   View<const Aabb> boxes;
   const std::uint32_t* ids;  ///< of the leaves, in sorted order
   const Key* codes;          ///< likewise
   const SceneBounds* scene;  ///< how many leaves there are
-  std::int32_t* arrivals;    ///< by split
+  std::uint32_t* arrivals;   ///< by split
   Node* nodes;               ///< 2 n - 1
 
   LBVH_HD void operator()(std::uint32_t leaf) const {
-    if (leaf < scene->ordinary)
-      climb(static_cast<std::int32_t>(leaf), static_cast<std::int32_t>(scene->ordinary));
+    if (leaf < scene->ordinary) climb(leaf, scene->ordinary);
   }
 
-  LBVH_HD void climb(std::int32_t leaf, std::int32_t n) const {
+  LBVH_HD void climb(std::uint32_t leaf, std::uint32_t n) const {
     const Difference<Key> difference{codes, n};
     const Numbering tree{n};
     // Algorithm 2: the right child behind `last` is a leaf if that leaf joins the left side before
     // anything behind it.
-    const auto rope = [&](std::int32_t last, std::int64_t after) {
-      if (last == n - 1) return kSentinel;
+    const auto rope = [&](std::uint32_t last, std::int64_t after) {
+      if (last == n - 1) return kNullIndex;
       return after < difference(last + 1) ? tree.leaf(last + 1) : last + 1;
     };
-    std::int32_t first = leaf, last = leaf;
+    std::uint32_t first = leaf, last = leaf;
     std::int64_t before = difference(first - 1), after = difference(last);
     Node node = makeLeaf(ids[leaf], rope(last, after));
     nodes[tree.leaf(leaf)] = node;
     while (first != 0 || last != n - 1) {
       const bool isLeftChild = after < before;
-      const std::int32_t split = isLeftChild ? last : first - 1;
-      const std::int32_t other = exchangeAndPublish(&arrivals[split], isLeftChild ? first : last);
-      if (other == kNobody) return;
+      const std::uint32_t split = isLeftChild ? last : first - 1;
+      const std::uint32_t other = exchangeAndPublish(&arrivals[split], isLeftChild ? first : last);
+      if (other == kNullIndex) return;
       if (isLeftChild) {
         unite(node, node, nodes[tree.rightChild(split, other)]);
         last = other;
@@ -100,12 +99,10 @@ struct BuildHierarchy {
     }
   }
 
-  LBVH_HD Node makeLeaf(std::uint32_t id, std::int32_t rope) const {
+  LBVH_HD Node makeLeaf(std::uint32_t id, std::uint32_t rope) const {
     const Aabb box = boxes[id];
-    return Node{{box.min[0], box.min[1], box.min[2]},
-                ~static_cast<std::int32_t>(id),
-                {box.max[0], box.max[1], box.max[2]},
-                rope};
+    return Node{
+        {box.min[0], box.min[1], box.min[2]}, ~id, {box.max[0], box.max[1], box.max[2]}, rope};
   }
 };
 

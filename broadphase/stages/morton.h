@@ -13,7 +13,7 @@ namespace lbvh {
 /// A box that reaches beyond this is a giant: Bullet's planes (1e18, or 1e30 in double) are.
 inline constexpr float kGiant = 1e17f;
 
-enum class BoxClass { ordinary, side, nan };
+enum class BoxClass { ordinary, oversized, nan };
 
 /// Ordinary boxes go into the tree, inverted ones too: a bound that includes their corners is met
 /// by all that they overlap. Giant and infinite boxes would spoil the bounds of every ancestor, so
@@ -25,7 +25,7 @@ LBVH_HD inline BoxClass classify(const Aabb& box) {
     giant |= (lo < -kGiant) | (hi > kGiant);
     number &= (lo == lo) & (hi == hi);
   }
-  return !number ? BoxClass::nan : giant ? BoxClass::side : BoxClass::ordinary;
+  return !number ? BoxClass::nan : giant ? BoxClass::oversized : BoxClass::ordinary;
 }
 
 LBVH_HD inline bool isInverted(const Aabb& box) {
@@ -51,7 +51,7 @@ struct MeasureScene {
     const Aabb box = boxes[i];
     SceneBounds one;
     const BoxClass boxClass = classify(box);
-    one.side = boxClass == BoxClass::side;
+    one.oversized = boxClass == BoxClass::oversized;
     one.nan = boxClass == BoxClass::nan;
     if (boxClass != BoxClass::ordinary) return one;
     one.ordinary = 1;
@@ -95,10 +95,9 @@ LBVH_HD inline std::uint64_t morton63(std::uint32_t x, std::uint32_t y, std::uin
   return spreadBits21(x) << 2 | spreadBits21(y) << 1 | spreadBits21(z);
 }
 
-inline constexpr std::int32_t kNobody = -1;
-
-/// The sort key of each box: its Morton code; behind all codes the side boxes, then the NaN boxes.
-/// So after the sort the tree's leaves, the side list and the rest lie one behind the other.
+/// The sort key of each box: its Morton code; behind all codes the oversized boxes, then the NaN
+/// boxes. So after the sort the tree's leaves, the list of oversized boxes and the rest lie one
+/// behind the other.
 template <class Key>  // uint32_t: 30-bit codes; uint64_t: 63-bit codes
 struct AssignCodes {
   static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;
@@ -108,10 +107,10 @@ struct AssignCodes {
   const Grid* grid;
   Key* keys;
   std::uint32_t* ids;
-  std::int32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass
+  std::uint32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass
 
   LBVH_HD void operator()(std::uint32_t i) const {
-    arrivals[i] = kNobody;
+    arrivals[i] = kNullIndex;
     ids[i] = i;
     keys[i] = key(boxes[i]);
   }

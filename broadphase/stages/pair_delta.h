@@ -26,7 +26,7 @@ struct PairDelta {
   const Pair* old;
   View<const Pair> room;     ///< where the new pairs are, the first header->pairs of them
   const StepHeader* header;  ///< how many old and new ones; the latter may exceed the room
-  View<const std::uint8_t> forgotten;  ///< by box: not 0 if its old pairs do not count
+  View<const std::uint8_t> removedObjects;  ///< by box: not 0 if its old pairs do not count
   std::size_t chunkSize;
 
   LBVH_HD View<const Pair> oldPairs() const {
@@ -61,7 +61,7 @@ struct PairDelta {
     while (n < nEnd || o < oEnd) {
       const bool takeNew = o == oEnd || (n < nEnd && !(old[o] < pairs[n]));
       const bool takeOld = n == nEnd || (o < oEnd && !(pairs[n] < old[o]));
-      const bool oldCounts = takeOld && !isForgotten(old[o], forgotten);
+      const bool oldCounts = takeOld && !involvesRemoved(old[o], removedObjects);
       if (takeNew && !oldCounts) added(pairs[n]);
       if (!takeNew && oldCounts) removed(old[o]);
       n += takeNew;

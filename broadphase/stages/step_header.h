@@ -10,13 +10,13 @@ namespace lbvh {
 
 /// What one pass over the boxes learns. Sums are of integers, so that no order changes them.
 struct SceneBounds {
-  static constexpr float kNone = 3e38f;
+  static constexpr float kFar = 3e38f;
 
-  float lo[3] = {kNone, kNone, kNone};  ///< of the measured boxes' centres
-  float hi[3] = {-kNone, -kNone, -kNone};
+  float lo[3] = {kFar, kFar, kFar};  ///< of the measured boxes' centres
+  float hi[3] = {-kFar, -kFar, -kFar};
   std::int64_t exponents = 0;  ///< sum over measured boxes of the exponent of their longest side
   std::uint32_t measured = 0;  ///< ordinary boxes that are not inverted
-  std::uint32_t ordinary = 0, side = 0, nan = 0;
+  std::uint32_t ordinary = 0, oversized = 0, nan = 0;
 
   LBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
     for (int axis = 0; axis < 3; ++axis) {
@@ -26,7 +26,7 @@ struct SceneBounds {
     exponents += other.exponents;
     measured += other.measured;
     ordinary += other.ordinary;
-    side += other.side;
+    oversized += other.oversized;
     nan += other.nan;
     return *this;
   }

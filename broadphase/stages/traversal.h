@@ -23,8 +23,8 @@ struct FindTreePairs {
     if (leaf >= n) return;
     const Node query = nodes[n - 1 + leaf];
     const std::uint32_t box = query.box();
-    std::int32_t at = query.rope;
-    while (at != kSentinel) {
+    std::uint32_t at = query.rope;
+    while (at != kNullIndex) {
       const Node& node = nodes[at];
       if (!overlap(query, node)) {
         at = node.rope;
@@ -33,7 +33,7 @@ struct FindTreePairs {
       } else {
         at = node.rope;
         const std::uint32_t other = node.box();
-        if (!wanted(filters, box, other)) continue;
+        if (!shouldCollide(filters, box, other)) continue;
         if (!sink.push(makePair(box, other))) return;
       }
     }
@@ -41,8 +41,8 @@ struct FindTreePairs {
 };
 
 /// The side list against everything: element k is the k-th of the `ids` (those in the tree, then
-/// the side boxes) and meets the side boxes behind it.
-struct FindSidePairs {
+/// the oversized boxes) and meets the oversized boxes behind it.
+struct FindOversizedPairs {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   const SceneBounds* scene;
@@ -50,13 +50,13 @@ struct FindSidePairs {
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t k, Sink& sink) const {
-    const std::uint32_t n = scene->ordinary, end = n + scene->side;
+    const std::uint32_t n = scene->ordinary, end = n + scene->oversized;
     if (k >= end) return;
     const std::uint32_t box = ids[k];
     for (std::uint32_t side = k < n ? n : k + 1; side < end; ++side) {
       const std::uint32_t other = ids[side];
       if (!overlap(boxes[box], boxes[other])) continue;
-      if (!wanted(filters, box, other)) continue;
+      if (!shouldCollide(filters, box, other)) continue;
       if (!sink.push(makePair(box, other))) return;
     }
   }

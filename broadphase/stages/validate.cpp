@@ -18,12 +18,12 @@ bool sameBounds(const Node& node, const Node& a, const Node& b) {
 class TreeWalk {
  public:
   TreeWalk(View<const Node> nodes, View<const Aabb> boxes)
-      : nodes_(nodes), boxes_(boxes), n_(static_cast<std::int32_t>((nodes.size + 1) / 2)) {}
+      : nodes_(nodes), boxes_(boxes), n_(static_cast<std::uint32_t>((nodes.size + 1) / 2)) {}
 
   std::string run() {
     if (nodes_.empty()) return {};
     if (nodes_.size % 2 == 0) return "a tree over n leaves has 2 n - 1 nodes";
-    std::vector<Visit> stack{{0, kSentinel, 0, n_ - 1}};
+    std::vector<Visit> stack{{0, kNullIndex, 0, n_ - 1}};
     while (!stack.empty()) {
       const Visit visit = stack.back();
       stack.pop_back();
@@ -33,10 +33,10 @@ class TreeWalk {
         if (!why.empty()) return why;
         continue;
       }
-      const std::int32_t left = nodes_[at(visit.node)].left;
+      const std::uint32_t left = nodes_[at(visit.node)].left;
       const std::string why = checkInner(visit, left);
       if (!why.empty()) return why;
-      const std::int32_t right = nodes_[at(left)].rope, split = lastLeafOfLeftChild(left);
+      const std::uint32_t right = nodes_[at(left)].rope, split = lastLeafOfLeftChild(left);
       stack.push_back({right, visit.rope, split + 1, visit.last});
       stack.push_back({left, right, visit.first, split});
     }
@@ -45,18 +45,18 @@ class TreeWalk {
 
  private:
   struct Visit {
-    std::int32_t node, rope, first, last;  // with the leaf range this node must have
+    std::uint32_t node, rope, first, last;  // with the leaf range this node must have
   };
 
-  static std::size_t at(std::int32_t node) { return static_cast<std::size_t>(node); }
-  static std::string wrong(const char* what, std::int32_t node) {
+  static std::size_t at(std::uint32_t node) { return static_cast<std::size_t>(node); }
+  static std::string wrong(const char* what, std::uint32_t node) {
     std::string out = what;
     return out.append(" is wrong at node ").append(std::to_string(node));
   }
-  bool inRange(std::int32_t node) const { return node >= 0 && at(node) < nodes_.size; }
+  bool inRange(std::uint32_t node) const { return at(node) < nodes_.size; }
 
   /// A left child that is an inner node has the index of its last leaf.
-  std::int32_t lastLeafOfLeftChild(std::int32_t left) const {
+  std::uint32_t lastLeafOfLeftChild(std::uint32_t left) const {
     return left >= n_ - 1 ? left - (n_ - 1) : left;
   }
 
@@ -73,13 +73,13 @@ class TreeWalk {
     return {};
   }
 
-  std::string checkInner(const Visit& visit, std::int32_t left) const {
+  std::string checkInner(const Visit& visit, std::uint32_t left) const {
     if (++visited_ > nodes_.size) return "the tree has a cycle";
     if (visit.first >= visit.last) return wrong("range", visit.node);
     if (!inRange(left)) return wrong("left child", visit.node);
-    const std::int32_t split = lastLeafOfLeftChild(left), right = nodes_[at(left)].rope;
+    const std::uint32_t split = lastLeafOfLeftChild(left), right = nodes_[at(left)].rope;
     if (split < visit.first || split >= visit.last) return wrong("split", visit.node);
-    const std::int32_t expected = split + 1 == visit.last ? n_ - 1 + visit.last : split + 1;
+    const std::uint32_t expected = split + 1 == visit.last ? n_ - 1 + visit.last : split + 1;
     if (right != expected) return wrong("right child", visit.node);
     if (!sameBounds(nodes_[at(visit.node)], nodes_[at(left)], nodes_[at(right)]))
       return wrong("bounds", visit.node);
@@ -88,8 +88,8 @@ class TreeWalk {
 
   View<const Node> nodes_;
   View<const Aabb> boxes_;
-  std::int32_t n_;
-  std::int32_t nextLeaf_ = 0;
+  std::uint32_t n_;
+  std::uint32_t nextLeaf_ = 0;
   mutable std::size_t visited_ = 0;
 };
 
@@ -116,14 +116,14 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
   for (const Pair& pair : pairs) {
     if (pair.first >= pair.second || pair.second >= boxes.size) return "bad pair " + text(pair);
     if (!overlap(boxes[pair.first], boxes[pair.second])) return "no overlap: " + text(pair);
-    if (!wanted(filters, pair.first, pair.second)) return "filtered pair " + text(pair);
+    if (!shouldCollide(filters, pair.first, pair.second)) return "filtered pair " + text(pair);
   }
   const std::size_t samples = std::min<std::size_t>(boxes.size, 16);
   for (std::size_t s = 0; s < samples; ++s) {
     const auto box = static_cast<std::uint32_t>(boxes.size * s / samples);
     for (std::uint32_t other = 0; other < boxes.size; ++other) {
       if (other == box || !overlap(boxes[box], boxes[other])) continue;
-      if (!wanted(filters, box, other)) continue;
+      if (!shouldCollide(filters, box, other)) continue;
       if (!std::binary_search(pairs.begin(), pairs.end(), makePair(box, other)))
         return "lost pair " + text(makePair(box, other));
     }
@@ -133,10 +133,10 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
 
 std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
                             View<const Pair> added, View<const Pair> removed,
-                            View<const std::uint8_t> forgotten) {
+                            View<const std::uint8_t> removedObjects) {
   std::vector<Pair> before;
   std::copy_if(oldPairs.begin(), oldPairs.end(), std::back_inserter(before),
-               [&](Pair pair) { return !isForgotten(pair, forgotten); });
+               [&](Pair pair) { return !involvesRemoved(pair, removedObjects); });
   std::vector<Pair> expected;
   std::set_difference(newPairs.begin(), newPairs.end(), before.begin(), before.end(),
                       std::back_inserter(expected));

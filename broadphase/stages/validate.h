@@ -19,6 +19,6 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
 /// added and removed, applied to the old pairs, give the new ones.
 std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
                             View<const Pair> added, View<const Pair> removed,
-                            View<const std::uint8_t> forgotten);
+                            View<const std::uint8_t> removedObjects);
 
 }  // namespace lbvh

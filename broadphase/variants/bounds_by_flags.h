@@ -9,14 +9,14 @@
 namespace lbvh::variants {
 
 struct BoundsByFlags {
-  const std::int32_t* parents;  ///< by node; of the root: kSentinel
-  std::int32_t* flags;          ///< by inner node, all kNobody
+  const std::uint32_t* parents;  ///< by node; of the root: kNullIndex
+  std::uint32_t* flags;          ///< by inner node, all kNullIndex
   Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
 
   LBVH_HD void operator()(std::uint32_t leaf) const {
-    std::int32_t at = parents[n - 1 + static_cast<std::int32_t>(leaf)];
-    while (at != kSentinel && exchangeAndPublish(&flags[at], 1) != kNobody) {
+    std::uint32_t at = parents[n - 1 + leaf];
+    while (at != kNullIndex && exchangeAndPublish(&flags[at], 1) != kNullIndex) {
       Node& node = nodes[at];
       const Node& left = nodes[node.left];
       unite(node, left, nodes[left.rope]);  // the rope of a left child is its sibling
@@ -26,8 +26,8 @@ struct BoundsByFlags {
 };
 
 struct Fill {
-  std::int32_t* numbers;
-  std::int32_t value;
+  std::uint32_t* numbers;
+  std::uint32_t value;
   LBVH_HD void operator()(std::uint32_t i) const { numbers[i] = value; }
 };
 

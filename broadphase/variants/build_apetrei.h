@@ -13,21 +13,21 @@ struct ApetreiNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   Difference<std::uint32_t> difference;
-  std::int32_t* ends;  ///< by split: what the first child to arrive leaves; all kNobody
-  std::int32_t* root;
+  std::uint32_t* ends;  ///< by split: what the first child to arrive leaves; all kNullIndex
+  std::uint32_t* root;
   Node* nodes;
 
   LBVH_HD void operator()(std::uint32_t element) const {
-    const std::int32_t n = difference.n;
-    std::int32_t first = static_cast<std::int32_t>(element), last = first;
-    std::int32_t at = n - 1 + first;
-    nodes[at] = leafOver(boxes, ids[first], kSentinel);
+    const std::uint32_t n = difference.n;
+    std::uint32_t first = element, last = first;
+    std::uint32_t at = n - 1 + first;
+    nodes[at] = leafOver(boxes, ids[first], kNullIndex);
     while (first != 0 || last != n - 1) {
       const bool isLeft = difference(last) < difference(first - 1);
-      const std::int32_t parent = isLeft ? last : first - 1;
+      const std::uint32_t parent = isLeft ? last : first - 1;
       (isLeft ? nodes[parent].left : nodes[parent].rope) = at;
-      const std::int32_t other = exchangeAndPublish(&ends[parent], isLeft ? first : last);
-      if (other == kNobody) return;
+      const std::uint32_t other = exchangeAndPublish(&ends[parent], isLeft ? first : last);
+      if (other == kNullIndex) return;
       (isLeft ? last : first) = other;
       unite(nodes[parent], nodes[nodes[parent].left], nodes[nodes[parent].rope]);
       at = parent;
@@ -39,11 +39,11 @@ struct ApetreiNode {
 /// The root is numbers[1][0] of the scratch.
 template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::int32_t>(problem.n);
+  const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
-  std::int32_t* ends = problem.scratch.numbers[0].ensure(problem.n).data;
-  std::int32_t* root = problem.scratch.numbers[1].ensure(1).data;
-  problem.space.forEach(problem.n, Fill{ends, kNobody});
+  std::uint32_t* ends = problem.scratch.numbers[0].ensure(problem.n).data;
+  std::uint32_t* root = problem.scratch.numbers[1].ensure(1).data;
+  problem.space.forEach(problem.n, Fill{ends, kNullIndex});
   problem.space.forEach(
       problem.n,
       ApetreiNode{problem.boxes, problem.ids, {problem.codes, n}, ends, root, problem.nodes});

@@ -13,32 +13,32 @@ struct KarrasNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   CommonPrefix prefix;
-  std::int32_t* parents;
-  std::int32_t* flags;
+  std::uint32_t* parents;
+  std::uint32_t* flags;
   Node* nodes;
 
   LBVH_HD void operator()(std::uint32_t element) const {
-    const auto i = static_cast<std::int32_t>(element);
+    const auto i = element;
     const Numbering tree{prefix.n};
     nodes[tree.leaf(i)] = leafOver(boxes, ids[i], ropeBehind(prefix, i));
-    if (i == 0) parents[0] = kSentinel;
+    if (i == 0) parents[0] = kNullIndex;
     if (i >= prefix.n - 1) return;
     const Range range = determineRange(prefix, i);
-    const std::int32_t split = findSplit(prefix, range);
-    const std::int32_t left = tree.leftChild(range.first, split);
+    const std::uint32_t split = findSplit(prefix, range);
+    const std::uint32_t left = tree.leftChild(range.first, split);
     nodes[i].left = left;
     nodes[i].rope = ropeBehind(prefix, range.last);
-    flags[i] = kNobody;
+    flags[i] = kNullIndex;
     parents[left] = parents[tree.rightChild(split, range.last)] = i;
   }
 };
 
 template <class Space>
 void buildKarras(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::int32_t>(problem.n);
+  const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
-  std::int32_t* parents = problem.scratch.numbers[0].ensure(2 * problem.n).data;
-  std::int32_t* flags = problem.scratch.numbers[1].ensure(problem.n).data;
+  std::uint32_t* parents = problem.scratch.numbers[0].ensure(2 * problem.n).data;
+  std::uint32_t* flags = problem.scratch.numbers[1].ensure(problem.n).data;
   problem.space.forEach(
       problem.n,
       KarrasNode{problem.boxes, problem.ids, {problem.codes, n}, parents, flags, problem.nodes});

@@ -19,7 +19,7 @@ LBVH_HD inline std::uint32_t takeTwo(std::uint32_t* counter) {
 
 /// An entry of the growing list of nodes.
 struct Task {
-  std::int32_t node, first, last, rope;
+  std::uint32_t node, first, last, rope;
 };
 
 struct SplitLevel {
@@ -31,7 +31,7 @@ struct SplitLevel {
   Task* tasks;
   std::uint32_t begin;     ///< of this level
   std::uint32_t* counter;  ///< end of the list
-  std::int32_t* parents;
+  std::uint32_t* parents;
   Node* nodes;
 
   LBVH_HD void operator()(std::uint32_t i) const {
@@ -41,9 +41,9 @@ struct SplitLevel {
       return;
     }
     const Numbering tree{prefix.n};
-    const std::int32_t split = findSplit(prefix, {task.first, task.last});
-    const std::int32_t left = tree.leftChild(task.first, split);
-    const std::int32_t right = tree.rightChild(split, task.last);
+    const std::uint32_t split = findSplit(prefix, {task.first, task.last});
+    const std::uint32_t left = tree.leftChild(task.first, split);
+    const std::uint32_t right = tree.rightChild(split, task.last);
     nodes[task.node].left = left;
     nodes[task.node].rope = task.rope;
     parents[left] = parents[right] = task.node;
@@ -55,14 +55,14 @@ struct SplitLevel {
 
 /// One element: the list of the root alone.
 struct BeginLevels {
-  std::int32_t n;
+  std::uint32_t n;
   Task* tasks;
   std::uint32_t* counter;
-  std::int32_t* parents;
+  std::uint32_t* parents;
   LBVH_HD void operator()(std::uint32_t) const {
-    tasks[0] = {0, 0, n - 1, kSentinel};
+    tasks[0] = {0, 0, n - 1, kNullIndex};
     *counter = 1;
-    parents[0] = kSentinel;
+    parents[0] = kNullIndex;
   }
 };
 
@@ -75,16 +75,16 @@ struct Answer {
 
 template <class Space>
 void buildLevelByLevel(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::int32_t>(problem.n);
+  const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
   Space& space = problem.space;
   const std::size_t all = 2 * problem.n;
-  std::int32_t* parents = problem.scratch.numbers[0].ensure(all).data;
-  std::int32_t* flags = problem.scratch.numbers[1].ensure(all).data;
+  std::uint32_t* parents = problem.scratch.numbers[0].ensure(all).data;
+  std::uint32_t* flags = problem.scratch.numbers[1].ensure(all).data;
   auto* tasks = reinterpret_cast<Task*>(problem.scratch.numbers[2].ensure(4 * all).data);
   std::uint32_t* counter = problem.scratch.words[0].ensure(1).data;
   std::uint32_t* answer = problem.scratch.answer.ensure(1).data;
-  space.forEach(all, Fill{flags, kNobody});
+  space.forEach(all, Fill{flags, kNullIndex});
   space.forEach(1, BeginLevels{n, tasks, counter, parents});
   for (std::uint32_t begin = 0, end = 1; begin < end;) {
     space.forEach(end - begin,

@@ -7,8 +7,8 @@ namespace lbvh::variants {
 
 template <class Space>
 void buildProduction(BuildProblem<Space>& problem) {
-  std::int32_t* arrivals = problem.scratch.numbers[0].ensure(problem.n).data;
-  problem.space.forEach(problem.n, Fill{arrivals, kNobody});  // a step does it with the codes
+  std::uint32_t* arrivals = problem.scratch.numbers[0].ensure(problem.n).data;
+  problem.space.forEach(problem.n, Fill{arrivals, kNullIndex});  // a step does it with the codes
   problem.space.forEach(problem.n,
                         BuildHierarchy<std::uint32_t>{problem.boxes, problem.ids, problem.codes,
                                                       problem.scene, arrivals, problem.nodes});

@@ -15,15 +15,15 @@ struct RecursiveBuilder {
   Node* nodes;
 
   /// The subtree over a range becomes node `at`, with what lies behind it.
-  void build(std::int32_t at, Range range, std::int32_t rope) const {
+  void build(std::uint32_t at, Range range, std::uint32_t rope) const {
     if (range.first == range.last) {
       nodes[at] = leafOver(boxes, ids[range.first], rope);
       return;
     }
     const Numbering tree{prefix.n};
-    const std::int32_t split = findSplit(prefix, range);
-    const std::int32_t left = tree.leftChild(range.first, split);
-    const std::int32_t right = tree.rightChild(split, range.last);
+    const std::uint32_t split = findSplit(prefix, range);
+    const std::uint32_t left = tree.leftChild(range.first, split);
+    const std::uint32_t right = tree.rightChild(split, range.last);
     build(left, {range.first, split}, right);
     build(right, {split + 1, range.last}, rope);
     Node node{};
@@ -36,10 +36,10 @@ struct RecursiveBuilder {
 
 template <class Space>
 void buildRecursively(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::int32_t>(problem.n);
+  const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
   RecursiveBuilder{problem.boxes, problem.ids, {problem.codes, n}, problem.nodes}.build(
-      0, {0, n - 1}, kSentinel);
+      0, {0, n - 1}, kNullIndex);
 }
 
 }  // namespace lbvh::variants

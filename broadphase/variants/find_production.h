@@ -14,13 +14,13 @@ void findProduction(FindProblem<Space>& problem) {
   if constexpr (Space::kKnowsCounts) {
     auto& kept = problem.scratch.search;
     if (kept == nullptr) {
-      kept = std::make_unique<HostSearch>(problem.space.tasks());
-      problem.scratch.packing = std::make_unique<HostPacking>(problem.space.tasks());
+      kept = std::make_unique<NeighbourSearch>(problem.space.tasks());
+      problem.scratch.packing = std::make_unique<BlockBuilder>(problem.space.tasks());
     }
-    HostSearch& search = *kept;
+    NeighbourSearch& search = *kept;
     const std::size_t n = problem.boxes.size;
     SceneBounds scene = *problem.scene;
-    scene.nan += std::exchange(scene.side, 0u);  // side boxes are not part of the problem
+    scene.nan += std::exchange(scene.oversized, 0u);  // oversized boxes are not part of the problem
     problem.scratch.packing->pack(problem.boxes, {}, problem.ids, scene);
     const PackedBoxes& all = problem.scratch.packing->packed();
     Node* const memory = problem.scratch.nodes.ensure(n).data;

@@ -16,11 +16,11 @@ struct FindSimultaneously {
   static constexpr int kMostPairs = 2 * FindByStack<Order::leaves, Counter>::kMostLevels + 4;
 
   const Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
   Counter counter;
 
   struct NodePair {
-    std::int32_t a, b;
+    std::uint32_t a, b;
   };
 
   LBVH_HD static std::uint32_t cutPairs() { return kCut * (kCut + 1) / 2; }
@@ -35,7 +35,7 @@ struct FindSimultaneously {
       const Node &a = nodes[pair.a], &b = nodes[pair.b];
       if (pair.a == pair.b) {
         if (a.isLeaf()) continue;
-        const std::int32_t left = a.left, right = nodes[left].rope;
+        const std::uint32_t left = a.left, right = nodes[left].rope;
         stack[postponed++] = NodePair{right, right};
         stack[postponed++] = NodePair{left, right};
         stack[postponed++] = NodePair{left, left};
@@ -62,10 +62,10 @@ struct FindSimultaneously {
 
   /// The k-th node of the cut, eight levels below the root; where the tree ends before, the first
   /// path that leads there has it and the others have none.
-  LBVH_HD std::int32_t cutNode(std::uint32_t k) const {
-    std::int32_t at = 0;
+  LBVH_HD std::uint32_t cutNode(std::uint32_t k) const {
+    std::uint32_t at = 0;
     for (int level = kCutLevels - 1; level >= 0; --level) {
-      if (nodes[at].isLeaf()) return (k & ((2u << level) - 1)) == 0 ? at : kSentinel;
+      if (nodes[at].isLeaf()) return (k & ((2u << level) - 1)) == 0 ? at : kNullIndex;
       at = (k >> level & 1) != 0 ? nodes[nodes[at].left].rope : nodes[at].left;
     }
     return at;
@@ -89,22 +89,22 @@ struct FindFromCut : FindSimultaneously<Counter> {
     std::uint32_t row = 0;
     while ((row + 1) * (row + 2) / 2 <= i) ++row;
     const std::uint32_t column = i - row * (row + 1) / 2;
-    const std::int32_t a = this->cutNode(column), b = this->cutNode(row);
-    if (a != kSentinel && b != kSentinel) this->visit({a, b}, sink);
+    const std::uint32_t a = this->cutNode(column), b = this->cutNode(row);
+    if (a != kNullIndex && b != kNullIndex) this->visit({a, b}, sink);
   }
 };
 
 template <class Space, class Counter>
 void appendFromRoot(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
-  FindFromRoot<Counter> body{{problem.nodes, static_cast<std::int32_t>(problem.n), counter}};
+  FindFromRoot<Counter> body{{problem.nodes, static_cast<std::uint32_t>(problem.n), counter}};
   problem.space.append(1, body, problem.out);
 }
 
 template <class Space, class Counter>
 void appendFromCut(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
-  FindFromCut<Counter> body{{problem.nodes, static_cast<std::int32_t>(problem.n), counter}};
+  FindFromCut<Counter> body{{problem.nodes, static_cast<std::uint32_t>(problem.n), counter}};
   problem.space.append(body.cutPairs(), body, problem.out);
 }
 

@@ -10,14 +10,14 @@ namespace lbvh::variants {
 template <bool kFromRoot, class Counter>
 struct FindBySkipLinks {
   const Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
   Counter counter;
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
-    const Node leaf = nodes[n - 1 + static_cast<std::int32_t>(i)];
-    std::int32_t at = kFromRoot ? 0 : leaf.rope;
-    while (at != kSentinel) {
+    const Node leaf = nodes[n - 1 + i];
+    std::uint32_t at = kFromRoot ? 0 : leaf.rope;
+    while (at != kNullIndex) {
       counter.node();
       counter.test();
       const Node& node = nodes[at];
@@ -33,7 +33,7 @@ template <bool kFromRoot, class Space, class Counter>
 void appendBySkipLinks(const FindProblem<Space>& problem, Counter counter) {
   problem.space.append(problem.n,
                        FindBySkipLinks<kFromRoot, Counter>{
-                           problem.nodes, static_cast<std::int32_t>(problem.n), counter},
+                           problem.nodes, static_cast<std::uint32_t>(problem.n), counter},
                        problem.out);
 }
 

@@ -11,12 +11,12 @@ namespace lbvh::variants {
 /// The last leaf below a node, from its rope: the one before the node that the rope leads to.
 struct LastLeaf {
   const Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
 
-  LBVH_HD std::int32_t operator()(std::int32_t node) const {
+  LBVH_HD std::uint32_t operator()(std::uint32_t node) const {
     if (node >= n - 1) return node - (n - 1);
-    const std::int32_t rope = nodes[node].rope;
-    if (rope == kSentinel) return n - 1;
+    const std::uint32_t rope = nodes[node].rope;
+    if (rope == kNullIndex) return n - 1;
     return (rope >= n - 1 ? rope - (n - 1) : rope) - 1;
   }
 };
@@ -44,7 +44,7 @@ template <class Counter>
 struct FindRecursively {
   View<const Aabb> boxes;
   const Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
   Counter counter;
 
   template <class Sink>
@@ -54,7 +54,7 @@ struct FindRecursively {
   }
 
   template <class Sink>
-  LBVH_HD void visit(std::int32_t at, const Query<Sink>& query) const {
+  LBVH_HD void visit(std::uint32_t at, const Query<Sink>& query) const {
     counter.node();
     counter.test();
     const Node& node = nodes[at];
@@ -75,37 +75,37 @@ struct FindByStack {
 
   View<const Aabb> boxes;
   const Node* nodes;
-  std::int32_t n;
+  std::uint32_t n;
   Counter counter;
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
     if constexpr (kOrder == Order::objects) {
       const Aabb box = boxes[i];
-      if (classify(box) == BoxClass::ordinary) visit(Query<Sink>{box, i, sink}, -1);
+      if (classify(box) == BoxClass::ordinary) visit(Query<Sink>{box, i, sink}, kNullIndex);
     } else {
-      const Node& leaf = nodes[n - 1 + static_cast<std::int32_t>(i)];
-      visit(Query<Sink>{boxOf(leaf), leaf.box(), sink}, static_cast<std::int32_t>(i));
+      const Node& leaf = nodes[n - 1 + i];
+      visit(Query<Sink>{boxOf(leaf), leaf.box(), sink}, i);
     }
   }
 
   template <class Sink>
-  LBVH_HD void visit(const Query<Sink>& query, std::int32_t queryLeaf) const {
-    std::int32_t stack[kMostLevels];
+  LBVH_HD void visit(const Query<Sink>& query, std::uint32_t queryLeaf) const {
+    std::uint32_t stack[kMostLevels];
     int postponed = 0;
-    std::int32_t at = n > 1 ? 0 : kSentinel;
-    while (at != kSentinel) {
+    std::uint32_t at = n > 1 ? 0 : kNullIndex;
+    while (at != kNullIndex) {
       counter.node();
-      const std::int32_t left = nodes[at].left, right = nodes[left].rope;
+      const std::uint32_t left = nodes[at].left, right = nodes[left].rope;
       const bool goLeft = look(query, queryLeaf, left), goRight = look(query, queryLeaf, right);
       if (goLeft && goRight) stack[postponed++] = right;
-      at = goLeft ? left : goRight ? right : postponed > 0 ? stack[--postponed] : kSentinel;
+      at = goLeft ? left : goRight ? right : postponed > 0 ? stack[--postponed] : kNullIndex;
     }
   }
 
   /// True if the traversal has to go on below; pairs of leaves are dealt with here.
   template <class Sink>
-  LBVH_HD bool look(const Query<Sink>& query, std::int32_t queryLeaf, std::int32_t at) const {
+  LBVH_HD bool look(const Query<Sink>& query, std::uint32_t queryLeaf, std::uint32_t at) const {
     if constexpr (kOrder == Order::leavesHalf)
       if (LastLeaf{nodes, n}(at) <= queryLeaf) return false;
     counter.test();
@@ -125,7 +125,7 @@ void appendRecursively(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
   problem.space.append(problem.boxes.size,
                        FindRecursively<Counter>{problem.boxes, problem.nodes,
-                                                static_cast<std::int32_t>(problem.n), counter},
+                                                static_cast<std::uint32_t>(problem.n), counter},
                        problem.out);
 }
 
@@ -133,7 +133,7 @@ template <Order kOrder, class Space, class Counter>
 void appendByStack(const FindProblem<Space>& problem, Counter counter) {
   problem.space.append(kOrder == Order::objects ? problem.boxes.size : problem.n,
                        FindByStack<kOrder, Counter>{problem.boxes, problem.nodes,
-                                                    static_cast<std::int32_t>(problem.n), counter},
+                                                    static_cast<std::uint32_t>(problem.n), counter},
                        problem.out);
 }
 

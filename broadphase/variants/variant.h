@@ -19,10 +19,10 @@ struct Scratch {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
   Buffer<std::uint32_t> words[4];
-  Buffer<std::int32_t> numbers[4];
+  Buffer<std::uint32_t> numbers[4];
   Buffer<Node> nodes;
-  std::unique_ptr<HostSearch> search;                         ///< host only
-  std::unique_ptr<HostPacking> packing;                       ///< host only
+  std::unique_ptr<NeighbourSearch> search;                    ///< host only
+  std::unique_ptr<BlockBuilder> packing;                      ///< host only
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 };
 

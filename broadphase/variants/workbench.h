@@ -19,7 +19,7 @@ struct NoPairs {
 struct Scribble {
   Node* nodes;
   LBVH_HD void operator()(std::uint32_t i) const {
-    nodes[i] = {{7, 7, 7}, kSentinel, {-7, -7, -7}, kSentinel};
+    nodes[i] = {{7, 7, 7}, kNullIndex, {-7, -7, -7}, kNullIndex};
   }
 };
 
@@ -120,7 +120,7 @@ class Workbench {
   typename Space::template HostBuffer<StepHeader> report_;
   Buffer<StepHeader> header_;
   Buffer<std::uint32_t> keys_, ids_, spareKeys_, spareIds_;
-  Buffer<std::int32_t> arrivals_;
+  Buffer<std::uint32_t> arrivals_;
   Buffer<Node> nodes_;
   Buffer<Pair> pairs_;
   View<const Aabb> boxes_;

@@ -56,6 +56,6 @@ std::vector<std::pair<std::string, std::string>> machineFacts() {
       {"Compiler", fmt::format("{}, build type {}", compiler(), GPULBVH_BUILD_TYPE)},
       {"Bullet", fmt::format("{}.{}, {} precision", btGetVersion() / 100, btGetVersion() % 100,
                              sizeof(btScalar) == sizeof(double) ? "double" : "single")},
-      {"SIMD on the host", lbvh::hostKernels().name},
+      {"SIMD on the host", lbvh::simdKernels().name},
   };
 }

@@ -51,7 +51,7 @@ class Program {
   void addCrowd();
   void moveBoxes();
   void changeFilters();
-  void forget();
+  void removeObject();
   void moveFinders();
   void misuse();
   void update();
@@ -68,10 +68,10 @@ class Program {
   Bytes& bytes_;
   lbvh::Options options_;
   std::vector<PairFinder> finders_;
-  Input now_, last_;                     ///< as they will be handed in, and were, with success
-  Pairs pairs_;                          ///< of the last update that did not throw
-  std::vector<std::uint8_t> forgotten_;  ///< by box of that update
-  bool hasFailed_ = false;               ///< the last update threw
+  Input now_, last_;                   ///< as they will be handed in, and were, with success
+  Pairs pairs_;                        ///< of the last update that did not throw
+  std::vector<std::uint8_t> removed_;  ///< by box of that update
+  bool hasFailed_ = false;             ///< the last update threw
 };
 
 Program::Program(Bytes& bytes) : bytes_(bytes) {
@@ -103,7 +103,7 @@ void Program::run() {
     } else if (dice < 32) {
       changeFilters();
     } else if (dice < 37) {
-      forget();
+      removeObject();
     } else if (dice == 37) {
       moveFinders();
     } else if (dice == 38) {
@@ -174,10 +174,10 @@ void Program::changeFilters() {
   }
 }
 
-void Program::forget() {
+void Program::removeObject() {
   const std::uint32_t index = bytes_.oneIn(16) ? bytes_.bits() : bytes_.below(200);
-  if (index < forgotten_.size()) forgotten_[index] = 1;
-  for (PairFinder& finder : finders_) finder.forget(index);
+  if (index < removed_.size()) removed_[index] = 1;
+  for (PairFinder& finder : finders_) finder.removeObject(index);
 }
 
 void Program::moveFinders() {
@@ -241,7 +241,7 @@ std::vector<std::uint64_t> Program::changedBits() {
 Pairs Program::remembered() const {
   Pairs pairs;
   for (const Pair pair : pairs_)
-    if (!isForgotten(pair, view(forgotten_))) pairs.push_back(pair);
+    if (!involvesRemoved(pair, view(removed_))) pairs.push_back(pair);
   return pairs;
 }
 
@@ -261,7 +261,7 @@ void Program::update() {
   if (hasFailed_) return;
   pairs_ = expected;
   last_ = now_;
-  forgotten_.assign(now_.boxes.size(), 0);
+  removed_.assign(now_.boxes.size(), 0);
 }
 
 /// False: it did with what memory there was; then its delta is checked here, and what the second
@@ -284,8 +284,8 @@ bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> chang
   checkStep(finder, remembered(), expected);
   // Back to where the others are.
   finder.update(view(last_.boxes), view(last_.filters));
-  for (std::uint32_t i = 0; i < forgotten_.size(); ++i)
-    if (forgotten_[i] != 0) finder.forget(i);
+  for (std::uint32_t i = 0; i < removed_.size(); ++i)
+    if (removed_[i] != 0) finder.removeObject(i);
   return false;
 }
 
@@ -325,7 +325,7 @@ void Program::checkNoDelta(const PairFinder& finder) const {
 
 /// Only where its caller may: nothing differs from the last update.
 void Program::updateUnchanged() {
-  const bool isForgotten = std::count(forgotten_.begin(), forgotten_.end(), 1) > 0;
+  const bool isForgotten = std::count(removed_.begin(), removed_.end(), 1) > 0;
   if (hasFailed_ || isForgotten) return;
   for (PairFinder& finder : finders_) {
     finder.updateUnchanged();

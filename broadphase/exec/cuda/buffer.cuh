@@ -68,7 +68,7 @@ class UploadBuffer {
     return device;
   }
 
-  void forget() { known_ = 0; }
+  void invalidate() { known_ = 0; }
   std::size_t bytes() const { return device_.bytes(); }
 
  private:

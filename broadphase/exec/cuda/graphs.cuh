@@ -153,7 +153,7 @@ class GraphRecordings {
   }
 
  private:
-  // Three pair buffers take turns, with and without forgotten boxes; and some to spare.
+  // Three pair buffers take turns, with and without removedObjects boxes; and some to spare.
   std::array<Recording, 8> recordings_;
   std::size_t next_ = 0;
 };

@@ -25,7 +25,7 @@ class HostSpace {
   using HostBuffer = lbvh::HostBuffer<T>;
   template <class T>
   struct UploadBuffer {  // nothing to do: stages read the caller's array
-    void forget() {}
+    void invalidate() {}
     static std::size_t bytes() { return 0; }
   };
 

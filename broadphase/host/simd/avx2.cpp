@@ -22,30 +22,31 @@ constexpr std::array<std::uint64_t, 256> kLanesOf = [] {
 LBVH_BEGIN_TARGET("avx2,bmi,bmi2,popcnt")
 
 namespace lbvh {
+namespace avx2 {
 namespace {
 
 struct Simd {
   static constexpr const char* kName = "avx2";
 
-  struct Query {
+  struct Box {
     __m256 corners[6];
-    Query(const BoxBlock& block, std::uint32_t lane) {
+    Box(const BoxBlock& block, std::uint32_t lane) {
       for (int k = 0; k < 6; ++k) corners[k] = _mm256_set1_ps(block.corners[k][lane]);
     }
   };
 
-  static std::uint32_t overlaps(const Query& query, const float* first, std::size_t stride) {
-    return overlapsEight(query, first, stride) | overlapsEight(query, first + 8, stride) << 8;
+  static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
+    return overlapsEight(box, first, stride) | overlapsEight(box, first + 8, stride) << 8;
   }
 
   /// By the signs of six differences, which are exact for finite numbers.
-  static std::uint32_t overlapsEight(const Query& query, const float* first, std::size_t stride) {
+  static std::uint32_t overlapsEight(const Box& box, const float* first, std::size_t stride) {
     __m256 apart = _mm256_setzero_ps();
     for (std::size_t k = 0; k < 3; ++k) {
       const __m256 lo = _mm256_loadu_ps(first + k * stride);
       const __m256 hi = _mm256_loadu_ps(first + (k + 3) * stride);
-      apart = _mm256_or_ps(apart, _mm256_or_ps(_mm256_sub_ps(query.corners[k + 3], lo),
-                                               _mm256_sub_ps(hi, query.corners[k])));
+      apart = _mm256_or_ps(apart, _mm256_or_ps(_mm256_sub_ps(box.corners[k + 3], lo),
+                                               _mm256_sub_ps(hi, box.corners[k])));
     }
     return 0xFFu & ~static_cast<std::uint32_t>(_mm256_movemask_ps(apart));
   }
@@ -57,8 +58,8 @@ struct Simd {
            bits(_mm256_cmpgt_epi32(load(indices + 8), than)) << 8;
   }
 
-  static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
-                              const FilterBlock& others) {
+  static std::uint32_t shouldCollide(const FilterBlock& filters, std::uint32_t lane,
+                                     const FilterBlock& others) {
     const __m256i group = _mm256_set1_epi32(filters.group[lane]);
     const __m256i mask = _mm256_set1_epi32(filters.mask[lane]);
     const auto unwanted = [&](std::uint32_t from) {
@@ -114,15 +115,12 @@ struct Simd {
   }
 };
 
-#include "broadphase/host/simd/codes.inl"
-#include "broadphase/host/simd/delta.inl"
-#include "broadphase/host/simd/pair_sort.inl"
-// The next needs them and Simd.
-#include "broadphase/host/simd/search.inl"
+#include "broadphase/host/simd/kernels.inl"
 
 }  // namespace
+}  // namespace avx2
 
-extern const HostKernels kAvx2Kernels = kKernels;
+extern const SimdKernels kAvx2Kernels = avx2::kKernels;
 
 }  // namespace lbvh
 

@@ -5,27 +5,28 @@
 LBVH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")
 
 namespace lbvh {
+namespace avx512 {
 namespace {
 
 struct Simd {
   static constexpr const char* kName = "avx512";
 
-  struct Query {
+  struct Box {
     __m512 corners[6];
-    Query(const BoxBlock& block, std::uint32_t lane) {
+    Box(const BoxBlock& block, std::uint32_t lane) {
       for (int k = 0; k < 6; ++k) corners[k] = _mm512_set1_ps(block.corners[k][lane]);
     }
   };
 
   /// By the signs of six differences, which are exact for finite numbers: half the time of six
   /// comparisons into mask registers.
-  static std::uint32_t overlaps(const Query& query, const float* first, std::size_t stride) {
+  static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     __m512i apart[6];
     for (std::size_t k = 0; k < 3; ++k) {
       const __m512 lo = _mm512_loadu_ps(first + k * stride);
       const __m512 hi = _mm512_loadu_ps(first + (k + 3) * stride);
-      apart[k] = _mm512_castps_si512(_mm512_sub_ps(query.corners[k + 3], lo));
-      apart[k + 3] = _mm512_castps_si512(_mm512_sub_ps(hi, query.corners[k]));
+      apart[k] = _mm512_castps_si512(_mm512_sub_ps(box.corners[k + 3], lo));
+      apart[k + 3] = _mm512_castps_si512(_mm512_sub_ps(hi, box.corners[k]));
     }
     constexpr int kOr = 0xFE;
     const __m512i any =
@@ -38,8 +39,8 @@ struct Simd {
     return _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(indices), _mm512_set1_epi32(index));
   }
 
-  static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
-                              const FilterBlock& others) {
+  static std::uint32_t shouldCollide(const FilterBlock& filters, std::uint32_t lane,
+                                     const FilterBlock& others) {
     const __mmask16 theirs = _mm512_test_epi32_mask(_mm512_load_si512(others.mask),
                                                     _mm512_set1_epi32(filters.group[lane]));
     return _mm512_mask_test_epi32_mask(theirs, _mm512_load_si512(others.group),
@@ -63,15 +64,12 @@ struct Simd {
   }
 };
 
-#include "broadphase/host/simd/codes.inl"
-#include "broadphase/host/simd/delta.inl"
-#include "broadphase/host/simd/pair_sort.inl"
-// The next needs them and Simd.
-#include "broadphase/host/simd/search.inl"
+#include "broadphase/host/simd/kernels.inl"
 
 }  // namespace
+}  // namespace avx512
 
-extern const HostKernels kAvx512Kernels = kKernels;
+extern const SimdKernels kAvx512Kernels = avx512::kKernels;
 
 }  // namespace lbvh
 

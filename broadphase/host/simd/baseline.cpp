@@ -3,22 +3,23 @@
 #include "broadphase/host/simd/target.h"
 
 namespace lbvh {
+namespace baseline {
 namespace {
 
 struct Simd {
   static constexpr const char* kName = "baseline";
 
-  struct Query {
+  struct Box {
     float corners[6];
-    Query(const BoxBlock& block, std::uint32_t lane) {
+    Box(const BoxBlock& block, std::uint32_t lane) {
       for (int k = 0; k < 6; ++k) corners[k] = block.corners[k][lane];
     }
   };
 
-  static std::uint32_t overlaps(const Query& query, const float* first, std::size_t stride) {
+  static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     std::uint32_t bits = 0;
     for (std::uint32_t from = 0; from < kLanes; from += 4)
-      bits |= overlapsFour(query, first + from, stride) << from;
+      bits |= overlapsFour(box, first + from, stride) << from;
     return bits;
   }
 
@@ -26,11 +27,11 @@ struct Simd {
     return bitsOf([=](std::uint32_t i) { return static_cast<int>(indices[i]) > index; });
   }
 
-  static std::uint32_t wanted(const FilterBlock& filters, std::uint32_t lane,
-                              const FilterBlock& others) {
+  static std::uint32_t shouldCollide(const FilterBlock& filters, std::uint32_t lane,
+                                     const FilterBlock& others) {
     const Filter mine{filters.group[lane], filters.mask[lane]};
     return bitsOf([&](std::uint32_t i) {
-      return lbvh::wanted(mine, Filter{others.group[i], others.mask[i]});
+      return lbvh::shouldCollide(mine, Filter{others.group[i], others.mask[i]});
     });
   }
 
@@ -58,14 +59,14 @@ struct Simd {
     return bits;
   }
 
-  static std::uint32_t overlapsFour(const Query& query, const float* first, std::size_t stride) {
+  static std::uint32_t overlapsFour(const Box& box, const float* first, std::size_t stride) {
 #if defined(__x86_64__)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
     for (std::size_t k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);
       const __m128 hi = _mm_loadu_ps(first + (k + 3) * stride);
-      together = _mm_and_ps(together, _mm_cmple_ps(lo, _mm_set1_ps(query.corners[k + 3])));
-      together = _mm_and_ps(together, _mm_cmpge_ps(hi, _mm_set1_ps(query.corners[k])));
+      together = _mm_and_ps(together, _mm_cmple_ps(lo, _mm_set1_ps(box.corners[k + 3])));
+      together = _mm_and_ps(together, _mm_cmpge_ps(hi, _mm_set1_ps(box.corners[k])));
     }
     return static_cast<std::uint32_t>(_mm_movemask_ps(together));
 #else
@@ -73,8 +74,8 @@ struct Simd {
     for (std::uint32_t i = 0; i < 4; ++i) {
       bool together = true;
       for (int k = 0; k < 3; ++k)
-        together &= (first[k * stride + i] <= query.corners[k + 3]) &
-                    (query.corners[k] <= first[(k + 3) * stride + i]);
+        together &= (first[k * stride + i] <= box.corners[k + 3]) &
+                    (box.corners[k] <= first[(k + 3) * stride + i]);
       bits |= static_cast<std::uint32_t>(together) << i;
     }
     return bits;
@@ -82,14 +83,11 @@ struct Simd {
   }
 };
 
-#include "broadphase/host/simd/codes.inl"
-#include "broadphase/host/simd/delta.inl"
-#include "broadphase/host/simd/pair_sort.inl"
-// The next needs them and Simd.
-#include "broadphase/host/simd/search.inl"
+#include "broadphase/host/simd/kernels.inl"
 
 }  // namespace
+}  // namespace baseline
 
-extern const HostKernels kBaselineKernels = kKernels;
+extern const SimdKernels kBaselineKernels = baseline::kKernels;
 
 }  // namespace lbvh

@@ -1,8 +1,5 @@
-// The host's stages 1 and 2 for sixteen boxes at a time: bounds, and codes along a Hilbert curve.
-// By the vector types of host/simd/target.h alone; included by host/simd/*.cpp like
-// host/simd/search.inl, in an unnamed namespace and for one set of instructions each.
-//
-// No pragma once: each inclusion is another set of functions.
+// Stages 1 and 2 on the host: bounds and Hilbert codes of sixteen boxes at a time, by the vector
+// types of target.h alone. Included by kernels.inl.
 
 /// From cells to Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2, 3 b + 1
 /// and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
@@ -66,8 +63,8 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
   SceneBounds sum;
   Floats low[3], high[3];
   for (int axis = 0; axis < 3; ++axis) {
-    low[axis] = Floats{} + SceneBounds::kNone;
-    high[axis] = Floats{} - SceneBounds::kNone;
+    low[axis] = Floats{} + SceneBounds::kFar;
+    high[axis] = Floats{} - SceneBounds::kFar;
   }
   std::size_t from = begin;
   for (; from + kLanes <= end; from += kLanes) {

@@ -1,7 +1,5 @@
-// The host's stage 7 for stretches of two sorted lists of pairs, eight pairs at a time. Included by
-// host/simd/*.cpp like host/simd/search.inl, and before it.
-//
-// No pragma once: each inclusion is another set of functions.
+// Stage 7 on the host: compares two sorted lists of pairs, eight pairs at a time. Included by
+// kernels.inl.
 
 /// Of eight pairs, on to the first that differs, and over it by one step of a merge. No branch
 /// hangs on the pairs: where one in ten changes, most of those were mispredicted.

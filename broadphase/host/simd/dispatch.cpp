@@ -5,17 +5,17 @@
 
 namespace lbvh {
 
-extern const HostKernels kBaselineKernels;
+extern const SimdKernels kBaselineKernels;
 
 #if defined(__x86_64__)
-extern const HostKernels kAvx2Kernels;
-extern const HostKernels kAvx512Kernels;
+extern const SimdKernels kAvx2Kernels;
+extern const SimdKernels kAvx512Kernels;
 #endif
 
-const HostKernels& hostKernels() {
+const SimdKernels& simdKernels() {
   const char* wanted = std::getenv("GPULBVH_SIMD");
 #if defined(__x86_64__)
-  const auto mayBe = [wanted](const HostKernels& kernels) {
+  const auto mayBe = [wanted](const SimdKernels& kernels) {
     return wanted == nullptr || std::strcmp(wanted, kernels.name) == 0;
   };
   __builtin_cpu_init();

@@ -11,8 +11,8 @@
 
 namespace lbvh {
 
-/// For each box the list of the boxes that it overlaps (in a search among the askers themselves: of
-/// those of greater index), in no order. `found` may exceed the room; then some lists were not
+/// For each box the list of the boxes that it overlaps (in a search among the queries themselves:
+/// of those of greater index), in no order. `found` may exceed the room; then some lists were not
 /// kept.
 struct NeighbourLists {
   View<std::uint32_t> room;
@@ -29,9 +29,9 @@ struct NeighbourLists {
 struct PackedBoxes {
   BlockTree tree;
   View<const Aabb> boxes;
-  View<const Filter> filters;      ///< by box, or empty
-  View<const std::uint32_t> side;  ///< boxes that are not in the tree
-  View<const std::uint32_t> nan;   ///< boxes that overlap nothing
+  View<const Filter> filters;           ///< by box, or empty
+  View<const std::uint32_t> oversized;  ///< boxes that are not in the tree
+  View<const std::uint32_t> nan;        ///< boxes that overlap nothing
 };
 
 /// One thread's memory for a search.
@@ -60,7 +60,7 @@ struct DeltaMerge {
   Pair *added, *removed;
 };
 
-struct HostKernels {
+struct SimdKernels {
   const char* name;
 
   /// What the shared stage MeasureScene sums up over boxes [begin, end).
@@ -77,9 +77,9 @@ struct HostKernels {
   /// Writes block `parent` over `children` blocks from `child` on.
   void (*packParent)(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                      std::uint32_t children);
-  /// Writes the lists of the askers' boxes in leaf blocks [begin, end): what they overlap of
-  /// `asked`, which is `askers` itself, or other boxes. False: beyond the limit.
-  bool (*search)(const PackedBoxes& askers, const PackedBoxes& asked, std::uint32_t begin,
+  /// Writes the lists of the queries' boxes in leaf blocks [begin, end): what they overlap of
+  /// `targets`, which is `queries` itself, or other boxes. False: beyond the limit.
+  bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
                  std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists);
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other; they just fill `out`.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
@@ -90,6 +90,6 @@ struct HostKernels {
 
 /// The best that this processor has, or the one that the environment variable GPULBVH_SIMD names
 /// (avx512, avx2 or baseline), if the processor has it.
-const HostKernels& hostKernels();
+const SimdKernels& simdKernels();
 
 }  // namespace lbvh

@@ -1,9 +1,7 @@
-// The host's stage 6: each box's list of neighbours, sorted and written as pairs. Short lists in
-// registers, by a bitonic network (Batcher 1968, "Sorting networks and their applications") over
-// one to eight rows of Simd::kRow indices, without a branch; long ones by a set of bits. Included
-// by host/simd/*.cpp like host/simd/search.inl, and before it.
-//
-// No pragma once: each inclusion is another set of functions.
+// Stage 6 on the host: sorts each box's list of neighbours and writes it as pairs. Short lists are
+// sorted in registers, by a bitonic network (Batcher 1968, "Sorting networks and their
+// applications") over one to eight rows of Simd::kRow indices, without a branch. Long lists are
+// sorted by a set of bits. Included by kernels.inl.
 
 using Row = std::uint32_t __attribute__((vector_size(4 * Simd::kRow)));
 
@@ -95,12 +93,11 @@ inline void sortRows(Row* rows) {
 template <std::uint32_t kRows>
 inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
                       Pair* out) {
-  constexpr std::uint32_t kNone = ~std::uint32_t{0};
   Row lanes, rows[kRows];
   for (std::uint32_t lane = 0; lane < Simd::kRow; ++lane) lanes[lane] = lane;
   for (std::uint32_t i = 0; i < kRows; ++i) {
     std::memcpy(&rows[i], list + i * Simd::kRow, sizeof(Row));
-    rows[i] = lanes + i * Simd::kRow < size ? rows[i] : Row{} + kNone;
+    rows[i] = lanes + i * Simd::kRow < size ? rows[i] : Row{} + kNullIndex;
   }
   sortRows<kRows>(rows);
   const Row firsts = Row{} + first;

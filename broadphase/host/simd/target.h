@@ -1,5 +1,5 @@
-// What every host/simd/*.cpp includes before it switches on its instructions, so that no
-// function of these headers is compiled with them and then picked by the linker for all.
+// The headers that an instruction set's file needs. They are included before it switches its
+// instructions on: else the linker could pick a header's function with AVX-512 code for everybody.
 #pragma once
 
 #include <algorithm>

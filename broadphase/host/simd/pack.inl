@@ -1,0 +1,71 @@
+// Stage 4 on the host: boxes into blocks of sixteen, and the bounds of blocks into the blocks
+// above. Included by kernels.inl.
+
+/// The bounds of a block's boxes.
+inline void bounds(const BoxBlock& block, float (&corners)[6]) {
+  for (int k = 0; k < 6; ++k) {
+    float x[kLanes];
+    std::copy_n(block.corners[k], kLanes, x);
+    for (std::uint32_t half = kLanes / 2; half > 0; half /= 2)  // so that it becomes SIMD
+      for (std::uint32_t i = 0; i < half; ++i) {
+        const float a = x[i], b = x[i + half];
+        x[i] = (k < 3 ? b < a : b > a) ? b : a;
+      }
+    corners[k] = x[0];
+  }
+}
+
+inline void setEmpty(BoxBlock& block, std::uint32_t lane) {
+  for (int k = 0; k < 6; ++k)
+    block.corners[k][lane] =
+        k < 3 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
+  block.child[lane] = kNullIndex;
+}
+
+void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_t begin,
+                std::uint32_t end) {
+  constexpr std::uint32_t kAhead = 32;  // boxes lie scattered: ask for them early
+  const BlockTree& tree = input.tree;
+  for (std::uint32_t index = begin; index < end; ++index) {
+    BoxBlock& block = tree.blocks[index];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t leaf = index * kLanes + lane;
+      if (leaf >= tree.boxes) {
+        setEmpty(block, lane);
+        continue;
+      }
+      if (leaf + kAhead < tree.boxes) {
+        const std::uint32_t ahead = ids[leaf + kAhead];
+        prefetch(&input.boxes[ahead]);
+        prefetch(&input.boxes[ahead].max[2]);
+        if (tree.filters != nullptr) prefetch(&input.filters[ahead]);
+      }
+      const std::uint32_t id = ids[leaf];
+      const Aabb& box = input.boxes[id];
+      for (int axis = 0; axis < 3; ++axis) {
+        block.corners[axis][lane] = box.min[axis];
+        // Plus zero: -0 becomes +0, from which 0 can be taken without a sign.
+        block.corners[3 + axis][lane] = box.max[axis] + 0.0f;
+      }
+      block.child[lane] = id;
+      if (tree.filters == nullptr) continue;
+      tree.filters[index].group[lane] = input.filters[id].group;
+      tree.filters[index].mask[lane] = input.filters[id].mask;
+    }
+  }
+}
+
+void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
+                std::uint32_t children) {
+  BoxBlock& block = tree.blocks[parent];
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    if (lane >= children) {
+      setEmpty(block, lane);
+      continue;
+    }
+    float corners[6];
+    bounds(tree.blocks[child + lane], corners);
+    for (int k = 0; k < 6; ++k) block.corners[k][lane] = corners[k];
+    block.child[lane] = child + lane;
+  }
+}
