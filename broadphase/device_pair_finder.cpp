@@ -3,8 +3,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/pair_finder.h"
-#include "broadphase/pipelines/pipeline.h"
+#include "broadphase/options.h"
+#include "broadphase/pipelines/cuda.h"
+#include "broadphase/pipelines/limits.h"
 
 namespace lbvh {
 

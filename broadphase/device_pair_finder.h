@@ -12,14 +12,6 @@ struct CUstream_st;  // cudaStream_t is a pointer to it
 
 namespace lbvh {
 
-/// The overlapping pairs in the GPU's memory, sorted by (first, second). Written in the order of
-/// the stream, and valid until the next find().
-struct DevicePairs {
-  const Pair* data = nullptr;            ///< the first min(*count, capacity) are there
-  const std::uint64_t* count = nullptr;  ///< on the device too: how many there are
-  std::size_t capacity = 0;              ///< if *count exceeds it, the list is not complete
-};
-
 /// Finds all overlapping pairs of boxes on the GPU: the same ones in the same order as PairFinder.
 /// Used by one thread at a time and on one stream, or on several that wait for each other.
 class DevicePairFinder {

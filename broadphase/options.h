@@ -13,18 +13,30 @@ enum class Backend {
   cuda,       ///< the GPU; an error where there is none
 };
 
+/// What the host's inner loops are compiled for. Results do not depend on it.
+enum class InstructionSet {
+  automatic,  ///< the environment variable GPULBVH_SIMD, or the best that the processor has
+  baseline,   ///< SSE2 on x86-64, else what the compiler was told
+  avx2,
+  avx512,
+};
+
 struct Options {
   Backend backend = Backend::automatic;
 
   /// Host threads; 0 = all cores. The result does not depend on it.
   int threads = 0;
 
+  /// Of the host's inner loops. An error where the processor does not have it.
+  InstructionSet instructions = InstructionSet::automatic;
+
   /// A step that finds more pairs than this fails instead of filling the machine's memory.
   /// The default, 2^28 pairs, needs up to 7 GiB, and Bullet's cache as much again.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
-  /// On a GPU: time each stage. Off, because small scenes wait for the sixteen events longer than
-  /// for their pairs; without it only `totalMs` is known there. On the host times cost nothing.
+  /// On a GPU: time each stage. Without it only `totalMs` is known there. It is off because small
+  /// scenes wait longer for its sixteen events than for their pairs. On the host times cost
+  /// nothing.
   bool stageTimes = false;
 };
 
@@ -67,9 +79,13 @@ struct Stats : StepStats {
   std::string backend;  ///< "host" or the GPU's name
   std::string reason;   ///< why this backend was chosen
   int threads = 0;      ///< host threads in use
+
+  /// The host's inner loops in use: "avx512", "avx2" or "baseline".
+  std::string instructions;
 };
 
 /// Empty if `backend` can be had with this build on this machine, else one line saying why not.
 std::string whyUnavailable(Backend backend);
+std::string whyUnavailable(InstructionSet instructions);
 
 }  // namespace lbvh

@@ -6,17 +6,17 @@
 
 #include "broadphase/exec/host/stage_timer.h"
 #include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/simd/kernels.h"
 #include "broadphase/pipelines/fallback.h"
-#include "broadphase/pipelines/pipeline.h"
+#include "broadphase/pipelines/host.h"
+#include "broadphase/pipelines/limits.h"
+
+#if defined(GPULBVH_CUDA)
+#include "broadphase/exec/space.h"
+#include "broadphase/pipelines/cuda.h"
+#endif
 
 namespace lbvh {
-
-void requireFitting(View<const Aabb> boxes, View<const Filter> filters) {
-  constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;  // node indices are 31 bits
-  if (boxes.size > kMaxBoxes) throw std::length_error("more than 2^30 boxes");
-  if (!filters.empty() && filters.size != boxes.size)
-    throw std::invalid_argument("as many filters as boxes, or none");
-}
 
 std::string whyUnavailable(Backend backend) {
   if (backend != Backend::cuda) return {};
@@ -25,6 +25,11 @@ std::string whyUnavailable(Backend backend) {
 #else
   return "no cuda: built without it";
 #endif
+}
+
+std::string whyUnavailable(InstructionSet instructions) {
+  if (simdKernels(instructions) != nullptr) return {};
+  return "this processor does not have the instructions that were asked for";
 }
 
 struct PairFinder::Impl {
@@ -44,7 +49,9 @@ void PairFinder::Impl::choosePipeline() {
   stats.threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
   stats.backend = "host";
   stats.reason = options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
-  pipeline = makeHostPipeline(stats.threads);
+  const SimdKernels& kernels = *simdKernels(options.instructions);
+  stats.instructions = kernels.name;
+  pipeline = makeHostPipeline(stats.threads, kernels);
 #if defined(GPULBVH_CUDA)
   if (!stats.reason.empty()) return;
   try {
@@ -63,8 +70,9 @@ void PairFinder::Impl::choosePipeline() {
 
 PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>()) {
   if (options.threads < 0) throw std::invalid_argument("Options::threads is negative");
-  const std::string why = whyUnavailable(options.backend);
-  if (!why.empty()) throw std::runtime_error(why);
+  for (const std::string& why :
+       {whyUnavailable(options.backend), whyUnavailable(options.instructions)})
+    if (!why.empty()) throw std::runtime_error(why);
   impl_->options = options;
   impl_->choosePipeline();
 }
@@ -80,7 +88,7 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   if (changed.data != nullptr && 64 * changed.size < boxes.size)
     throw std::invalid_argument("a bit for each box, or none");
   Impl& impl = *impl_;
-  impl.removedObjects.reserve(boxes.size);  // before the step: nothing may fail after it
+  impl.removedObjects.reserve(boxes.size);  // before the step, because nothing may fail after it
   StepStats& stats = impl.stats;
   stats = StepStats{};
   stats.searched = boxes.size;  // where the pipeline does not say otherwise

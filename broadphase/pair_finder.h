@@ -1,6 +1,6 @@
-// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out.
-// Knows neither Bullet nor CUDA types; what a step does is in pipelines/host.cpp and
-// pipelines/cuda.cuh. C++17.
+// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
+// neither Bullet nor CUDA types. What a step does is in pipelines/host.cpp and pipelines/cuda.cuh.
+// C++17.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,46 @@ struct PackedScene {
   const PackedBoxes* moving = nullptr;
 };
 
-/// Finds all overlapping pairs of a set of closed boxes, exactly: the result equals brute force
-/// with `overlap()`, in the same order on every backend, thread count and run.
+/// Finds all overlapping pairs of a set of closed boxes. The result is exact: it equals brute force
+/// with `overlap()`, so a box with a NaN has no pairs, and an inverted or infinite box has those
+/// that the six comparisons say. It is the same, in the same order, on every backend, instruction
+/// set, thread count and run.
 ///
-/// Instances share nothing; one instance is used by one thread at a time. Box i of one update and
-/// box i of the next are the same object, unless `removeObject(i)` was called between them.
+/// Coordinates are in any unit. Box i of one update and box i of the next are the same object,
+/// unless `removeObject(i)` was called between them. Instances share nothing. One thread at a time
+/// may use an instance.
 class PairFinder {
  public:
-  /// @throws std::runtime_error if `options.backend` cannot be had (see whyUnavailable)
+  /// @throws std::runtime_error if `options.backend` or `options.instructions` cannot be had (see
+  ///   whyUnavailable)
   /// @throws std::invalid_argument if `options.threads` is negative
   explicit PairFinder(const Options& options = {});
   ~PairFinder();
   PairFinder(PairFinder&&) noexcept;
   PairFinder& operator=(PairFinder&&) noexcept;
 
-  /// Finds the pairs among `boxes` (at most 2^30), and the difference to the update before.
-  /// With `filters` (as many as boxes) only pairs that `shouldCollide()` accepts; without, all
-  /// pairs. The arrays are read during the call only.
+  /// Finds the pairs among `boxes`, and the difference to the update before. The arrays are read
+  /// during the call only.
+  /// @param boxes at most 2^30
+  /// @param filters as many as boxes: only pairs that `shouldCollide()` accepts. Or none: all pairs
+  /// @param changed a bit for each box (box i is bit i % 64 of word i / 64): whether the box or its
+  ///   filter may differ from the last update that did not throw. Boxes that update did not have
+  ///   count as changed. Or none: the finder keeps copies of all boxes and filters, and compares.
   /// @throws std::invalid_argument if the arrays do not fit each other
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
   /// After an exception pairs() is still the result of the update before, added() and removed()
   /// are empty, and stats() tell how far the failed update came.
-  ///
-  /// With `changed`, a bit a box (box i is bit i % 64 of word i / 64), a caller tells which boxes
-  /// or filters may differ from those of the last update that did not throw; boxes behind that
-  /// one's are known to be new. Without, the finder keeps copies of all, and compares.
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
-  /// An update with the same boxes and filters as the last one, and nothing removedObjects since,
-  /// in no time: nothing is added or removed. For callers that know.
+  /// Does what an update would do with the same boxes and filters as the last one and no object
+  /// removed since: nothing is added or removed. Takes no time. The caller must be sure.
   void updateUnchanged() noexcept;
 
-  /// From the next update on, box `index` is another object: its old pairs count neither as living
-  /// nor as removed.
+  /// From the next update on, box `index` is another object, if there is one. The old object's
+  /// pairs end without being reported as removed. An index that the last update did not have is
+  /// ignored.
   void removeObject(std::uint32_t index) noexcept;
 
   /// The views below are valid until the next update. Each is sorted by (first, second).
@@ -62,11 +67,12 @@ class PairFinder {
   View<const Pair> added() const;
   View<const Pair> removed() const;
 
-  /// Builds only the tree over `boxes`; pairs and delta stay those of the last update.
+  /// Builds only the tree over `boxes`. Pairs and delta stay those of the last update.
+  /// @throws std::length_error, std::bad_alloc, std::runtime_error from a GPU; then there is no
+  /// tree
   void buildTree(View<const Aabb> boxes);
 
-  /// The tree of the last buildTree, for queries (tree_query.h); an update drops it, because its
-  /// own search needs none.
+  /// The tree of the last buildTree, for queries (query/tree_query.h). An update drops it.
   Tree tree() const;
 
   /// What the last update left in order, for query/block_query.h; until the next one.

@@ -1,5 +1,5 @@
 // The nouns of the core: boxes, filters, pairs, tree nodes, and views of arrays of them.
-// Does not own memory, does not compute; C++17, no dependency.
+// Owns no memory, computes nothing. C++17, without dependencies.
 #pragma once
 
 #if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
@@ -19,7 +19,7 @@
 
 namespace lbvh {
 
-/// No node, box, slot or pair, where an index of one is expected.
+/// Stands for no node, box, slot or pair where an index is expected.
 inline constexpr std::uint32_t kNullIndex = 0xFFFFFFFF;
 
 /// A closed axis-aligned box: touching counts as overlapping.
@@ -28,7 +28,7 @@ struct Aabb {
   float max[3];
 };
 
-/// Bullet's collision filter: a pair is wanted when each group meets the other's mask.
+/// Bullet's collision filter: two boxes should collide if the group of each meets the other's mask.
 struct Filter {
   std::int32_t group;
   std::int32_t mask;
@@ -38,6 +38,14 @@ struct Filter {
 struct Pair {
   std::uint32_t first;
   std::uint32_t second;
+};
+
+/// The overlapping pairs in the GPU's memory, sorted by (first, second). They are written in the
+/// order of the stream, and valid until the next search.
+struct DevicePairs {
+  const Pair* data = nullptr;            ///< the first min(*count, capacity) are there
+  const std::uint64_t* count = nullptr;  ///< on the device too: how many there are
+  std::size_t capacity = 0;              ///< if *count exceeds it, the list is not complete
 };
 
 /// A non-owning array (std::span for C++17).
@@ -82,8 +90,8 @@ struct Tree {
   View<const std::uint32_t> oversizedBoxes;  ///< indices of infinite and giant boxes
 };
 
-/// The one definition of overlap, for every comparison in this project: six closed comparisons, so
-/// a box with a NaN overlaps nothing, and an inverted box only what satisfies all six.
+/// The one definition of overlap in this project: six closed comparisons. So a box with a NaN
+/// overlaps nothing, and an inverted box (min > max) overlaps what satisfies all six.
 template <class A, class B>
 LBVH_HD inline bool overlap(const A& a, const B& b) {
   return (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) &
@@ -94,12 +102,12 @@ LBVH_HD inline bool shouldCollide(Filter a, Filter b) {
   return (a.group & b.mask) != 0 && (b.group & a.mask) != 0;
 }
 
-/// Likewise for two boxes by index; without filters every pair is wanted.
+/// The same for two boxes by index. Without filters every pair should collide.
 LBVH_HD inline bool shouldCollide(View<const Filter> filters, std::uint32_t a, std::uint32_t b) {
   return filters.empty() || shouldCollide(filters[a], filters[b]);
 }
 
-/// Whether one of the pair's boxes is flagged; boxes behind the end of the flags are not.
+/// Whether one of the pair's boxes is flagged. Boxes behind the end of the flags are not.
 LBVH_HD inline bool involvesRemoved(Pair pair, View<const std::uint8_t> flags) {
   return (pair.first < flags.size && flags[pair.first] != 0) ||
          (pair.second < flags.size && flags[pair.second] != 0);

@@ -7,6 +7,8 @@
 
 #include "broadphase/exec/host/space.h"
 #include "broadphase/pipelines/cuda.cuh"
+#include "broadphase/pipelines/cuda.h"
+#include "broadphase/pipelines/host.h"
 #include "support.h"
 
 namespace lbvh {
@@ -39,7 +41,7 @@ class CudaStages : public testing::Test {
 
   static void expectSameTree(const Boxes& boxes) {
     CudaPipeline gpu(false);
-    const auto host = makeHostPipeline(1);
+    const auto host = makeHostPipeline(1, simdKernels());
     StepStats gpuStats, hostStats;
     gpu.buildTree(view(boxes), gpuStats);
     host->buildTree(view(boxes), hostStats);

@@ -1,6 +1,8 @@
 // The pipeline that finishes failed steps elsewhere, with a "GPU" that is the host and fails when
 // told to; and the mirror of pairs it relies on. Runs everywhere.
 #include "broadphase/pipelines/fallback.h"
+#include "broadphase/exec/space.h"
+#include "broadphase/pipelines/host.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +45,7 @@ class Flaky final : public Pipeline {
 
  private:
   Fail& fail_;
-  std::unique_ptr<Pipeline> host_ = makeHostPipeline(1);
+  std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
 };
 
 class Fallback : public testing::Test {
@@ -69,8 +71,9 @@ class Fallback : public testing::Test {
   Random random{101};
   Fail fail = Fail::never;
   Boxes boxes;
-  FallbackPipeline pipeline{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
-  std::unique_ptr<Pipeline> undisturbed = makeHostPipeline(1);
+  FallbackPipeline pipeline{std::make_unique<Flaky>(fail), makeHostPipeline(1, simdKernels()),
+                            "flaky"};
+  std::unique_ptr<Pipeline> undisturbed = makeHostPipeline(1, simdKernels());
 };
 
 TEST_F(Fallback, EveryStepIsThatOfAnUndisturbedOne) {
@@ -101,7 +104,8 @@ TEST_F(Fallback, StaysOnTheHostAfterAStickyErrorOrThreeInARow) {
   step();
   EXPECT_EQ(pipeline.info()->backend, "host");
 
-  FallbackPipeline other{std::make_unique<Flaky>(fail), makeHostPipeline(1), "flaky"};
+  FallbackPipeline other{std::make_unique<Flaky>(fail), makeHostPipeline(1, simdKernels()),
+                         "flaky"};
   StepStats stats;
   fail = Fail::before;
   for (int i = 0; i < 3; ++i) {

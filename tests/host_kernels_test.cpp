@@ -101,7 +101,7 @@ TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
   Random random(47);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::uint32_t> room;
-    std::vector<NeighbourLists::List> byBox(12);
+    std::vector<NeighbourList> byBox(12);
     test::Pairs expected;
     for (std::uint32_t box = 12; box-- > 0;) {  // so that the first list ends with the room
       byBox[box] = {room.size(), random.below(round % 2 == 0 ? 12 : 150)};
@@ -113,7 +113,7 @@ TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
     std::sort(expected.begin(), expected.end());
     std::vector<std::uint64_t> bits(65);
     std::vector<std::uint32_t> exactRoom(room);  // of no more capacity
-    const NeighbourLists lists{{exactRoom.data(), exactRoom.size()}, byBox.data(), nullptr, 0};
+    const NeighbourLists lists{{exactRoom.data(), exactRoom.size()}, byBox.data()};
     const Pair untouched{7, 7};
     test::Pairs out(expected.size() + 200, untouched);
     simdKernels().sortLists(lists, 0, 12, {bits.data() + 1, bits.data(), 1},

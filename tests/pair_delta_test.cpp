@@ -76,7 +76,7 @@ TEST_P(HostDeltaTest, ChunksOfAnySizeAddUp) {
     std::vector<std::uint8_t> removedObjects(random.below(2) * 30);
     for (auto& flag : removedObjects) flag = random.below(8) == 0;
     Pairs memory = before, added(after.size());
-    const auto lists = HostPairDelta(1 + random.below(50))
+    const auto lists = HostPairDelta(simdKernels(), 1 + random.below(50))
                            .compare(round % 2 == 0 ? one : three, {memory.data(), memory.size()},
                                     view(after), view(removedObjects), added.data());
     ASSERT_EQ(whyDeltaIsWrong(view(before), view(after), lists.added, lists.removed,

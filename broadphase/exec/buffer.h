@@ -1,7 +1,8 @@
-// Grow-only, uninitialised, move-only storage in whatever memory the policy gives. Not a container:
-// no elements are kept when it grows.
+// Storage that only grows, uninitialised and move-only, in whatever memory the policy gives. Not a
+// container: no elements are kept when it grows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
@@ -16,11 +17,12 @@ class GrowBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Room for n elements, contents undefined. Growth adds an eighth, so that a slowly growing
-  /// scene seldom allocates; the system gives no memory to host pages that are never touched.
+  /// Room for n elements, contents undefined. Growth adds an eighth and 128 bytes, so that a slowly
+  /// growing scene seldom allocates. The system gives no memory to host pages that are never
+  /// touched.
   View<T> ensure(std::size_t n) {
     if (n > capacity_) {
-      const std::size_t grown = n + n / 8 + 16;
+      const std::size_t grown = n + n / 8 + std::max<std::size_t>(16, 128 / sizeof(T));
       data_.reset();  // first, so that old and new are never held together
       capacity_ = 0;
       data_.reset(static_cast<T*>(Memory::allocate(grown * sizeof(T))));

@@ -1,10 +1,11 @@
-// THE SEAM: what an execution space offers to stages that run on any. A contract to read, checked
-// by use; no code. Spaces: HostSpace (exec/host/space.h), CudaSpace (exec/cuda/space.cuh).
+// THE SEAM: what an execution space offers to stages that run on any space. A contract to read; the
+// stages' use of a space checks it. Spaces: HostSpace (exec/host/space.h), CudaSpace
+// (exec/cuda/space.cuh).
 //
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
 //
 //   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
-//                                     (a body with a kGrain is worth a thread for so many elements)
+//                                     (kGrain of a body: how many elements are worth a thread)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
 //                                     and is false once more than out.limit pairs were pushed
 //   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which is associative and
@@ -12,34 +13,43 @@
 //   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, bits)
 //                                     stable, by the low `bits` bits; result in keys, values
-//   space.timed(name, ms)             an object whose life time is added to `ms` and named in tools
-//   space.upload(view, buffer)        the view where the space can read it; perhaps longer by
-//                                     padding (boxes: NaN, others: zeros), so that it seldom
-//                                     changes
-//   space.wait()                      all that was asked for is done; the host may read HostBuffers
+//   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
+//   space.upload(view, buffer)        the view where the space can read it, perhaps padded (boxes
+//                                     with NaN, others with zeros), so that its size seldom changes
+//   space.wait()                      until all work is done; then the host may read HostBuffers
 //
-//   Space::Buffer<T>, HostBuffer<T>   grow-only storage without initialisation
+//   Space::Memory                     the policy of its GrowBuffers and Scratch
+//   Space::Buffer<T>, HostBuffer<T>   storage that only grows, uninitialised
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::kKnowsCounts               its memory is the host's: what a stage wrote is there to read
+//   Space::kKnowsCounts               its memory is the host's: the host may read what a stage
+//   wrote
 //                                     when the call returns
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include "broadphase/types.h"
 
 namespace lbvh {
 
 /// Addresses and sizes that tell one sequence of launches from another.
-using LaunchKey = std::array<std::uintptr_t, 26>;
+using LaunchKey = std::array<std::uintptr_t, 24>;
 
-/// Where append() puts its pairs, and how many there were: *count may exceed `pairs.size`, then
-/// only the first ones were kept.
+/// Where append() writes pairs, and how many there were. If *count exceeds `pairs.size`, only the
+/// first ones were written.
 struct PairOutput {
   View<Pair> pairs;
   std::uint64_t limit;  ///< stop early beyond this count
   std::uint64_t* count;
+};
+
+/// A space failed in the middle of a step. Another space can finish the step.
+struct SpaceError : std::runtime_error {
+  SpaceError(const std::string& what, bool sticky) : std::runtime_error(what), isSticky(sticky) {}
+  bool isSticky;  ///< this space will not work again in this process
 };
 
 }  // namespace lbvh

@@ -1,10 +1,12 @@
-// The host's own hierarchy: sixteen boxes a block, a coordinate an array, so that one box is tested
-// against a block in a few instructions. Leaves along a curve; above them blocks of the bounds of
-// sixteen blocks each, up to one root. Holds no memory of its own.
+// The host's own hierarchy. A block holds sixteen boxes, each coordinate in an array of its own, so
+// that one box is tested against a block in a few instructions. Leaf blocks hold boxes that follow
+// each other along a curve; blocks above them hold the bounds of sixteen blocks each, up to one
+// root. Holds no memory of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "broadphase/types.h"
 
@@ -12,9 +14,8 @@ namespace lbvh {
 
 inline constexpr std::uint32_t kLanes = 16;
 
-/// Six arrays of coordinates (three minima, three maxima) and what they are the bounds of: boxes in
-/// a leaf block, blocks in the others. A lane without a box overlaps nothing; its child is
-/// kNullIndex.
+/// Six arrays of coordinates (three minima, three maxima), and what they bound: boxes in a leaf
+/// block, blocks in the others. A lane without a box overlaps nothing; its child is kNullIndex.
 struct alignas(64) BoxBlock {
   float corners[6][kLanes];
   std::uint32_t child[kLanes];
@@ -22,6 +23,13 @@ struct alignas(64) BoxBlock {
   Aabb box(std::uint32_t lane) const {
     return {{corners[0][lane], corners[1][lane], corners[2][lane]},
             {corners[3][lane], corners[4][lane], corners[5][lane]}};
+  }
+
+  /// No box in this lane.
+  void clear(std::uint32_t lane) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    for (int k = 0; k < 6; ++k) corners[k][lane] = k < 3 ? kInfinity : -kInfinity;
+    child[lane] = kNullIndex;
   }
 };
 
@@ -34,7 +42,7 @@ struct alignas(64) FilterBlock {
 /// Leaf blocks come first, then each level above them; the root is the last block.
 struct BlockTree {
   BoxBlock* blocks = nullptr;
-  FilterBlock* filters = nullptr;  ///< of the leaf blocks, or null: all pairs are wanted
+  FilterBlock* filters = nullptr;  ///< of the leaf blocks, or null: all pairs should collide
   std::uint32_t boxes = 0;
   std::uint32_t leafBlocks = 0;
   std::uint32_t root = 0;
@@ -43,8 +51,9 @@ struct BlockTree {
     return (children + kLanes - 1) / kLanes;
   }
 
-  /// Calls level(first child, children, first parent) from the leaf blocks' parents to the root; a
-  /// single leaf block has a parent, too. Returns how many blocks there are.
+  /// Calls level(first child, children, first parent) from the leaf blocks' parents to the root. A
+  /// single leaf block has a parent, too.
+  /// @return how many blocks there are
   template <class Level>
   static std::uint32_t forLevels(std::uint32_t leafBlocks, const Level& level) {
     std::uint32_t first = 0, children = leafBlocks;
@@ -55,6 +64,15 @@ struct BlockTree {
     } while (children > 1);
     return first + 1;
   }
+};
+
+/// Boxes packed into blocks, by their indices in the arrays that they come from.
+struct PackedBoxes {
+  BlockTree tree;
+  View<const Aabb> boxes;
+  View<const Filter> filters;           ///< by box, or empty
+  View<const std::uint32_t> oversized;  ///< not in the tree
+  View<const std::uint32_t> nan;        ///< likewise; they overlap nothing
 };
 
 }  // namespace lbvh

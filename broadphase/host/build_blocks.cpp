@@ -1,20 +1,12 @@
 #include "broadphase/host/build_blocks.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace lbvh {
 namespace {
 
 constexpr std::size_t kPackGrain = 256;  // leaf blocks
 constexpr std::size_t kParentGrain = 64;
-
-/// As setEmpty of host/simd/search.inl, which is compiled for one set of instructions at a time.
-void clear(BoxBlock& block, std::uint32_t lane) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (int k = 0; k < 6; ++k) block.corners[k][lane] = k < 3 ? kInfinity : -kInfinity;
-  block.child[lane] = kNullIndex;
-}
 
 }  // namespace
 
@@ -62,7 +54,7 @@ void BlockBuilder::rebind(View<const Aabb> boxes, View<const Filter> filters) {
   packed_.filters = filters;
 }
 
-// Only who takes boxes out needs to know where they are: in a scene that moves nobody does.
+// Only remove() needs the places. In a scene where everything moves nobody calls it.
 void BlockBuilder::findPlaces() {
   const View<std::uint32_t> places = places_.ensure(packed_.boxes.size);
   std::fill(places.begin(), places.end(), kNullIndex);
@@ -76,7 +68,7 @@ void BlockBuilder::remove(View<const std::uint32_t> ids) {
   if (!knowsPlaces_) findPlaces();
   for (const std::uint32_t id : ids) {
     const std::uint32_t leaf = places_.data()[id];
-    if (leaf != kNullIndex) clear(packed_.tree.blocks[leaf / kLanes], leaf % kLanes);
+    if (leaf != kNullIndex) packed_.tree.blocks[leaf / kLanes].clear(leaf % kLanes);
   }
   for (View<const std::uint32_t>* others : {&packed_.oversized, &packed_.nan}) {
     auto* const begin = const_cast<std::uint32_t*>(others->data);  // of others_, which is ours

@@ -1,5 +1,6 @@
-// Boxes packed into blocks of sixteen (host/block_tree.h), in memory of its own, from which single
-// boxes can be taken out again. Does not search.
+// Stage 4 of a step on the host, over its threads: packs boxes into blocks of sixteen
+// (block_tree.h), in memory of its own. Single boxes can be taken out again. The inner loops are in
+// simd/pack.inl.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,17 @@ namespace lbvh {
 
 class BlockBuilder {
  public:
-  explicit BlockBuilder(HostTasks& tasks) : tasks_(tasks), kernels_(simdKernels()) {}
+  BlockBuilder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
   /// @param ids of the boxes along a curve, then of the oversized boxes, then of those with a NaN
   void pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
             const SceneBounds& scene);
 
-  /// Takes boxes out; the bounds above them stay as they are.
+  /// Takes boxes out. The bounds above them stay as they are.
   /// @param ids sorted
   void remove(View<const std::uint32_t> ids);
 
-  /// The arrays of the boxes have moved; the boxes that are packed are the same.
+  /// The caller's arrays have moved in memory. The packed boxes stay the same.
   void rebind(View<const Aabb> boxes, View<const Filter> filters);
 
   const PackedBoxes& packed() const { return packed_; }

@@ -1,5 +1,5 @@
-// The pairs of a step in which most boxes rest: those of before that stay, and those of the boxes
-// that move, merged in parallel. Both are sorted, and no pair is in both.
+// Stage 6 on the host when most boxes rest: merges the old pairs that stay with the pairs of the
+// boxes that move, over the threads. Both lists are sorted, and no pair is in both.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace lbvh {
 
-/// A pair as one number that sorts like it; an index takes `indexBits` bits.
+/// Pairs as numbers that sort in the same order. An index takes `indexBits` bits.
 struct PairWords {
   int indexBits;
 
@@ -24,7 +24,7 @@ struct PairWords {
 
 class PairMerge {
  public:
-  /// @param stays whether an old pair does
+  /// @param stays stays(pair): whether an old pair stays
   /// @param out has room for all old pairs and words
   /// @return the merged pairs, in `out`
   template <class Stays>
@@ -42,7 +42,7 @@ class PairMerge {
       for (std::size_t i = begin; i < end; ++i) {
         for (const auto next = format.of(old[i]); word != wordEnd && *word < next; ++word)
           *to++ = format.pair(*word);
-        *to = old[i];  // and what comes next over it, if it does not stay
+        *to = old[i];  // the next pair overwrites it if it does not stay
         to += stays(old[i]);
       }
       to = std::transform(word, wordEnd, to, [&](std::uint64_t w) { return format.pair(w); });

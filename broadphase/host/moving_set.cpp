@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kGrain = 256;  // words of 64 boxes each
 constexpr int kLongestPause = 15;
 
-/// Searching for a moving box costs as much as for so many in a search of all: measured.
+/// A search for one moving box costs as much as a search of all costs for so many: measured.
 constexpr std::size_t kMovingShare = 4;
 
 template <class T>
@@ -24,8 +24,8 @@ bool differ(const T& a, const T& b) {
   return bits != 0;
 }
 
-/// Bit for bit, which of up to 64 elements differ from those of before; these are brought up to
-/// date.
+/// Compares up to 64 elements, bit for bit, with the old ones, and brings those up to date.
+/// @return a mask of those that differ
 template <class T>
 std::uint64_t refresh(T* old, const T* now, std::size_t count) {
   std::uint64_t changed = 0;
@@ -55,19 +55,20 @@ void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
 
 }  // namespace
 
-bool MovingSet::update(const StepInput& input, BlockBuilder& packing) {
-  const bool knewPairs = std::exchange(knowsPairs_, false);  // should anything here fail
+bool MovingSet::update(const StepInput& input, BlockBuilder& blocks) {
+  const bool knewPairs = std::exchange(knowsPairs_, false);  // until this step is done
   if (mayPause(input)) return false;
   const bool knowsChanges = findChanges(input);
   if (!knewPairs || !knowsChanges || !isWorthIt(input.boxes.size)) return false;
   listMoving(input.boxes.size);
-  packing.remove({joined_.data(), joined_.size()});
-  packing.rebind(input.boxes, input.filters);
+  blocks.remove({joined_.data(), joined_.size()});
+  blocks.rebind(input.boxes, input.filters);
   knowsPairs_ = true;
   return true;
 }
 
-/// Copying and comparing costs a fiftieth of a search of all: too much where all moves, always.
+/// Copies and comparisons cost a fiftieth of a search of all. Where everything moves in each step,
+/// that is wasted, so some steps do without.
 bool MovingSet::mayPause(const StepInput& input) {
   if (input.changed.data != nullptr || pauseLeft_ == 0) return false;
   --pauseLeft_;
@@ -88,8 +89,8 @@ void MovingSet::reset() {
   knowsPairs_ = true;
 }
 
-/// Boxes that came or went since the last step have changed, too. False: there is nothing to
-/// compare with.
+/// Boxes that came or went since the last step have changed, too.
+/// @return false if there is nothing to compare with
 bool MovingSet::findChanges(const StepInput& input) {
   const std::size_t n = input.boxes.size, common = std::min(n, size_), all = std::max(n, size_);
   const bool isTold = input.changed.data != nullptr;
@@ -119,8 +120,8 @@ std::uint64_t MovingSet::compare(const StepInput& input, std::size_t first, std:
   return changed;
 }
 
-/// Sums up what was searched although it moved no more: when that is as much as all boxes, a search
-/// of all has been paid for, so it costs at most twice as much as if one had known.
+/// Counts the boxes that are still searched although they rest again. When they add up to a search
+/// of all, a search of all comes next. So the cost is at most twice that of perfect foresight.
 bool MovingSet::isWorthIt(std::size_t n) {
   std::size_t changed = 0, moving = 0;
   for (std::size_t word = 0; word < hasChanged_.size(); ++word) {

@@ -1,7 +1,7 @@
-// Which boxes rest: those that are what they were when all boxes were packed last. Their pairs
-// among themselves are known, so a step needs to search for the others only. Remembers the boxes
-// and filters of the last step, unless it is told what has changed; does not search, and does not
-// own the blocks.
+// Which boxes move, and which rest. A box rests if it is what it was when all boxes were packed
+// last. The pairs among resting boxes are known, so a step searches only for those that move.
+// Remembers the boxes and filters of the last step, unless the caller tells what has changed. Does
+// not search, and does not own the blocks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/build_blocks.h"
-#include "broadphase/pipelines/pipeline.h"
+#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 
@@ -17,22 +17,23 @@ class MovingSet {
  public:
   explicit MovingSet(HostTasks& tasks) : tasks_(tasks) {}
 
-  /// Compares a step's boxes with those of the last one, and takes those that differ out of
-  /// `packing`. False: all boxes had better be searched again; then
-  /// nothing rests until the next begin().
-  bool update(const StepInput& input, BlockBuilder& packing);
+  /// Compares a step's boxes with those of the last step, and takes those that differ out of
+  /// `blocks`.
+  /// @return false if a search of all boxes is cheaper; then nothing rests until the next reset()
+  bool update(const StepInput& input, BlockBuilder& blocks);
 
-  /// All boxes of the last update() were packed and searched: they rest.
+  /// All boxes of the last update() were packed and searched: from now on they rest.
   void reset();
 
-  /// Nothing rests.
+  /// The pairs of the last step are not known any more: nothing rests.
   void invalidate() { knowsPairs_ = false; }
 
-  /// The boxes that do not rest, sorted; and whether a box, or one that is gone, is among them.
+  /// The boxes that move, sorted.
   View<const std::uint32_t> moving() const { return {moving_.data(), moving_.size()}; }
+  /// Also of a box that is gone.
   bool isMoving(std::uint32_t id) const { return (isMoving_[id / kBits] >> id % kBits & 1) != 0; }
 
-  /// All indices of this step's boxes, and of any earlier one's, are less.
+  /// Greater than all indices of boxes in this step and in the last.
   std::size_t indices() const { return kBits * isMoving_.size(); }
 
   std::size_t memoryBytes() const;
@@ -53,8 +54,8 @@ class MovingSet {
   std::vector<std::uint64_t> hasChanged_, isMoving_;  ///< a bit a box
   std::vector<std::uint32_t> moving_, joined_;
   std::size_t size_ = 0;           ///< how many boxes the last step had
-  std::size_t packed_ = 0;         ///< how many boxes there were at begin()
-  std::size_t needless_ = 0;       ///< boxes that moved no more and were searched, since begin()
+  std::size_t packed_ = 0;         ///< how many boxes there were at reset()
+  std::size_t needless_ = 0;       ///< boxes that moved no more and were searched, since reset()
   int pause_ = 0, pauseLeft_ = 0;  ///< steps without comparing, because much moved
   bool hadFilters_ = false, hasCopies_ = false;
   bool knowsPairs_ = false;

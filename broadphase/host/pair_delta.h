@@ -1,6 +1,7 @@
-// Stage 7 as the host runs it: two sorted lists merged in one pass, in chunks. Differs from
-// stages/pair_delta.h, which counts before it writes, because it was measured: random walk of
-// 65,536 boxes, one thread, 0.6 ms instead of 2.1. The inner loop is in host/simd/delta.inl.
+// Stage 7 of a step on the host, over its threads: merges two sorted lists of pairs in one pass, in
+// chunks. stages/pair_delta.h counts before it writes. This differs because it was measured: a
+// random walk of 65,536 boxes on one thread takes 0.6 ms instead of 2.1. The inner loop is in
+// simd/delta.inl.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +21,13 @@ class HostPairDelta {
     View<Pair> added, removed;
   };
 
-  /// @param chunk new pairs that one thread compares at a stretch
-  explicit HostPairDelta(std::size_t chunk = 8192) : chunkSize_(chunk) {}
+  /// @param chunk how many new pairs one thread compares at a time
+  explicit HostPairDelta(const SimdKernels& kernels, std::size_t chunk = 8192)
+      : kernels_(kernels), chunkSize_(chunk) {}
 
-  /// What only `newPairs` has, into `added`, which has room for all of them; and what only
-  /// `oldPairs` has, over `oldPairs`. Pairs of a removedObjects box count as new.
+  /// Writes the pairs that only `newPairs` has to `added`, which has room for all of them. Writes
+  /// the pairs that only `oldPairs` has over `oldPairs`. Old pairs of a removed object count as
+  /// neither living nor removed.
   Lists compare(HostTasks& tasks, View<Pair> oldPairs, View<const Pair> newPairs,
                 View<const std::uint8_t> removedObjects, Pair* added) {
     const std::size_t count =
@@ -58,7 +61,7 @@ class HostPairDelta {
     std::size_t added, removed;
   };
 
-  /// A pair as one number that sorts like it.
+  /// A pair as a number that sorts in the same order.
   static std::uint64_t key(const Pair& pair) {
     return std::uint64_t{pair.first} << 32 | pair.second;
   }
@@ -91,13 +94,13 @@ class HostPairDelta {
     chunk.removed = static_cast<std::size_t>(remove - (oldPairs + chunk.oldBegin));
   }
 
-  /// Appends `count` pairs that lie further on in the list's own memory.
+  /// Appends `count` pairs that lie further behind in the list's own memory.
   static void close(View<Pair>& list, const Pair* from, std::size_t count) {
     if (list.end() != from) std::copy(from, from + count, list.end());
     list.size += count;
   }
 
-  const SimdKernels& kernels_ = simdKernels();
+  const SimdKernels& kernels_;
   std::size_t chunkSize_;
   HostBuffer<Chunk> chunks_;
 };

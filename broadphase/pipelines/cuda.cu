@@ -1,6 +1,8 @@
 // The pipeline on an NVIDIA GPU.
 #include "broadphase/pipelines/cuda.cuh"
 
+#include "broadphase/pipelines/cuda.h"
+
 namespace lbvh {
 
 std::string whyNoCuda() {
@@ -39,14 +41,14 @@ class StreamPipeline final : public DevicePipeline {
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
   }
   ~StreamPipeline() override {
-    cudaEventSynchronize(isOver_);  // its memory goes next
+    cudaEventSynchronize(isOver_);  // its memory is freed next
     cudaEventDestroy(isOver_);
   }
 
   DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
                    CUstream_st* stream) override {
     if (wasAsked_ && isOver()) pipeline_.adaptToReport();
-    wasAsked_ = false;  // should a call fail
+    wasAsked_ = false;  // if a call fails
     const DevicePairs pairs = pipeline_.find(boxes, filters, leastCapacity_, stream);
     cudaCheck(cudaEventRecord(isOver_, stream));
     wasAsked_ = true;

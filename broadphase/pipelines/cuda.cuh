@@ -1,6 +1,6 @@
-// The table of contents of a step on an NVIDIA GPU: the stages in order, each launched for what the
-// last step needed and some more (pipelines/cuda_step_plan.h); then one wait, and a look at what
-// was counted. Owns the buffers between the stages; leaves checking arguments to pair_finder.cpp.
+// The table of contents of a step on an NVIDIA GPU: the stages in order. Each is launched for what
+// the last step needed and some more (cuda_step_plan.h). Then the host waits once, and looks at
+// what was counted. Owns the buffers between the stages. pair_finder.cpp checks the arguments.
 #pragma once
 
 #include <bit>
@@ -9,6 +9,8 @@
 
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda_step_plan.h"
+#include "broadphase/pipelines/limits.h"
+#include "broadphase/pipelines/pipeline.h"
 #include "broadphase/pipelines/tree_stages.h"
 #include "broadphase/stages/pair_delta.h"
 #include "broadphase/stages/traversal.h"
@@ -21,13 +23,15 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in a buffer that is written now
-    scene_ = {};             // nor is the tree the last buildTree's any more
+    scene_ = {};             // the stages overwrite the tree of the last buildTree()
     const StepInput there = upload(input);
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         growTree(there.boxes, arguments_.data(), stats);
-        return compare(sortPairs(traverse(there, stats), there.boxes.size, stats), there, stats);
+        const View<Pair> found = traverse(there, stats);
+        const View<Pair> sorted = sortPairs(found, there.boxes.size, stats);
+        return compare(sorted, there, stats);
       });
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
@@ -48,8 +52,8 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     scene_ = report().scene;
   }
 
-  /// Stages 1 to 6 for boxes that are on the device, on the caller's stream, without waiting. What
-  /// the header says comes into report() in its turn; when to read it is the caller's to know.
+  /// Stages 1 to 6 for boxes that are on the device, on the caller's stream, without waiting. The
+  /// stream writes the header to report(). The caller knows when that is over.
   DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, std::size_t leastCapacity,
                    cudaStream_t stream) {
     StepStats unused;
@@ -58,7 +62,8 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     plan_.pairs = std::max(plan_.pairs, leastCapacity);
     growTree(boxes, nullptr, unused);
     const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
-    const View<Pair> pairs = sortPairs(traverse(there, unused), boxes.size, unused);
+    const View<Pair> found = traverse(there, unused);
+    const View<Pair> pairs = sortPairs(found, boxes.size, unused);
     space_.forEach(1, Report{header(), report_.data()});
     return {pairs.data, &header()->pairs, pairs.size};
   }
@@ -88,7 +93,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
   }
 
  private:
-  /// Where the launches of a step leave their results; how many there are is in the header.
+  /// Where the launches of a step write their results. Their numbers are in the header.
   struct Outcome {
     Pair* pairs = nullptr;
     View<Pair> added, removed;
@@ -104,8 +109,8 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
             space_.upload(input.removedObjects, removedObjects_), input.maxPairs};
   }
 
-  /// All that the launches of a step depend on: equal for two steps if and only if they launch the
-  /// same. What may differ nevertheless is in StepArguments.
+  /// All that the launches of a step depend on: two steps with equal keys launch the same. What may
+  /// differ nevertheless is in StepArguments.
   LaunchKey launches(const StepInput& there, const StepStats& stats) const {
     const auto at = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
     return {at(there.boxes.data),
@@ -124,10 +129,8 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
             at(arguments_.data()),
             at(header_.data()),
             at(report_.data()),
-            at(keys_.data()),
             at(ids_.data()),
-            at(nodes_.data()),
-            at(arrivals_.data()),
+            at(scratch_.data()),
             at(deltaCounts_.data()),
             at(pairBuffers_[0].data()),
             at(pairBuffers_[1].data()),
@@ -140,15 +143,9 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
   void growTree(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
     measure(boxes, arguments, stats);
     if (plan_.bits == 10)
-      sortAndLink<std::uint32_t>(boxes, stats);
+      buildNodes<std::uint32_t>(boxes, boxes.size, stats);
     else
-      sortAndLink<std::uint64_t>(boxes, stats);
-  }
-
-  template <class Key>
-  void sortAndLink(View<const Aabb> boxes, StepStats& stats) {
-    sortByCode<Key>(boxes, stats);
-    link<Key>(boxes, boxes.size, stats);
+      buildNodes<std::uint64_t>(boxes, boxes.size, stats);
   }
 
   /// Stage 5.
@@ -159,7 +156,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     if (plan_.pairs == 0) plan_.pairs = current_.size == 0 ? 8 * n : current_.size;
     const View<Pair> room = pairBuffers_[(currentBuffer_ + 1) % 3].ensure(plan_.pairs);
     const PairOutput out{room, there.maxPairs, &header()->pairs};
-    const FindTreePairs treePairs{nodes_.data(), &header()->scene, there.filters};
+    const FindTreePairs treePairs{nodes_.data, &header()->scene, there.filters};
     const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
                                             there.filters};
     space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
@@ -182,7 +179,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     const PairDelta delta{current_.data, sorted, header(), there.removedObjects, kChunk};
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
-    // One chunk more than there are: it counts nothing, so its place is the sum of all.
+    // One chunk more than there are counts nothing, so its place is the sum of all.
     space_.forEach(chunks + 1, CountDelta{delta, counts});
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
 
@@ -226,7 +223,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
   PinnedBuffer<StepHeader> report_;
   Buffer<DeltaCount> deltaCounts_;
   Buffer<Pair> pairBuffers_[3];
-  PinnedBuffer<Pair> lists_;  ///< written by kernels, so only what there is travels
+  PinnedBuffer<Pair> lists_;  ///< kernels write it, so only real pairs cross the bus
   int currentBuffer_ = 0;
   SceneBounds scene_;  ///< of the tree
   View<Pair> current_;

@@ -1,5 +1,5 @@
-// How large a step is launched in a space that does not know its counts in advance (exec/space.h):
-// what the last step needed and some more. Decides nothing about results: a plan that fell short
+// How large the launches of a step are, where the host does not know the counts in advance: what
+// the last step needed and some more. Decides nothing about results: a plan that was too small
 // costs a second run.
 #pragma once
 
@@ -19,11 +19,11 @@ struct StepPlan {
            step.delta.removed <= removed;
   }
 
-  /// Makes it cover the step, and drops what is much more than that.
+  /// Grows until it covers the step, and shrinks where it is far too large.
   void adaptTo(const StepHeader& step) {
     bits = step.grid.bits;
     adapt(pairs, step.pairs, 0);
-    // The lists are written only as far as they go, so room for them is cheap.
+    // Kernels write only real pairs to these lists, so their room is cheap.
     adapt(added, step.delta.added, pairs / 4);
     adapt(removed, step.delta.removed, pairs / 4);
   }

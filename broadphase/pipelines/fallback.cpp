@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "broadphase/exec/space.h"
+
 namespace lbvh {
 
 FallbackPipeline::FallbackPipeline(std::unique_ptr<Pipeline> gpu, std::unique_ptr<Pipeline> host,
@@ -25,7 +27,7 @@ bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
     try {
       gpu_->step(input, stats);
     } catch (const std::length_error&) {
-      gpuIsBehind_ = false;  // too many pairs is no failure of the GPU: it kept its last ones
+      gpuIsBehind_ = false;  // too many pairs are no failure of the GPU: it kept the old ones
       throw;
     }
     if (!input.removedObjects.empty()) mirror_.dropPairsOf(input.removedObjects);

@@ -1,6 +1,6 @@
-// A pipeline on the GPU whose every step is finished, if need be on the host: whatever the GPU
-// does, the pairs and the delta are those of an undisturbed step. Knows no CUDA; a failed space
-// shows itself by a SpaceError.
+// A pipeline on the GPU that finishes a step on the host when the GPU fails. Whatever the GPU does,
+// the pairs and the delta are those of an undisturbed step. Knows no CUDA: a space that fails
+// throws SpaceError.
 #pragma once
 
 #include <memory>

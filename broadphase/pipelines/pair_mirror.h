@@ -1,5 +1,5 @@
-// The host's copy of a pair list that lives elsewhere, brought up to date only when somebody asks:
-// a log of added and removed pairs, merged at once. Costs nothing a pair that stays.
+// The host's copy of a pair list that lives elsewhere. It keeps a log of added and removed pairs,
+// and merges it only when somebody asks. A pair that stays costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace lbvh {
 
 class PairMirror {
  public:
-  /// Notes one step's changes, in the order of the steps. @throws std::bad_alloc
+  /// Logs the changes of the next step. @throws std::bad_alloc
   void log(View<const Pair> added, View<const Pair> removed);
 
   /// Drops the pairs of boxes whose flag is set. @throws std::bad_alloc

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "broadphase/exec/scratch.h"
 #include "broadphase/exec/space.h"
-#include "broadphase/pipelines/pipeline.h"
+#include "broadphase/options.h"
 #include "broadphase/stages/grid.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/morton.h"
@@ -23,6 +24,7 @@ class TreeStages {
 
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
+  using Scratch = lbvh::Scratch<typename Space::Memory>;
 
   /// Stage 1: writes the header, without pairs.
   /// @param arguments null: all boxes count
@@ -33,62 +35,38 @@ class TreeStages {
     space_.forEach(1, ChooseGrid{boxes, arguments, header});
   }
 
-  /// Stages 2 and 3. `Key` decides about 30 or 63 bits; the header's grid may say otherwise, which
-  /// costs only time.
+  /// Stages 2 to 4, in fresh scratch memory: the tree is there until the next reset(). `Key`
+  /// decides about 30 or 63 bits. The header's grid may say otherwise, which costs only time.
+  /// @param leaves at least as many as there are
   template <class Key>
-  void sortByCode(View<const Aabb> boxes, StepStats& stats) {
-    const std::size_t n = boxes.size;
-    const SortMemory<Key> memory = sortMemory<Key>(n, 2 * n);
-    {
-      const auto timer = space_.timed("codes", stats.codesMs);
-      space_.forEach(n, AssignCodes<Key>{boxes, &header()->grid, memory.keys.data, memory.ids.data,
-                                         arrivals_.ensure(n).data});
-    }
-    const auto timer = space_.timed("sort", stats.sortMs);
-    sort(memory);
-  }
-
-  /// Nodes that make two words for each of n boxes.
-  static std::size_t spareNodes(std::size_t n) { return n / 2 + 1; }
-
-  template <class Key>
-  struct SortMemory {
-    View<Key> keys, spareKeys;
-    View<std::uint32_t> ids, spareIds;
-    std::uint64_t* spare;  ///< two words a box, of which the spare arrays are parts
-  };
-
-  /// The nodes are not written before the sort is done, so they lend it its spare memory.
-  /// @param nodes for how many there must be room: at least spareNodes(n)
-  template <class Key>
-  SortMemory<Key> sortMemory(std::size_t n, std::size_t nodes) {
-    auto* spare = reinterpret_cast<std::uint64_t*>(nodes_.ensure(nodes).data);
-    return {{reinterpret_cast<Key*>(keys_.ensure(n * sizeof(Key) / 4).data), n},
-            {reinterpret_cast<Key*>(spare), n},
-            ids_.ensure(n),
-            {reinterpret_cast<std::uint32_t*>(spare + n), n},
-            spare};
-  }
-
-  template <class Key>
-  void sort(const SortMemory<Key>& memory) {
-    space_.sortByKey(memory.keys, memory.ids, memory.spareKeys, memory.spareIds,
-                     AssignCodes<Key>::kKeyBits);
-  }
-
-  /// Stage 4. @param leaves at least as many as there are
-  template <class Key>
-  void link(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
-    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    const auto* codes = reinterpret_cast<const Key*>(keys_.data());
-    space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes, &header()->scene,
-                                               arrivals_.data(), nodes_.data()});
+  void buildNodes(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
+    scratch_.reset(bytesForTree<Key>(boxes.size, leaves));
+    const View<std::uint32_t> arrivals =
+        scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
+    const View<Key> codes = assignCodes<Key>(boxes, arrivals, stats);
+    sortByCode(codes, stats);
+    nodes_ = link(boxes, leaves, codes, arrivals, stats);
   }
 
   Tree treeOver(const SceneBounds& scene) const {
     const std::size_t leaves = scene.ordinary;
-    return {{nodes_.data(), leaves == 0 ? 0 : 2 * leaves - 1},
+    return {{nodes_.data, leaves == 0 ? 0 : 2 * leaves - 1},
             {ids_.data() + leaves, scene.oversized}};
+  }
+
+  /// Stage 3 in general: the sort by `keys` of the boxes in ids_, with spare memory of its own.
+  template <class Key>
+  void sort(View<Key> keys) {
+    const typename Scratch::Frame frame(scratch_);
+    const View<Key> spareKeys = scratch_.template lend<Key>("spare keys", keys.size);
+    const View<std::uint32_t> spareIds =
+        scratch_.template lend<std::uint32_t>("spare ids", keys.size);
+    space_.sortByKey(keys, {ids_.data(), keys.size}, spareKeys, spareIds,
+                     AssignCodes<Key>::kKeyBits);
+  }
+  template <class Key>
+  static std::size_t bytesForSort(std::size_t n) {
+    return Scratch::template bytesFor<Key>(n) + Scratch::template bytesFor<std::uint32_t>(n);
   }
 
   static void describe(const StepHeader& header, StepStats& stats) {
@@ -97,19 +75,51 @@ class TreeStages {
     stats.mortonBits = 3 * header.grid.bits;
   }
 
-  std::size_t treeBytes() const {
-    return header_.bytes() + keys_.bytes() + ids_.bytes() + nodes_.bytes() + arrivals_.bytes();
-  }
+  std::size_t treeBytes() const { return header_.bytes() + ids_.bytes() + scratch_.bytes(); }
 
   StepHeader* header() const { return header_.data(); }
 
   Space space_;
   Buffer<StepHeader> header_;
-  Buffer<std::uint32_t> keys_;
-  Buffer<std::uint32_t>
-      ids_;  ///< sorted: the leaves' boxes, then the oversized boxes, then NaN boxes
-  Buffer<Node> nodes_;
-  Buffer<std::uint32_t> arrivals_;
+  Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then oversized boxes, then NaN boxes
+  Scratch scratch_;            ///< of a step, or of a tree
+  View<Node> nodes_;           ///< of the tree
+
+ private:
+  template <class Key>
+  static std::size_t bytesForTree(std::size_t boxes, std::size_t leaves) {
+    return Scratch::template bytesFor<std::uint32_t>(boxes) +
+           Scratch::template bytesFor<Key>(boxes) +
+           std::max(bytesForSort<Key>(boxes), Scratch::template bytesFor<Node>(2 * leaves));
+  }
+
+  /// Stage 2.
+  template <class Key>
+  View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals, StepStats& stats) {
+    const auto timer = space_.timed("codes", stats.codesMs);
+    const View<Key> codes = scratch_.template lend<Key>("codes", boxes.size);
+    space_.forEach(boxes.size, AssignCodes<Key>{boxes, &header()->grid, codes.data,
+                                                ids_.ensure(boxes.size).data, arrivals.data});
+    return codes;
+  }
+
+  /// Stage 3.
+  template <class Key>
+  void sortByCode(View<Key> codes, StepStats& stats) {
+    const auto timer = space_.timed("sort", stats.sortMs);
+    sort(codes);
+  }
+
+  /// Stage 4.
+  template <class Key>
+  View<Node> link(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
+                  View<std::uint32_t> arrivals, StepStats& stats) {
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+    const View<Node> nodes = scratch_.template lend<Node>("nodes", 2 * leaves);
+    space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, &header()->scene,
+                                               arrivals.data, nodes.data});
+    return nodes;
+  }
 };
 
 }  // namespace lbvh

@@ -1,5 +1,5 @@
-// The few operations that stages need from a processor and that host and device spell differently:
-// an atomic exchange that publishes earlier writes. No memory management, no launches.
+// What stages need of a processor, and what host and device spell differently: an atomic exchange
+// that publishes earlier writes. No memory management, no launches.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace lbvh {
 
-/// Exchanges *p with `value`. Writes made before the exchange are visible to the thread that
-/// receives `value` from a later exchange on the same address, and its reads cannot move up.
+/// Exchanges *p with `value`. The thread that receives `value` from a later exchange on the same
+/// address sees all writes that were made before this one.
 LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   __threadfence();

@@ -1,5 +1,5 @@
-// Between stages 1 and 2: from what a pass over the scene measured to the grid of the Morton codes,
-// where it lies and how fine it is.
+// Between stages 1 and 2: chooses the grid of the codes, where it lies and how fine it is, from
+// what a pass over the scene measured.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct ChooseGrid {
     // Four box lengths are not too coarse yet, and those outside the grid share its outer cells.
     if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
     const float longest = longestSide(grid.lo, hi);
-    // Cubic cells: with as many cells on short axes as on long ones, the debris corridor (16 x 12 x
-    // 260 m) would be cut into slices first: 7.9 ms a frame instead of 4.2.
+    // Cells are cubes. With as many cells on short axes as on long ones, the debris corridor (16 x
+    // 12 x 260 m) would be cut into slices first, and take 7.9 ms a frame instead of 4.2.
     grid.perLength = longest > 0 ? 1 / longest : 0;
     grid.bits = scene.ordinary > (1u << 20) || isTooCoarse(scene, longest / (1 << 10)) ? 21 : 10;
     header->grid = grid;
@@ -44,9 +44,9 @@ struct ChooseGrid {
     return longest;
   }
 
-  /// Narrows the grid to a sample without its extremes (of 31 boxes at evenly spread indices the
-  /// centres but the lowest and the highest), widened on all sides by 8 times its longest side. One
-  /// body that fell out of the world would otherwise put all others into one cell.
+  /// Narrows the grid, because one body that fell out of the world would otherwise put all others
+  /// into one cell. It takes 31 boxes at evenly spread indices, leaves out the lowest and the
+  /// highest centre on each axis, and widens the rest on all sides by 8 times its longest side.
   LBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
     const std::uint64_t n = header->arguments.boxes, samples = n < 31 ? n : 31;
     float lowest[3], low[3], high[3], highest[3];
@@ -79,7 +79,7 @@ struct ChooseGrid {
   LBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
   /// The rule for the length of the codes and for outliers: a cell should not be longer than the
-  /// boxes are (their geometric mean, by exponents, so that the sum over boxes is exact).
+  /// boxes. Their length is the geometric mean, by exponents, so that the sum is exact.
   LBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     if (scene.measured == 0) return false;
     return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);

@@ -12,9 +12,9 @@
 
 namespace lbvh {
 
-/// How different neighbours in the sorted order are; the more, the higher the split between them.
-/// The exclusive or of the codes; equal codes are told apart by their positions (Karras 2012,
-/// section 4), below every difference of codes. Beyond the ends: the greatest value.
+/// How much neighbours in the sorted order differ: the more, the higher the split between them. It
+/// is the exclusive or of their codes. Equal codes are told apart by their positions (Karras 2012,
+/// section 4), which differ less than any codes. Beyond the ends it is the greatest value.
 template <class Key>
 struct Difference {
   const Key* codes;
@@ -51,8 +51,9 @@ LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
   }
 }
 
-/// Element i starts at leaf i and climbs; at each node the first thread to arrive leaves its end of
-/// the range in `arrivals` and stops, the second goes on. `arrivals` must be all kNullIndex before.
+/// Element i starts at leaf i and climbs. At each node the first thread to arrive writes its end of
+/// the range to `arrivals` and stops; the second goes on. Before, `arrivals` must be all
+/// kNullIndex.
 template <class Key>
 struct BuildHierarchy {
   View<const Aabb> boxes;

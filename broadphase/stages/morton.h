@@ -15,9 +15,10 @@ inline constexpr float kGiant = 1e17f;
 
 enum class BoxClass { ordinary, oversized, nan };
 
-/// Ordinary boxes go into the tree, inverted ones too: a bound that includes their corners is met
-/// by all that they overlap. Giant and infinite boxes would spoil the bounds of every ancestor, so
-/// they are kept aside and tested against all. A box with a NaN overlaps nothing.
+/// Ordinary boxes go into the tree. Inverted boxes are ordinary: whatever overlaps one also
+/// overlaps bounds that include its corners. Giant and infinite boxes are oversized. They would
+/// spoil the bounds of every ancestor, so they stay out of the tree and are tested against all
+/// others. A box with a NaN overlaps nothing.
 LBVH_HD inline BoxClass classify(const Aabb& box) {
   bool giant = false, number = true;
   for (int axis = 0; axis < 3; ++axis) {
@@ -68,9 +69,9 @@ struct MeasureScene {
   }
 };
 
-/// The low 10 bits of v, two zeros between each: bit i moves to bit 3 i. Karras 2012 (part III of
-/// "Thinking Parallel"): each multiplication adds a copy shifted up, each mask drops what is
-/// double.
+/// The low 10 bits of v with two zeros between each: bit i moves to bit 3 i. Each multiplication
+/// adds a copy that is shifted up, and each mask drops what is double (Karras 2012, "Thinking
+/// Parallel, Part III").
 LBVH_HD inline std::uint32_t spreadBits10(std::uint32_t v) {
   v = (v * 0x00010001u) & 0xFF0000FFu;
   v = (v * 0x00000101u) & 0x0F00F00Fu;
@@ -78,7 +79,7 @@ LBVH_HD inline std::uint32_t spreadBits10(std::uint32_t v) {
   return (v * 0x00000005u) & 0x49249249u;
 }
 
-/// The low 21 bits of v, two zeros between each.
+/// The low 21 bits of v with two zeros between each.
 LBVH_HD inline std::uint64_t spreadBits21(std::uint64_t v) {
   v = (v | v << 32) & 0x001F00000000FFFFull;
   v = (v | v << 16) & 0x001F0000FF0000FFull;
@@ -95,9 +96,9 @@ LBVH_HD inline std::uint64_t morton63(std::uint32_t x, std::uint32_t y, std::uin
   return spreadBits21(x) << 2 | spreadBits21(y) << 1 | spreadBits21(z);
 }
 
-/// The sort key of each box: its Morton code; behind all codes the oversized boxes, then the NaN
-/// boxes. So after the sort the tree's leaves, the list of oversized boxes and the rest lie one
-/// behind the other.
+/// Writes the sort key of each box. An ordinary box has its Morton code; behind all codes come the
+/// oversized boxes, then the boxes with a NaN. So the sort leaves the three kinds one behind the
+/// other.
 template <class Key>  // uint32_t: 30-bit codes; uint64_t: 63-bit codes
 struct AssignCodes {
   static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;

@@ -1,5 +1,5 @@
-// Stage 7: which pairs are new and which are gone, by merging two sorted lists in chunks.
-// Counted first, then written to their places, so the result is sorted and needs no atomics.
+// Stage 7: which pairs are new and which are gone. Two sorted lists are merged in chunks. Pairs are
+// counted first and then written to their places, so the result is sorted and needs no atomics.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ LBVH_HD inline std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
   return begin;
 }
 
-/// The new list in chunks, each with the stretch of the old list that lies at the same pairs.
+/// The new list in chunks, each with the part of the old list between the same pairs.
 struct PairDelta {
   const Pair* old;
   View<const Pair> room;     ///< where the new pairs are, the first header->pairs of them
@@ -38,12 +38,12 @@ struct PairDelta {
     return {room.data, found < room.size ? found : room.size};
   }
 
-  /// At least one, so that old pairs are met where there are no new ones.
+  /// At least one, so that old pairs are compared where there are no new ones.
   LBVH_HD std::size_t chunks(std::size_t pairs) const {
     return pairs == 0 ? 1 : (pairs + chunkSize - 1) / chunkSize;
   }
 
-  /// Of the old list, where chunk k of the new list begins; all of it lies before the end.
+  /// Where in the old list chunk k of the new list begins.
   LBVH_HD std::size_t oldBegin(std::size_t chunk, View<const Pair> pairs) const {
     if (chunk == 0) return 0;
     if (chunk >= chunks(pairs.size)) return oldPairs().size;

@@ -8,7 +8,7 @@
 
 namespace lbvh {
 
-/// What one pass over the boxes learns. Sums are of integers, so that no order changes them.
+/// What one pass over the boxes measures. Its sums are of integers, so their order does not matter.
 struct SceneBounds {
   static constexpr float kFar = 3e38f;
 
@@ -38,7 +38,8 @@ struct Grid {
   float perLength = 0;  ///< 1 / the longest axis; 0 without extent
   int bits = 10;        ///< 10 or 21: what the rule of grid.h says
 
-  /// Cell of a centre on an axis of 2^cellBits cells; outside belongs to the first or last cell.
+  /// The cell of a centre on an axis of 2^cellBits cells. What lies outside belongs to the first or
+  /// last cell.
   LBVH_HD std::uint32_t cell(float x, int axis, int cellBits) const {
     const auto cells = static_cast<float>(1 << cellBits);
     const float t = (x - lo[axis]) * perLength * cells;
@@ -57,17 +58,26 @@ struct DeltaCount {
   }
 };
 
-/// What differs from step to step although the launches are the same.
+/// What differs from step to step even where the launches are the same.
 struct StepArguments {
   std::uint64_t boxes = 0;  ///< of the array that was handed in; what lies behind is padding
   std::uint64_t oldPairs = 0;
+};
+
+/// What a step reads, in the host's memory or in the space's.
+struct StepInput {
+  View<const Aabb> boxes;
+  View<const Filter> filters;               ///< by box, or empty
+  View<const std::uint8_t> removedObjects;  ///< by box, may be shorter: its old pairs do not count
+  std::uint64_t maxPairs;
+  View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
 };
 
 struct StepHeader {
   StepArguments arguments;
   SceneBounds scene;
   Grid grid;
-  std::uint64_t pairs = 0;  ///< found; where it exceeds the buffer, only the first ones were kept
+  std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written
   DeltaCount delta;
 };
 

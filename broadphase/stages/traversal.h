@@ -9,13 +9,13 @@
 
 namespace lbvh {
 
-/// Ordered half-pairs without a stack (Prokopenko and Lebrun-Grandie, Algorithm 1, started at the
-/// query leaf's own rope): element i is leaf i of n and meets only what lies to its right, so a
-/// pair is found once and nothing to the left is visited.
+/// Finds half-pairs in order, without a stack (Prokopenko and Lebrun-Grandie, Algorithm 1, started
+/// at the query leaf's own rope). Element i is leaf i. It visits only what lies to its right, so
+/// each pair is found once.
 struct FindTreePairs {
   const Node* nodes;
   const SceneBounds* scene;    ///< how many leaves there are
-  View<const Filter> filters;  ///< by box, or empty: all pairs are wanted
+  View<const Filter> filters;  ///< by box, or empty: all pairs may collide
 
   template <class Sink>
   LBVH_HD void operator()(std::uint32_t leaf, Sink& sink) const {
@@ -40,8 +40,8 @@ struct FindTreePairs {
   }
 };
 
-/// The side list against everything: element k is the k-th of the `ids` (those in the tree, then
-/// the oversized boxes) and meets the oversized boxes behind it.
+/// Tests the oversized boxes against all others. Element k is box ids[k], of those in the tree and
+/// then the oversized ones. It is tested against the oversized boxes behind it.
 struct FindOversizedPairs {
   View<const Aabb> boxes;
   const std::uint32_t* ids;

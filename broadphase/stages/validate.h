@@ -1,5 +1,5 @@
 // What must hold after each stage, checked in debug builds and by the tests. Slow and plain on
-// purpose; each function returns an empty string or one line naming what is wrong. Host only.
+// purpose. Each function returns an empty string, or one line that names what is wrong. Host only.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace lbvh {
 
-/// Every leaf reached exactly once, children inside their parents and bounds tight, ropes lead to
-/// where a traversal with a stack would go on, numbering as THE INDEX RULE says.
+/// A right tree reaches every leaf once; its bounds are tight; its ropes lead to where a traversal
+/// with a stack would go on; and it is numbered by THE INDEX RULE.
 std::string whyTreeIsWrong(View<const Node> nodes, View<const Aabb> boxes);
 
-/// Sorted, unique, within range, overlapping, wanted; and complete for a sample of the boxes.
+/// Right pairs are sorted, unique, within range, overlap and should collide. Whether any is missing
+/// is checked for a sample of the boxes.
 std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
                              View<const Filter> filters);
 
-/// added and removed, applied to the old pairs, give the new ones.
+/// The right delta, applied to the old pairs, gives the new ones.
 std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
                             View<const Pair> added, View<const Pair> removed,
                             View<const std::uint8_t> removedObjects);

@@ -12,25 +12,27 @@ namespace lbvh::variants {
 template <class Space>
 void findProduction(FindProblem<Space>& problem) {
   if constexpr (Space::kKnowsCounts) {
-    auto& kept = problem.scratch.search;
-    if (kept == nullptr) {
-      kept = std::make_unique<NeighbourSearch>(problem.space.tasks());
-      problem.scratch.packing = std::make_unique<BlockBuilder>(problem.space.tasks());
+    VariantMemory<Space>& memory = problem.scratch;
+    if (memory.search == nullptr) {
+      memory.search = std::make_unique<NeighbourSearch>(problem.space.tasks(), simdKernels());
+      memory.sort = std::make_unique<NeighbourSort>(problem.space.tasks(), simdKernels());
+      memory.blocks = std::make_unique<BlockBuilder>(problem.space.tasks(), simdKernels());
     }
-    NeighbourSearch& search = *kept;
     const std::size_t n = problem.boxes.size;
     SceneBounds scene = *problem.scene;
     scene.nan += std::exchange(scene.oversized, 0u);  // oversized boxes are not part of the problem
-    problem.scratch.packing->pack(problem.boxes, {}, problem.ids, scene);
-    const PackedBoxes& all = problem.scratch.packing->packed();
-    Node* const memory = problem.scratch.nodes.ensure(n).data;
-    View<std::uint32_t> room = problem.scratch.words[0].ensure(problem.scratch.words[0].capacity());
-    *problem.out.count = search.find(all, all, memory, room, problem.out.limit);
-    if (*problem.out.count > room.size) {
-      room = problem.scratch.words[0].ensure(*problem.out.count);
-      search.find(all, all, memory, room, problem.out.limit);
+    memory.blocks->pack(problem.boxes, {}, problem.ids, scene);
+    const PackedBoxes& all = memory.blocks->packed();
+    NeighbourLists lists{memory.words[0].ensure(memory.words[0].capacity()),
+                         memory.lists.ensure(n).data};
+    const std::size_t found = memory.search->find(all, all, lists, problem.out.limit);
+    if (found > lists.indices.size) {
+      lists.indices = memory.words[0].ensure(found);
+      memory.search->find(all, all, lists, problem.out.limit);
     }
-    if (*problem.out.count <= problem.out.pairs.size) search.sort(n, problem.out.pairs.data);
+    *problem.out.count = found;
+    if (found <= problem.out.pairs.size)
+      memory.sort->writePairs(lists, n, {problem.out.pairs.data, found});
   } else {
     problem.space.append(problem.n, FindTreePairs{problem.nodes, problem.scene, {}}, problem.out);
   }

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "broadphase/exec/space.h"
+#include "broadphase/host/build_blocks.h"
 #include "broadphase/host/find_neighbours.h"
+#include "broadphase/host/sort_neighbours.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/traversal.h"
 #include "broadphase/types.h"
@@ -15,14 +17,15 @@ namespace lbvh::variants {
 
 /// Grow-only memory of a space for variants that need some.
 template <class Space>
-struct Scratch {
+struct VariantMemory {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
   Buffer<std::uint32_t> words[4];
   Buffer<std::uint32_t> numbers[4];
-  Buffer<Node> nodes;
-  std::unique_ptr<NeighbourSearch> search;                    ///< host only
-  std::unique_ptr<BlockBuilder> packing;                      ///< host only
+  Buffer<NeighbourList> lists;
+  std::unique_ptr<NeighbourSearch> search;  ///< host only, and the next two
+  std::unique_ptr<NeighbourSort> sort;
+  std::unique_ptr<BlockBuilder> blocks;
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 };
 
@@ -32,7 +35,7 @@ struct Scratch {
 template <class Space>
 struct BuildProblem {
   Space& space;
-  Scratch<Space>& scratch;
+  VariantMemory<Space>& scratch;
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   const std::uint32_t* codes;
@@ -45,7 +48,7 @@ struct BuildProblem {
 template <class Space>
 struct FindProblem {
   Space& space;
-  Scratch<Space>& scratch;
+  VariantMemory<Space>& scratch;
   View<const Aabb> boxes;
   const std::uint32_t* ids;  ///< of the leaves; behind them the boxes that are in no tree
   const Node* nodes;
@@ -59,7 +62,7 @@ struct FindProblem {
 template <class Space>
 struct SortProblem {
   Space& space;
-  Scratch<Space>& scratch;
+  VariantMemory<Space>& scratch;
   View<std::uint32_t> keys, values, spareKeys, spareValues;
   int bits;
 };

@@ -114,7 +114,7 @@ class Workbench {
   }
 
   Space space_;
-  Scratch<Space> scratch_;
+  VariantMemory<Space> scratch_;
   typename Space::template UploadBuffer<Aabb> upload_;
   typename Space::template HostBuffer<StepArguments> arguments_;
   typename Space::template HostBuffer<StepHeader> report_;

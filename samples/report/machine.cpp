@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "broadphase/host/simd/kernels.h"
+#include "broadphase/pair_finder.h"
 #include "revision.h"
 
 namespace {
@@ -44,6 +44,12 @@ std::string system() {
   return fmt::format("{} {}, {}", name.sysname, name.release, name.machine);
 }
 
+std::string instructions() {
+  lbvh::Options options;
+  options.backend = lbvh::Backend::host;
+  return lbvh::PairFinder(options).stats().instructions;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> machineFacts() {
@@ -56,6 +62,6 @@ std::vector<std::pair<std::string, std::string>> machineFacts() {
       {"Compiler", fmt::format("{}, build type {}", compiler(), GPULBVH_BUILD_TYPE)},
       {"Bullet", fmt::format("{}.{}, {} precision", btGetVersion() / 100, btGetVersion() % 100,
                              sizeof(btScalar) == sizeof(double) ? "double" : "single")},
-      {"SIMD on the host", lbvh::simdKernels().name},
+      {"SIMD on the host", instructions()},
   };
 }

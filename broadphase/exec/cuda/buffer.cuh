@@ -1,4 +1,4 @@
-// Memory for GrowBuffer on the device, and pinned on the host; and arrays that travel there.
+// Memory for GrowBuffer and Scratch on the device, pinned memory on the host, and uploads.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +21,9 @@ struct DeviceMemory {
     return p;
   }
   static void release(void* p) { cudaFree(p); }
+  // Nothing is overwritten: kernels that use it may still wait in the stream.
+  static void lend(void*, std::size_t) {}
+  static void retire(void*, std::size_t) {}
 };
 
 /// Page-locked, and mapped: kernels may write it.
@@ -38,8 +41,8 @@ using DeviceBuffer = GrowBuffer<T, DeviceMemory>;
 template <class T>
 using PinnedBuffer = GrowBuffer<T, PinnedMemory>;
 
-/// A host array's twin on the device, padded so that its size seldom changes. Only blocks that
-/// differ from the last upload travel.
+/// A copy of a host array on the device, padded so that its size seldom changes. Only blocks that
+/// differ from the last upload are copied.
 template <class T>
 class UploadBuffer {
  public:
@@ -49,7 +52,7 @@ class UploadBuffer {
     if (padded > device_.capacity() || padded > shadow_.capacity()) known_ = 0;
     const View<T> device = device_.ensure(padded);
     T* shadow = shadow_.ensure(padded).data;
-    const std::size_t known = std::exchange(known_, 0);  // nothing, should a copy fail
+    const std::size_t known = std::exchange(known_, 0);  // none, if a copy fails
     for (std::size_t begin = 0; begin < host.size;) {
       std::size_t end = begin;
       while (end < host.size && differs(host, shadow, end, known)) end = blockEnd(end, host.size);

@@ -1,17 +1,16 @@
-// Every CUDA call goes through cudaCheck: a failure becomes a SpaceError, with the text of the
-// call.
+// Every CUDA call goes through cudaCheck. A failure becomes a SpaceError that names the call.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <string>
 
-#include "broadphase/pipelines/pipeline.h"
+#include "broadphase/exec/space.h"
 
 namespace lbvh {
 
-/// A sticky error (a kernel that faulted) answers every later call; others pass. While a stream is
-/// being recorded nothing runs, and the question itself is refused.
+/// After a sticky error (a kernel that faulted) every later call fails; other errors pass. While a
+/// stream is captured nothing runs, and CUDA refuses the question itself.
 [[noreturn]] inline void throwCudaError(cudaError_t error, const char* call) {
   cudaGetLastError();
   const cudaError_t now = cudaDeviceSynchronize();

@@ -1,5 +1,5 @@
-// Recordings of launches as CUDA graphs: what to look up, capture and launch again.
-// Knows nothing of stages; when two steps launch the same is the caller's to say, by a key.
+// Launches recorded as CUDA graphs: found by a key, captured, launched again. Knows nothing of
+// stages. The caller's key says when two steps launch the same.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@
 
 namespace lbvh {
 
-/// Pairs of events around stages, each with the place for its milliseconds.
+/// Two events for each stage, and the place for its milliseconds.
 class StageEvents {
  public:
   StageEvents() = default;
@@ -36,7 +36,7 @@ class StageEvents {
     return *this;
   }
 
-  /// Records the first event; the returned one is for the end of the stage.
+  /// Records the first event, and returns the one for the end of the stage.
   cudaEvent_t begin(double& ms, cudaStream_t stream, unsigned flags) {
     if (inUse_ == stages_.size()) add();
     Stage& stage = stages_[inUse_];
@@ -93,10 +93,10 @@ struct DestroyGraphExec {
 };
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
 
-/// While it lives, what is asked of the stream is recorded instead of done.
+/// While it lives, the stream records its work instead of running it.
 class Capture {
  public:
-  /// Other threads may do as they like; calls of this one that cannot be recorded fail.
+  /// Other threads are not affected. Calls of this thread that cannot be recorded fail.
   explicit Capture(cudaStream_t stream) : stream_(stream) {
     cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   }
@@ -123,8 +123,8 @@ class Capture {
   cudaStream_t stream_;
 };
 
-/// The last few sequences of launches. One that came only once has no graph yet: most scenes grow
-/// for some steps before they repeat themselves, and the first run may have to allocate.
+/// The last few sequences of launches. A sequence gets its graph the second time: most scenes grow
+/// for some steps before their launches repeat, and the first run may allocate.
 template <class Result>
 class GraphRecordings {
   static_assert(std::is_trivially_copyable_v<Result>);
@@ -153,7 +153,7 @@ class GraphRecordings {
   }
 
  private:
-  // Three pair buffers take turns, with and without removedObjects boxes; and some to spare.
+  // Three pair buffers take turns, with and without removed objects; and some to spare.
   std::array<Recording, 8> recordings_;
   std::size_t next_ = 0;
 };

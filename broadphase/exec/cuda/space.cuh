@@ -18,7 +18,7 @@
 #include "broadphase/exec/cuda/check.cuh"
 #include "broadphase/exec/cuda/graphs.cuh"
 #include "broadphase/exec/space.h"
-#include "broadphase/stages/traversal.h"
+#include "broadphase/types.h"
 
 namespace lbvh {
 
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(kThreads)
   if (i < n) body(i, sink);
 }
 
-/// Pairs as words of 2 idBits bits that sort as they do; slots behind the pairs that were found
-/// sort behind all of them. Both ways in place.
+/// Packs pairs into words of 2 idBits bits that sort in the same order, in place. Slots behind the
+/// pairs that were found sort behind all of them.
 struct PackPairs {
   View<Pair> pairs;
   const std::uint64_t* found;
@@ -90,6 +90,7 @@ struct Plus {
 
 class CudaSpace {
  public:
+  using Memory = DeviceMemory;
   template <class T>
   using Buffer = DeviceBuffer<T>;
   template <class T>
@@ -178,7 +179,7 @@ class CudaSpace {
     return buffer.upload(host, stream_);
   }
 
-  /// Forgets what was begun before an error, and copies while the caller waits.
+  /// Drops what was begun before an error, and copies while the caller waits.
   template <class T>
   void abandonAndCopy(View<const T> host, T* device) {
     useEvents(ownEvents_);
@@ -190,7 +191,7 @@ class CudaSpace {
 
   void wait() {
     cudaCheck(cudaStreamSynchronize(stream_));
-    if (events_->isOpen()) return;  // a stage that waits in its middle
+    if (events_->isOpen()) return;  // a stage that waits before its end
     events_->read();
     useEvents(ownEvents_);
   }
@@ -199,9 +200,9 @@ class CudaSpace {
   template <class Result, class F>
   Result replay(GraphRecordings<Result>& recordings, const LaunchKey& key, const F& f) {
     useEvents(ownEvents_);
-    auto* known = recordings.find(key, scratch_.data());
+    auto* known = recordings.find(key, temporary_.data());
     if (known == nullptr) {
-      const void* scratch = scratch_.data();
+      const void* scratch = temporary_.data();
       const Result result = f();
       recordings.add(key, scratch);
       return result;
@@ -268,13 +269,13 @@ class CudaSpace {
   void withScratch(const Call& call) {
     std::size_t bytes = 0;
     checkCub([&] { return call(nullptr, bytes); });
-    void* scratch = scratch_.ensure(bytes + 1).data;
+    void* scratch = temporary_.ensure(bytes + 1).data;
     checkCub([&] { return call(scratch, bytes); });
   }
 
-  /// CUB returns most errors, but throws those it meets while it looks at the device for the first
-  /// time; whoever calls it after that waits for ever. So nobody does: the one fact that all
-  /// instances in a process share.
+  /// CUB returns most errors. It throws those it meets when it asks for the device for the first
+  /// time, and every later call to it then waits for ever. So after that nobody calls it: the one
+  /// fact that all instances in a process share.
   template <class Call>
   static void checkCub(const Call& call) {
     if (cubIsStuck_) throw SpaceError("CUB could not look at the device", true);
@@ -299,7 +300,7 @@ class CudaSpace {
 
   cudaStream_t ownStream_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  DeviceBuffer<unsigned char> scratch_;
+  DeviceBuffer<unsigned char> temporary_;  ///< CUB's
   const bool timesStages_;
   StageEvents ownEvents_;              ///< of launches that are not recorded
   StageEvents* events_ = &ownEvents_;  ///< of what was launched last

@@ -1,9 +1,23 @@
-// The host's memory for GrowBuffer, aligned to a cache line.
+// The host's memory for GrowBuffer and Scratch, aligned to a cache line.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "broadphase/exec/buffer.h"
+
+#if defined(__has_feature)
+#define LBVH_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define LBVH_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || LBVH_HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, bytes) static_cast<void>(p)
+#define ASAN_UNPOISON_MEMORY_REGION(p, bytes) static_cast<void>(p)
+#endif
 
 namespace lbvh {
 
@@ -12,6 +26,16 @@ struct HostMemory {
 
   static void* allocate(std::size_t bytes) { return ::operator new(bytes, kAlignment); }
   static void release(void* p) { ::operator delete(p, kAlignment); }
+
+  static void lend(void* p, [[maybe_unused]] std::size_t bytes) {
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+  }
+  static void retire(void* p, [[maybe_unused]] std::size_t bytes) {
+#if !defined(NDEBUG)
+    std::memset(p, 0xDB, bytes);  // an index far behind every array
+#endif
+    ASAN_POISON_MEMORY_REGION(p, bytes);
+  }
 };
 
 template <class T>

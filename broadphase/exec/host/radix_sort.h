@@ -1,8 +1,7 @@
 // Least-significant-digit radix sort on the host: stable, parallel, the same result for every
-// thread count. Sorts in place with a spare array of the same size; allocates only its counters.
-// Each part of the input counts its digits, an exclusive scan over (digit, part) gives each part
-// its places, and each part moves its elements there (the founding documents' scheme, with the
-// split by one digit instead of one bit).
+// thread count. Needs a spare array of the same size, and allocates only its counters. Each part of
+// the input counts its digits. An exclusive scan over (digit, part) gives each part its places.
+// Then each part moves its elements there.
 #pragma once
 
 #include <array>
@@ -42,8 +41,9 @@ class HostRadixSort {
     });
   }
 
-  /// Writes the indices of the keys, by the low `bits` bits of the keys. Key and index travel in
-  /// one word: half of byKey's time. Both spare arrays are as long as the keys.
+  /// Writes the indices of the keys, sorted by the low `bits` bits of the keys. Key and index move
+  /// together in one word, which takes half of byKey's time. Both spare arrays are as long as the
+  /// keys.
   void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
              std::uint64_t* spare, std::uint64_t* otherSpare, int bits) {
     std::uint64_t* from = spare;
@@ -56,8 +56,8 @@ class HostRadixSort {
     });
   }
 
-  /// Sorts words by `bits` bits from bit `shift` on. The result is in one of the two arrays:
-  /// returned.
+  /// Sorts words by `bits` bits from bit `shift` on.
+  /// @return which of the two arrays has the result
   std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
                        int bits) {
     std::uint64_t *from = words.data, *to = spare;
@@ -101,7 +101,7 @@ class HostRadixSort {
     return true;
   }
 
-  /// Counts to places: by digit, then by part. False if one digit has all n.
+  /// Turns counts into places: by digit, then by part. False if one digit has all n.
   bool scan(std::size_t parts, std::size_t n) {
     std::size_t sum = 0;
     for (std::size_t d = 0; d < (std::size_t{1} << kDigitBits); ++d) {

@@ -1,5 +1,5 @@
 // The host's cores as an execution space (contract: space.h), on oneTBB.
-// One arena per instance, no global state; with one thread nothing of oneTBB runs.
+// Each instance has an arena of its own. With one thread nothing of oneTBB runs.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@ namespace lbvh {
 
 class HostSpace {
  public:
+  using Memory = HostMemory;
   template <class T>
   using Buffer = lbvh::HostBuffer<T>;
   template <class T>
@@ -72,13 +73,13 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
   }
 
-  /// Only the values are wanted, which are the keys' indices; `spare` has two words a key.
-  void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> values, std::uint64_t* spare,
-                  int bits) {
-    sort_.order(tasks_, keys, values.data, spare, spare + keys.size, bits);
+  /// Writes the indices of the keys, sorted by key. Both spare arrays have a word a key.
+  void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> indices, std::uint64_t* spare,
+                  std::uint64_t* otherSpare, int bits) {
+    sort_.order(tasks_, keys, indices.data, spare, otherSpare, bits);
   }
 
-  /// By the low `bits` bits; the result is in one of the two arrays: returned.
+  /// Sorts by the low `bits` bits. @return which of the two arrays has the result
   std::uint64_t* sortWords(View<std::uint64_t> words, std::uint64_t* spare, int bits) {
     return sort_.words(tasks_, words, spare, 0, bits);
   }
@@ -102,8 +103,10 @@ class HostSpace {
   void wait() {}
 
  private:
-  static constexpr std::size_t kGrain = 4096;      // cheap bodies: well above a task's cost
-  static constexpr std::size_t kAppendGrain = 64;  // traversals: dear and uneven, so small pieces
+  static constexpr std::size_t kGrain =
+      4096;  // of cheap bodies: together they cost far more than a task
+  static constexpr std::size_t kAppendGrain =
+      64;  // small, because traversals are expensive and differ
 
   /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
   class Sink {

@@ -1,5 +1,5 @@
-// Splits index ranges over the host's threads. Knows nothing of boxes or pairs; oneTBB, which does
-// the work, is seen in exec/host/tasks.cpp only.
+// Splits index ranges over the host's threads. Knows nothing of boxes or pairs. Only tasks.cpp
+// includes oneTBB.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class HostTasks {
 
   int threads() const { return threads_; }
 
-  /// How many parts of at least `grain` elements n is worth, at most one a thread, at least one.
+  /// How many parts of at least `grain` elements to make of n: at least one, at most one a thread.
   std::size_t parts(std::size_t n, std::size_t grain) const {
     return std::clamp<std::size_t>(n / grain, 1, static_cast<std::size_t>(threads_));
   }
@@ -48,8 +48,9 @@ class HostTasks {
     });
   }
 
-  /// f(worker, begin, end) over ranges of at most `grain` elements that cover [0, n), handed out as
-  /// workers get done; a worker, at most one a thread, that returns false gets no more.
+  /// f(worker, begin, end) over ranges of at most `grain` elements that cover [0, n). Each worker,
+  /// at most one a thread, takes the next range when it is done. If f returns false, the worker
+  /// takes no more.
   template <class F>
   void forWorkers(std::size_t n, std::size_t grain, const F& f) {
     std::atomic<std::size_t> next{0};

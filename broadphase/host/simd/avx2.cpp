@@ -7,7 +7,7 @@
 namespace lbvh {
 namespace {
 
-/// For each mask of eight lanes, the lanes whose bits are set, first to last: a byte each.
+/// For each mask of eight lanes, the numbers of the lanes whose bits are set: a byte each.
 constexpr std::array<std::uint64_t, 256> kLanesOf = [] {
   std::array<std::uint64_t, 256> lanes{};
   for (std::uint32_t mask = 0; mask < 256; ++mask)
@@ -39,7 +39,7 @@ struct Simd {
     return overlapsEight(box, first, stride) | overlapsEight(box, first + 8, stride) << 8;
   }
 
-  /// By the signs of six differences, which are exact for finite numbers.
+  /// Looks at the signs of six differences, which are right for all finite numbers.
   static std::uint32_t overlapsEight(const Box& box, const float* first, std::size_t stride) {
     __m256 apart = _mm256_setzero_ps();
     for (std::size_t k = 0; k < 3; ++k) {
@@ -51,7 +51,7 @@ struct Simd {
     return 0xFFu & ~static_cast<std::uint32_t>(_mm256_movemask_ps(apart));
   }
 
-  // Indices are below 2^31, so that signed comparisons do.
+  // Indices are below 2^31, so a signed comparison is right.
   static std::uint32_t greater(const std::uint32_t* indices, int index) {
     const __m256i than = _mm256_set1_epi32(index);
     return bits(_mm256_cmpgt_epi32(load(indices), than)) |

@@ -18,8 +18,8 @@ struct Simd {
     }
   };
 
-  /// By the signs of six differences, which are exact for finite numbers: half the time of six
-  /// comparisons into mask registers.
+  /// Looks at the signs of six differences, which are right for all finite numbers. That takes half
+  /// the time of six comparisons into mask registers.
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     __m512i apart[6];
     for (std::size_t k = 0; k < 3; ++k) {
@@ -47,7 +47,7 @@ struct Simd {
                                        _mm512_set1_epi32(filters.mask[lane]));
   }
 
-  // Compressed in a register: compressing stores are slow on some processors.
+  // Compresses in a register, because compressing stores are slow on some processors.
   template <class T>
   static void append(T* out, const T* in, std::uint32_t bits) {
     _mm512_storeu_si512(
@@ -57,7 +57,7 @@ struct Simd {
   static constexpr std::uint32_t kRow = 16;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
-    // First in the high half; the form with a mask, as GCC 12 warns of the plain one.
+    // `first` goes to the high half. With a mask, because GCC 12 warns of the form without.
     const __m512i x = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(a), 32);
     const __m512i y = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(b), 32);
     return {_mm512_cmpneq_epi64_mask(x, y), _mm512_cmplt_epi64_mask(x, y)};

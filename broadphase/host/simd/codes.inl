@@ -1,8 +1,8 @@
 // Stages 1 and 2 on the host: bounds and Hilbert codes of sixteen boxes at a time, by the vector
 // types of target.h alone. Included by kernels.inl.
 
-/// From cells to Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2, 3 b + 1
-/// and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
+/// Turns cells into Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2,
+/// 3 b + 1 and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
 template <int kBits>
 inline void toHilbert(Words& x, Words& y, Words& z) {
   const auto turn = [&x](Words& cell, int bit) {
@@ -26,7 +26,7 @@ inline void toHilbert(Words& x, Words& y, Words& z) {
   z ^= flips;
 }
 
-/// Sixteen boxes in a row, a coordinate a vector.
+/// Sixteen boxes, each coordinate in a vector.
 struct Boxes {
   Floats lo[3], hi[3];
 
@@ -40,7 +40,7 @@ struct Boxes {
 
   void centre(int axis, Floats& out) const { out = 0.5f * lo[axis] + 0.5f * hi[axis]; }
 
-  /// Whether classify() says so of all.
+  /// Whether classify() calls all of them ordinary.
   bool areOrdinary() const {
     Integers odd{};
     for (int axis = 0; axis < 3; ++axis)
@@ -111,7 +111,7 @@ inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres,
   cells = (Words) __builtin_convertvector(t, Integers);
 }
 
-/// As AssignCodes (morton.h), along a Hilbert curve.
+/// AssignCodes (morton.h) along a Hilbert curve.
 template <class Key>
 void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
                 std::size_t begin, std::size_t end) {

@@ -1,8 +1,8 @@
 // Stage 7 on the host: compares two sorted lists of pairs, eight pairs at a time. Included by
 // kernels.inl.
 
-/// Of eight pairs, on to the first that differs, and over it by one step of a merge. No branch
-/// hangs on the pairs: where one in ten changes, most of those were mispredicted.
+/// Skips equal pairs, at most eight, up to the first that differ, and merges that one. No branch
+/// depends on the pairs: where one in ten changes, most such branches would be mispredicted.
 inline void stepOfEight(DeltaMerge& merge) {
   const auto [differ, less] = Simd::compareEight(merge.now, merge.old);
   const std::uint32_t first = differ & (0u - differ);  // none if the eight are equal
@@ -26,7 +26,7 @@ inline bool areEqual(const Pair* a, const Pair* b) {
   return differ == 0;
 }
 
-/// Where little changes, several eights at once: no step waits for the one before.
+/// Where little changes it skips several eights at once: no step waits for the one before.
 void mergeDelta(DeltaMerge& given) {
   DeltaMerge merge = given;
   const auto left = [&] { return std::min(merge.nowEnd - merge.now, merge.oldEnd - merge.old); };

@@ -1,7 +1,7 @@
-#include "broadphase/host/simd/kernels.h"
-
 #include <cstdlib>
 #include <cstring>
+
+#include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {
 
@@ -10,24 +10,37 @@ extern const SimdKernels kBaselineKernels;
 #if defined(__x86_64__)
 extern const SimdKernels kAvx2Kernels;
 extern const SimdKernels kAvx512Kernels;
+
+namespace {
+
+bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
+
+bool hasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("bmi2");
+}
+
+}  // namespace
 #endif
 
-const SimdKernels& simdKernels() {
-  const char* wanted = std::getenv("GPULBVH_SIMD");
+const SimdKernels* simdKernels(InstructionSet wanted) {
+  if (wanted == InstructionSet::baseline) return &kBaselineKernels;
 #if defined(__x86_64__)
-  const auto mayBe = [wanted](const SimdKernels& kernels) {
-    return wanted == nullptr || std::strcmp(wanted, kernels.name) == 0;
-  };
   __builtin_cpu_init();
-  if (mayBe(kAvx512Kernels) && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
-    return kAvx512Kernels;
-  if (mayBe(kAvx2Kernels) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-    return kAvx2Kernels;
-#else
-  (void)wanted;
+  if (wanted == InstructionSet::avx2) return hasAvx2() ? &kAvx2Kernels : nullptr;
+  if (wanted == InstructionSet::avx512) return hasAvx512() ? &kAvx512Kernels : nullptr;
 #endif
+  return wanted == InstructionSet::automatic ? &simdKernels() : nullptr;
+}
+
+const SimdKernels& simdKernels() {
+  const char* name = std::getenv("GPULBVH_SIMD");
+  for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2}) {
+    const SimdKernels* kernels = simdKernels(set);
+    if (kernels != nullptr && (name == nullptr || std::strcmp(name, kernels->name) == 0))
+      return *kernels;
+  }
   return kBaselineKernels;
 }
 

@@ -1,17 +1,15 @@
 // The host's inner loops, written once over a struct Simd and compiled once for each instruction
-// set. avx2.cpp, avx512.cpp and baseline.cpp each include this file, in a namespace of their own:
-// a profiler names them apart. Simd offers
+// set. avx2.cpp, avx512.cpp and baseline.cpp each include this file in a namespace of their own, so
+// that a profiler tells them apart. No pragma once: each inclusion defines another set of
+// functions. What Simd offers; each "which" is a mask with a bit for each lane:
 //
-//   Box(block, lane)                 one box of a block, each coordinate in all lanes
-//   overlaps(box, first, stride)     which of sixteen boxes in six arrays `stride` apart overlap it
-//   greater(indices, index)          which of sixteen indices are greater, all signed
-//   shouldCollide(filters, lane, others)   which of sixteen filters go with one
-//   append(out, in, bits)            writes those of sixteen words whose bits are set; may write
-//   more compareEight(a, b)               of eight pairs, which differ and which are less kRow
-//   indices that pair_sort.inl puts into a register
-//
-// Each "which" is a mask with a bit for each lane. No pragma once: each inclusion defines another
-// set of functions.
+// - Box(block, lane): one box of a block, each coordinate in all lanes
+// - overlaps(box, first, stride): which of sixteen boxes overlap it, in six arrays `stride` apart
+// - greater(indices, index): which of sixteen indices are greater, all signed
+// - shouldCollide(filters, lane, others): which of sixteen filters one filter may collide with
+// - append(out, in, bits): writes those of sixteen words whose bits are set, and perhaps more
+// - compareEight(a, b): which of eight pairs differ, and which are less
+// - kRow: how many indices pair_sort.inl puts into a register
 
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/delta.inl"

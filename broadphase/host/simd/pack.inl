@@ -1,4 +1,4 @@
-// Stage 4 on the host: boxes into blocks of sixteen, and the bounds of blocks into the blocks
+// Stage 4 on the host: packs boxes into blocks of sixteen, and the bounds of blocks into the blocks
 // above. Included by kernels.inl.
 
 /// The bounds of a block's boxes.
@@ -15,23 +15,16 @@ inline void bounds(const BoxBlock& block, float (&corners)[6]) {
   }
 }
 
-inline void setEmpty(BoxBlock& block, std::uint32_t lane) {
-  for (int k = 0; k < 6; ++k)
-    block.corners[k][lane] =
-        k < 3 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
-  block.child[lane] = kNullIndex;
-}
-
 void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_t begin,
                 std::uint32_t end) {
-  constexpr std::uint32_t kAhead = 32;  // boxes lie scattered: ask for them early
+  constexpr std::uint32_t kAhead = 32;  // boxes lie scattered: prefetch them
   const BlockTree& tree = input.tree;
   for (std::uint32_t index = begin; index < end; ++index) {
     BoxBlock& block = tree.blocks[index];
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       const std::uint32_t leaf = index * kLanes + lane;
       if (leaf >= tree.boxes) {
-        setEmpty(block, lane);
+        block.clear(lane);
         continue;
       }
       if (leaf + kAhead < tree.boxes) {
@@ -44,7 +37,7 @@ void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_
       const Aabb& box = input.boxes[id];
       for (int axis = 0; axis < 3; ++axis) {
         block.corners[axis][lane] = box.min[axis];
-        // Plus zero: -0 becomes +0, from which 0 can be taken without a sign.
+        // -0 becomes +0: else the difference to 0 would have a sign.
         block.corners[3 + axis][lane] = box.max[axis] + 0.0f;
       }
       block.child[lane] = id;
@@ -60,7 +53,7 @@ void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child
   BoxBlock& block = tree.blocks[parent];
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
     if (lane >= children) {
-      setEmpty(block, lane);
+      block.clear(lane);
       continue;
     }
     float corners[6];

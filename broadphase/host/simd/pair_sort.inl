@@ -5,7 +5,7 @@
 
 using Row = std::uint32_t __attribute__((vector_size(4 * Simd::kRow)));
 
-/// Lane i becomes lane `from(i)` of a, then b.
+/// Lane i of `out` becomes lane from(i) of a and b, one behind the other.
 template <class From, std::uint32_t... i>
 inline void shuffle(const Row& a, const Row& b, From, std::integer_sequence<std::uint32_t, i...>,
                     Row& out) {
@@ -21,14 +21,14 @@ inline void shuffle(const Row& a, const Row& b, From from, Row& out) {
   shuffle(a, b, from, std::make_integer_sequence<std::uint32_t, Simd::kRow>{}, out);
 }
 
-/// The lesser of each two lanes to `low`.
+/// Moves the lesser of each two lanes to `low`, the greater to `high`.
 inline void orderRows(Row& low, Row& high) {
   const Row least = low < high ? low : high;
   high = low < high ? high : low;
   low = least;
 }
 
-/// Orders lanes i and i ^ kFlip among themselves.
+/// Orders lane i and lane i ^ kFlip.
 template <std::uint32_t kFlip>
 inline void orderLanes(Row& row) {
   Row other;
@@ -39,7 +39,7 @@ inline void orderLanes(Row& row) {
       row, other, [](std::uint32_t i) { return i < (i ^ kFlip) ? i : i + Simd::kRow; }, row);
 }
 
-/// A bitonic row, or each bitonic piece of 2 * kDistance lanes of it, becomes ordered.
+/// Sorts a bitonic row, or each bitonic piece of 2 * kDistance lanes in it.
 template <std::uint32_t kDistance>
 inline void mergeLanes(Row& row) {
   if constexpr (kDistance > 0) {
@@ -57,8 +57,8 @@ inline void sortLanes(Row& row) {
   }
 }
 
-/// Bitonic rows become ordered. A row that a power of two has more would be the greatest: what
-/// meets it stays.
+/// Sorts bitonic rows. If their number is not a power of two, the missing rows count as the
+/// greatest: a row that is compared with a missing one stays where it is.
 template <std::uint32_t kRows>
 inline void mergeRows(Row* rows) {
   if constexpr (kRows == 1) {
@@ -79,7 +79,7 @@ inline void sortRows(Row* rows) {
     constexpr std::uint32_t kHalf = std::bit_ceil(kRows) / 2;
     sortRows<kHalf>(rows);
     sortRows<kRows - kHalf>(rows + kHalf);
-    for (std::uint32_t i = kHalf; i < kRows; ++i) {  // the first with the last, and so on
+    for (std::uint32_t i = kHalf; i < kRows; ++i) {  // compares the first with the last, and so on
       shuffle(
           rows[i], rows[i], [](std::uint32_t lane) { return Simd::kRow - 1 - lane; }, rows[i]);
       orderRows(rows[2 * kHalf - 1 - i], rows[i]);
@@ -89,7 +89,7 @@ inline void sortRows(Row* rows) {
   }
 }
 
-/// Reads and writes whole rows: beyond the end of the list, and of its pairs.
+/// Reads and writes whole rows, beyond the ends of the list and of its pairs.
 template <std::uint32_t kRows>
 inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
                       Pair* out) {
@@ -112,7 +112,7 @@ inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint3
   }
 }
 
-/// Long lists: each index sets its bit, and the bits are read in order.
+/// For long lists: each index sets its bit, and the bits are read in order.
 inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
                      const IndexSet& set, Pair* out) {
   for (std::uint32_t i = 0; i < size; ++i) {
@@ -129,11 +129,11 @@ inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32
     }
 }
 
-/// Lists of at most so many rows are short. Rows of four mean no instruction for a minimum: beyond
-/// four of them sortLong is quicker.
+/// Lists of at most so many rows are short. Where a row has four lanes there is no instruction for
+/// the minimum, and beyond four rows sortLong is faster.
 constexpr std::uint32_t kMostRows = Simd::kRow > 4 ? 8 : 4;
 
-/// A list that lies in `rows`, at most kMostRows.
+/// For a list of `rows` rows, at most kMostRows.
 template <std::uint32_t kRows = 1>
 inline void sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
                       std::uint32_t size, Pair* out) {
@@ -142,7 +142,7 @@ inline void sortShort(std::uint32_t rows, std::uint32_t first, const std::uint32
   sortPairs<kRows>(first, list, size, out);
 }
 
-/// Likewise, where what lies behind the list, or its pairs, must be left alone.
+/// The same, where nothing behind the list may be read, and nothing behind its pairs written.
 inline void sortCopy(std::uint32_t rows, std::uint32_t first, const std::uint32_t* list,
                      std::uint32_t size, Pair* out) {
   if (size == 0) return;
@@ -155,18 +155,19 @@ inline void sortCopy(std::uint32_t rows, std::uint32_t first, const std::uint32_
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                const IndexSet& set, View<Pair> out) {
-  constexpr std::uint32_t kAhead = 24;  // lists lie scattered: ask for them early
+  constexpr std::uint32_t kAhead = 24;  // lists lie scattered: prefetch them
   Pair* at = out.data;
   for (std::uint32_t first = begin; first < end; ++first) {
     if (first + kAhead < end) {
-      const std::uint32_t* const ahead = lists.room.data + lists.byBox[first + kAhead].start;
+      const std::uint32_t* const ahead = lists.indices.data + lists.byBox[first + kAhead].start;
       prefetch(ahead);
       prefetch(ahead + Simd::kRow - 1);
     }
-    const NeighbourLists::List list = lists.byBox[first];
-    const std::uint32_t* const indices = lists.room.data + list.start;
-    const std::uint32_t rows = list.size / Simd::kRow + 1;  // of an empty list, too: no branch
-    const bool hasRoom = rows * Simd::kRow <= lists.room.size - list.start &&
+    const NeighbourList list = lists.byBox[first];
+    const std::uint32_t* const indices = lists.indices.data + list.start;
+    const std::uint32_t rows =
+        list.size / Simd::kRow + 1;  // at least one, so that an empty list needs no branch
+    const bool hasRoom = rows * Simd::kRow <= lists.indices.size - list.start &&
                          rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
     if (rows > kMostRows)
       sortLong(first, indices, list.size, set, at);

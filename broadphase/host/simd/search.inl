@@ -9,12 +9,13 @@
 class Search {
  public:
   Search(const PackedBoxes& queries, const PackedBoxes& targets, const SearchScratch& scratch,
-         const NeighbourLists& lists)
+         const NeighbourLists& lists, const NeighbourCount& count)
       : queries_(queries.tree),
         targets_(targets),
         tree_(targets.tree),
         scratch_(scratch),
         lists_(lists),
+        count_(count),
         isSelfSearch_(&queries == &targets) {}
 
   bool run(std::uint32_t begin, std::uint32_t end) {
@@ -143,8 +144,8 @@ class Search {
     forPieces(query, nearby, count);
     if (!claim(size, start)) return false;
     lists_.byBox[query.id] = {start, static_cast<std::uint32_t>(size)};
-    if (start + size > lists_.room.size) return true;
-    std::uint32_t* out = lists_.room.data + start;
+    if (start + size > lists_.indices.size) return true;
+    std::uint32_t* out = lists_.indices.data + start;
     forPieces(query, nearby, [&](std::uint32_t found) { out = std::copy_n(list_, found, out); });
     return true;
   }
@@ -166,15 +167,15 @@ class Search {
       const std::uint32_t end = i + 1 < waitingCount_ ? waiting_[i + 1].begin : waitingEnd_;
       lists_.byBox[list.id] = {start + list.begin, end - list.begin};
     }
-    if (start + waitingEnd_ <= lists_.room.size)
-      std::copy_n(list_, waitingEnd_, lists_.room.data + start);
+    if (start + waitingEnd_ <= lists_.indices.size)
+      std::copy_n(list_, waitingEnd_, lists_.indices.data + start);
     waitingCount_ = waitingEnd_ = 0;
     return true;
   }
 
   bool claim(std::uint64_t size, std::uint64_t& start) {
-    start = lists_.found->fetch_add(size, std::memory_order_relaxed);
-    return start + size <= lists_.limit;
+    start = count_.found->fetch_add(size, std::memory_order_relaxed);
+    return start + size <= count_.limit;
   }
 
   struct Waiting {
@@ -186,6 +187,7 @@ class Search {
   const BlockTree tree_;  ///< the targets'
   const SearchScratch scratch_;
   const NeighbourLists& lists_;
+  const NeighbourCount& count_;
   const bool isSelfSearch_;
   std::uint32_t blocks_ = 0;  ///< in the scratch arrays
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
@@ -194,6 +196,7 @@ class Search {
 };
 
 bool search(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
-            std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists) {
-  return Search(queries, targets, scratch, lists).run(begin, end);
+            std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists,
+            const NeighbourCount& count) {
+  return Search(queries, targets, scratch, lists, count).run(begin, end);
 }

@@ -34,17 +34,17 @@
 
 namespace lbvh {
 
-/// Sixteen of each; the compiler makes registers of them, of whatever size the target has.
+/// Sixteen numbers each. The compiler keeps them in registers of whatever size the target has.
 using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
 using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
 using Floats = float __attribute__((vector_size(4 * kLanes)));
 
-/// Of several pairs, compared with as many others: a bit each.
+/// The comparison of several pairs with as many others: a bit each.
 struct PairMasks {
   std::uint32_t differ, less;
 };
 
-/// Asks for the cache line of `at`; a hint.
+/// A hint: loads the cache line of `at` early.
 inline void prefetch(const void* at) { __builtin_prefetch(at); }
 
 }  // namespace lbvh

@@ -1,0 +1,41 @@
+// Stages 1 and 2 of a step on the host, over its threads: the bounds of the scene, and each box's
+// key along a Hilbert curve. The inner loops are in simd/codes.inl.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/exec/host/buffer.h"
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/stages/step_header.h"
+
+namespace lbvh {
+
+class CurveOrder {
+ public:
+  CurveOrder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
+
+  SceneBounds measure(View<const Aabb> boxes);
+
+  /// Writes the key by which each box is to be sorted, and the box's own index.
+  template <class Key>
+  void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids) {
+    tasks_.forRanges(boxes.size, kGrain, [&](std::size_t begin, std::size_t end) {
+      if constexpr (sizeof(Key) == 4)
+        kernels_.assignShortKeys(boxes, grid, keys, ids, begin, end);
+      else
+        kernels_.assignLongKeys(boxes, grid, keys, ids, begin, end);
+    });
+  }
+
+  std::size_t memoryBytes() const { return partial_.bytes(); }
+
+ private:
+  static constexpr std::size_t kGrain = 4096;  // boxes
+
+  HostTasks& tasks_;
+  const SimdKernels& kernels_;
+  HostBuffer<SceneBounds> partial_;  ///< a thread each
+};
+
+}  // namespace lbvh

@@ -1,0 +1,40 @@
+// Stage 6 of a step on the host, over its threads: lists of neighbours become sorted pairs. The
+// inner loops are in simd/pair_sort.inl.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/exec/host/buffer.h"
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/merge_pairs.h"
+#include "broadphase/host/simd/kernels.h"
+
+namespace lbvh {
+
+class NeighbourSort {
+ public:
+  NeighbourSort(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
+
+  /// Writes the lists of boxes [0, boxes) as pairs, sorted. `out` has room for exactly as many as
+  /// were found.
+  void writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out);
+
+  /// Writes the lists of some boxes as words, in the lists' own order. `out` has room for as many
+  /// as were found.
+  void writeWords(const NeighbourLists& lists, View<const std::uint32_t> boxes, PairWords format,
+                  std::uint64_t* out);
+
+  std::size_t memoryBytes() const { return chunkStarts_.bytes() + indexSets_.bytes(); }
+
+ private:
+  void growIndexSets(std::size_t boxes);
+  IndexSet indexSet(std::size_t worker) const;
+
+  HostTasks& tasks_;
+  const SimdKernels& kernels_;
+  HostBuffer<std::uint64_t> chunkStarts_;
+  HostBuffer<std::uint64_t> indexSets_;  ///< of all workers
+  std::size_t indexSetSize_ = 0;
+};
+
+}  // namespace lbvh

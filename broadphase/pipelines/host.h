@@ -1,0 +1,14 @@
+// The pipeline on the host's cores.
+#pragma once
+
+#include <memory>
+
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/pipelines/pipeline.h"
+
+namespace lbvh {
+
+/// @param threads at least 1
+std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels);
+
+}  // namespace lbvh

@@ -1,0 +1,21 @@
+#include "broadphase/pipelines/limits.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace lbvh {
+
+void requireFitting(View<const Aabb> boxes, View<const Filter> filters) {
+  constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;  // node indices are 31 bits
+  if (boxes.size > kMaxBoxes) throw std::length_error("more than 2^30 boxes");
+  if (!filters.empty() && filters.size != boxes.size)
+    throw std::invalid_argument("as many filters as boxes, or none");
+}
+
+void requireAtMost(std::uint64_t maxPairs, std::uint64_t pairs) {
+  if (pairs <= maxPairs) return;
+  throw std::length_error("more than " + std::to_string(maxPairs) +
+                          " overlapping pairs (Options::maxPairs)");
+}
+
+}  // namespace lbvh
