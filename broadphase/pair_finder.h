@@ -11,15 +11,6 @@
 
 namespace lbvh {
 
-struct PackedBoxes;
-
-/// The boxes of an update that ran on the host, packed; those that rest and those that moved. Null:
-/// there are none, or it ran elsewhere or failed. For this library's own queries.
-struct PackedScene {
-  const PackedBoxes* resting = nullptr;
-  const PackedBoxes* moving = nullptr;
-};
-
 /// Finds all overlapping pairs of a set of closed boxes. The result is exact: it equals brute force
 /// with `overlap()`, so a box with a NaN has no pairs, and an inverted or infinite box has those
 /// that the six comparisons say. It is the same, in the same order, on every backend, instruction
@@ -75,7 +66,7 @@ class PairFinder {
   /// The tree of the last buildTree, for queries (query/tree_query.h). An update drops it.
   Tree tree() const;
 
-  /// What the last update left in order, for query/block_query.h; until the next one.
+  /// What the last update left in order, for query/scene_query.h; until the next one.
   PackedScene packed() const;
 
   const Stats& stats() const;

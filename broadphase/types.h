@@ -90,6 +90,15 @@ struct Tree {
   View<const std::uint32_t> oversizedBoxes;  ///< indices of infinite and giant boxes
 };
 
+struct PackedBoxes;
+
+/// The boxes of an update that ran on the host, packed into blocks: those that rest, and those that
+/// moved. Null: there are none, or the update ran elsewhere or failed. For query/scene_query.h.
+struct PackedScene {
+  const PackedBoxes* resting = nullptr;
+  const PackedBoxes* moving = nullptr;
+};
+
 /// The one definition of overlap in this project: six closed comparisons. So a box with a NaN
 /// overlaps nothing, and an inverted box (min > max) overlaps what satisfies all six.
 template <class A, class B>

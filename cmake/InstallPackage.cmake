@@ -12,7 +12,8 @@ install(FILES
   broadphase/pair_finder.h
   broadphase/types.h
   DESTINATION ${_headers}/broadphase)
-install(FILES broadphase/query/tree_query.h DESTINATION ${_headers}/broadphase/query)
+install(FILES broadphase/query/ray_test.h broadphase/query/tree_query.h
+  DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
   list(APPEND _targets gpulbvh_bullet)
   install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "broadphase/options.h"
-#include "broadphase/pair_finder.h"
 #include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 

@@ -1,4 +1,4 @@
-// Queries of the blocks that a step's search left, so that they need no tree. Host only.
+// Queries of the blocks of boxes that a step's search left behind; they need no tree. Host only.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace lbvh {
 
-/// Calls visit(box index) for each packed box for which hits(Aabb) is true, and for each of the
-/// side list, in no order to rely on. `hits` must be true for bounds that contain a box it is true
-/// for.
+/// Calls visit(box index) for each packed box for which hits(Aabb) is true, and, untested, for each
+/// box that is kept out of the blocks. The order is unspecified. `hits` must be true for bounds
+/// that contain a box it is true for. A NaN box is never visited.
 template <class Hits, class Visit>
 void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
   const BlockTree& tree = packed.tree;

@@ -19,9 +19,9 @@ std::vector<Node> nodesAtLevel(const Tree& tree, int level) {
         next.push_back(node);
         continue;
       }
-      const Node& left = tree.nodes[static_cast<std::size_t>(node.left)];
+      const Node& left = tree.nodes[node.left];
       next.push_back(left);
-      next.push_back(tree.nodes[static_cast<std::size_t>(left.rope)]);  // THE INDEX RULE
+      next.push_back(tree.nodes[left.rope]);  // THE INDEX RULE
       hasInner = true;
     }
     cut.swap(next);
@@ -33,7 +33,7 @@ RayTest::RayTest(const Ray& ray) : length_(ray.length) {
   for (int axis = 0; axis < 3; ++axis) {
     origin_[axis] = ray.origin[axis];
     inverse_[axis] = 1 / ray.direction[axis];
-    isParallel_[axis] = std::isinf(inverse_[axis]);
+    axes_[axis] = std::isinf(inverse_[axis]) ? RayAxis::parallel : RayAxis::oblique;
   }
 }
 
@@ -41,7 +41,7 @@ namespace {
 
 /// Enough work to be worth a task of its own.
 constexpr std::size_t kQueriesAPart = 64;
-/// Queries differ in cost: more parts than threads even that out.
+/// Queries differ in cost, which more parts than threads even out.
 constexpr std::size_t kPartsAThread = 8;
 
 /// What one task found, in the order of its queries.
@@ -56,8 +56,8 @@ std::size_t append(Found& found, const Tree& tree, View<const Aabb> boxes, const
   return found.size() - before;
 }
 
-/// hitsOf(query) is the predicate of query i. Each part of the queries gathers its own hits; their
-/// places in the result are known when all have been counted.
+/// hitsOf(i) is the predicate of query i. Each part of the queries gathers its own hits. Their
+/// places in the result are known when all hits have been counted.
 template <class HitsOf>
 void runBatch(const Tree& tree, View<const Aabb> boxes, std::size_t queries, const HitsOf& hitsOf,
               BatchHits& result, int threads) {

@@ -15,6 +15,7 @@
 #endif
 
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/prefetch.h"
 #include "broadphase/stages/morton.h"
 
 #if !defined(__GNUC__)
@@ -43,8 +44,5 @@ using Floats = float __attribute__((vector_size(4 * kLanes)));
 struct PairMasks {
   std::uint32_t differ, less;
 };
-
-/// A hint: loads the cache line of `at` early.
-inline void prefetch(const void* at) { __builtin_prefetch(at); }
 
 }  // namespace lbvh
