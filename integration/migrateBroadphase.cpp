@@ -17,55 +17,55 @@
 
 namespace {
 
-/// An object on its way, and what its proxy knew.
-struct Traveller {
+/// An object that moves to the new broad phase, and what its old proxy knew.
+struct MovedObject {
   btCollisionObject* object;
-  btBroadphaseProxy* proxy;  ///< the old one
+  btBroadphaseProxy* proxy;  ///< in the old broad phase
   btVector3 aabbMin, aabbMax;
   int group, mask;
 };
 
-/// A pair's algorithm, which has no owner while its objects have no proxies.
-struct Luggage {
+/// A pair's algorithm. It has no owner while the pair's objects have no proxies.
+struct KeptAlgorithm {
   using Clients = std::pair<const void*, const void*>;
 
-  explicit Luggage(const btBroadphasePair& pair)
+  explicit KeptAlgorithm(const btBroadphasePair& pair)
       : clients(pair.m_pProxy0->m_clientObject, pair.m_pProxy1->m_clientObject),
         algorithm(pair.m_algorithm),
         info(pair.m_internalInfo1) {}
-  bool operator<(const Luggage& other) const {
+  bool operator<(const KeptAlgorithm& other) const {
     const std::less<const void*> less;  // unlike <, a total order of pointers
     if (clients.first != other.clients.first) return less(clients.first, other.clients.first);
     return less(clients.second, other.clients.second);
   }
 
-  Clients clients;  ///< in the pair's order: an algorithm serves only that one
+  Clients clients;  ///< in the order of the pair: an algorithm serves only that order
   btCollisionAlgorithm* algorithm;
   void* info;
 };
 
-/// In the order of the unique ids, so that the new ids have it, too.
-std::vector<Traveller> travellersOf(btCollisionWorld& world) {
-  std::vector<Traveller> travellers;
+/// In the order of the unique ids, so that the new ids have the same order.
+std::vector<MovedObject> objectsOf(btCollisionWorld& world) {
+  std::vector<MovedObject> moved;
   const btCollisionObjectArray& objects = world.getCollisionObjectArray();
   for (int i = 0; i < objects.size(); ++i) {
     btBroadphaseProxy* proxy = objects[i]->getBroadphaseHandle();
     if (proxy == nullptr) continue;
-    Traveller one{
+    MovedObject one{
         objects[i], proxy, {}, {}, proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
     world.getBroadphase()->getAabb(proxy, one.aabbMin, one.aabbMax);
-    travellers.push_back(one);
+    moved.push_back(one);
   }
-  std::sort(travellers.begin(), travellers.end(), [](const Traveller& a, const Traveller& b) {
+  std::sort(moved.begin(), moved.end(), [](const MovedObject& a, const MovedObject& b) {
     return a.proxy->m_uniqueId < b.proxy->m_uniqueId;
   });
-  return travellers;
+  return moved;
 }
 
-std::vector<const btBroadphaseProxy*> sortedProxies(const std::vector<Traveller>& travellers) {
+std::vector<const btBroadphaseProxy*> sortedProxies(const std::vector<MovedObject>& moved) {
   std::vector<const btBroadphaseProxy*> proxies;
-  proxies.reserve(travellers.size());
-  for (const Traveller& one : travellers) proxies.push_back(one.proxy);
+  proxies.reserve(moved.size());
+  for (const MovedObject& one : moved) proxies.push_back(one.proxy);
   std::sort(proxies.begin(), proxies.end(), std::less<>());
   return proxies;
 }
@@ -85,41 +85,41 @@ class RemovePairs : public btOverlapCallback {
   const std::vector<const btBroadphaseProxy*>& m_sorted;
 };
 
-/// Takes nothing yet; sorted, to be found again.
-std::vector<Luggage> listLuggage(btOverlappingPairCache& cache) {
-  std::vector<Luggage> luggage;
+/// Lists the pairs' algorithms, sorted by clients. The pairs keep them for now.
+std::vector<KeptAlgorithm> algorithmsOf(btOverlappingPairCache& cache) {
+  std::vector<KeptAlgorithm> algorithms;
   const btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
   for (int i = 0; i < pairs.size(); ++i)
-    if (pairs[i].m_algorithm != nullptr) luggage.emplace_back(pairs[i]);
-  std::sort(luggage.begin(), luggage.end());
-  return luggage;
+    if (pairs[i].m_algorithm != nullptr) algorithms.emplace_back(pairs[i]);
+  std::sort(algorithms.begin(), algorithms.end());
+  return algorithms;
 }
 
-void takeLuggage(btOverlappingPairCache& cache) {
+void detachAlgorithms(btOverlappingPairCache& cache) {
   btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
   for (int i = 0; i < pairs.size(); ++i) pairs[i].m_algorithm = nullptr;
 }
 
-/// Gives each new pair the algorithm of the old one, and frees what nobody wants.
-void handOut(std::vector<Luggage>& luggage, btOverlappingPairCache& cache,
-             btDispatcher* dispatcher) {
+/// Gives each new pair the algorithm of the old one. Frees those for which there is no new pair.
+void attachAlgorithms(std::vector<KeptAlgorithm>& algorithms, btOverlappingPairCache& cache,
+                      btDispatcher* dispatcher) {
   btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
   for (int i = 0; i < pairs.size(); ++i) {
-    const Luggage wanted(pairs[i]);
-    const auto found = std::lower_bound(luggage.begin(), luggage.end(), wanted);
-    if (found == luggage.end() || found->clients != wanted.clients) continue;
+    const KeptAlgorithm key(pairs[i]);
+    const auto found = std::lower_bound(algorithms.begin(), algorithms.end(), key);
+    if (found == algorithms.end() || found->clients != key.clients) continue;
     pairs[i].m_algorithm = std::exchange(found->algorithm, nullptr);
     pairs[i].m_internalInfo1 = found->info;
   }
-  for (const Luggage& one : luggage) {
+  for (const KeptAlgorithm& one : algorithms) {
     if (one.algorithm == nullptr) continue;
     one.algorithm->~btCollisionAlgorithm();
     dispatcher->freeCollisionAlgorithm(one.algorithm);
   }
 }
 
-/// For caches that do not tell their ghost callback of removals (btSortedOverlappingPairCache): a
-/// ghost must not keep a proxy that is about to go.
+/// Empties a ghost object's own list. Some caches (btSortedOverlappingPairCache) do not tell their
+/// ghost callback of removals, and a ghost must not keep a proxy that is about to be destroyed.
 void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
   btGhostObject* ghost = btGhostObject::upcast(&object);
   if (ghost == nullptr) return;
@@ -130,26 +130,25 @@ void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
   }
 }
 
-/// The last first: a broad phase that hands out free ids from a stack would get them back in order.
-void leave(const std::vector<Traveller>& travellers, btBroadphaseInterface& broadphase,
-           btDispatcher* dispatcher) {
-  for (auto one = travellers.rbegin(); one != travellers.rend(); ++one) {
+/// The last one first: a broad phase that hands out free ids from a stack gets them back in order.
+void destroyProxies(const std::vector<MovedObject>& moved, btBroadphaseInterface& broadphase,
+                    btDispatcher* dispatcher) {
+  for (auto one = moved.rbegin(); one != moved.rend(); ++one) {
     broadphase.destroyProxy(one->proxy, dispatcher);
     one->object->setBroadphaseHandle(nullptr);
   }
 }
 
-void enter(const std::vector<Traveller>& travellers, btBroadphaseInterface& broadphase,
-           btDispatcher* dispatcher) {
-  for (const Traveller& one : travellers) {
+void createProxies(const std::vector<MovedObject>& moved, btBroadphaseInterface& broadphase,
+                   btDispatcher* dispatcher) {
+  for (const MovedObject& one : moved) {
     btBroadphaseProxy* proxy = broadphase.createProxy(
         one.aabbMin, one.aabbMax, one.object->getCollisionShape()->getShapeType(), one.object,
         one.group, one.mask, dispatcher);
     one.object->setBroadphaseHandle(proxy);
-    // Not said twice to btAxisSweep3, whose createProxy does not write the proxy's own box.
+    // For btAxisSweep3: its createProxy does not write the proxy's own box.
     if (proxy != nullptr) broadphase.setAabb(proxy, one.aabbMin, one.aabbMax, dispatcher);
   }
-  broadphase.calculateOverlappingPairs(dispatcher);
 }
 
 void moveCallbacks(btOverlappingPairCache& from, btOverlappingPairCache& to,
@@ -163,7 +162,7 @@ void moveCallbacks(btOverlappingPairCache& from, btOverlappingPairCache& to,
   if (ghostCallback != nullptr) to.setInternalGhostPairCallback(ghostCallback);
 }
 
-/// Null if it is not a soft world.
+/// Null if the world is not a soft one.
 btSoftBodyWorldInfo* worldInfoOf(btDynamicsWorld* world) {
   switch (world->getWorldType()) {
     case BT_SOFT_RIGID_DYNAMICS_WORLD:
@@ -187,21 +186,22 @@ btBroadphaseInterface* migrateBroadphase(btCollisionWorld* world,
   btDispatcher* dispatcher = world->getDispatcher();
   btOverlappingPairCache &from = *old->getOverlappingPairCache(),
                          &to = *newBroadphase->getOverlappingPairCache();
-  const std::vector<Traveller> travellers = travellersOf(*world);
-  const std::vector<const btBroadphaseProxy*> proxies = sortedProxies(travellers);
-  std::vector<Luggage> luggage = listLuggage(from);  // the last that may throw
+  const std::vector<MovedObject> moved = objectsOf(*world);
+  const std::vector<const btBroadphaseProxy*> proxies = sortedProxies(moved);
+  std::vector<KeptAlgorithm> algorithms = algorithmsOf(from);  // nothing after this throws
 
-  takeLuggage(from);
+  detachAlgorithms(from);
   RemovePairs removal(proxies);
   from.processAllOverlappingPairs(&removal, dispatcher);
-  for (const Traveller& one : travellers) emptyGhost(*one.object, dispatcher);
-  leave(travellers, *old, dispatcher);
+  for (const MovedObject& one : moved) emptyGhost(*one.object, dispatcher);
+  destroyProxies(moved, *old, dispatcher);
 
   world->setBroadphase(newBroadphase);
   moveCallbacks(from, to, ghostCallback);
-  enter(travellers, *newBroadphase, dispatcher);
-  handOut(luggage, to, dispatcher);
-  for (const Traveller& one : travellers)
+  createProxies(moved, *newBroadphase, dispatcher);
+  newBroadphase->calculateOverlappingPairs(dispatcher);
+  attachAlgorithms(algorithms, to, dispatcher);
+  for (const MovedObject& one : moved)
     if (btSoftBody* body = btSoftBody::upcast(one.object))
       body->getWorldInfo()->m_broadphase = newBroadphase;
   return old;
