@@ -3,34 +3,23 @@
 #include <LinearMath/btQuickprof.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstdio>
-#include <exception>
-#include <iterator>
 #include <new>
-#include <utility>
-#include <vector>
 
-#include "exact_pairs.h"
 #include "ghosts.h"
 #include "pair_sink.h"
 #include "proxies.h"
 #include "queries.h"
+#include "ray.h"
+#include "step.h"
 
 namespace {
 
-/// The finder that was asked for, or the best this machine has; its stats say why.
+/// The finder with the backend that was asked for, or the best that this machine has.
 lbvh::PairFinder makeFinder(lbvh::Options options) {
   options.threads = std::max(options.threads, 0);
   if (!lbvh::whyUnavailable(options.backend).empty()) options.backend = lbvh::Backend::automatic;
   return lbvh::PairFinder(options);
-}
-
-std::vector<lbvh::Pair> difference(const std::vector<lbvh::Pair>& a,
-                                   const std::vector<lbvh::Pair>& b) {
-  std::vector<lbvh::Pair> rest;
-  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
-  return rest;
 }
 
 GpuLbvhOptions withGhosts() {
@@ -42,48 +31,20 @@ GpuLbvhOptions withGhosts() {
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
-  Impl(const GpuLbvhOptions& givenOptions, btOverlappingPairCache* handedIn)
-      : options(givenOptions),
-        proxies(options.margin),
+  Impl(const GpuLbvhOptions& options, btOverlappingPairCache* handedIn)
+      : proxies(options.margin),
         finder(makeFinder(options)),
-        exact(proxies, finder),
         queries(proxies, finder),
-        sink(proxies, handedIn),
-        ghosts(proxies, queries, sink) {}
+        sink(makeGpuLbvhPairSink(proxies, handedIn, options.cacheHasGhosts)),
+        ghosts(proxies, queries, *sink),
+        step(proxies, finder, queries, *sink, ghosts) {}
 
-  GpuLbvhGhosts& ghostsNow() {
-    ghosts.setCallbackIsThere(sink.isOwn() ? sink.hasGhostPairCallback() : options.cacheHasGhosts);
-    return ghosts;
-  }
-
-  /// False, in debug builds with an assertion, within a callback of a step or a query.
-  bool mayStep(const char* call);
-
-  void destroy(GpuLbvhProxy* proxy);
-  /// False, with the reason in `error`, if the step could not be finished.
-  bool update(bool byGroup);
-  void updateExact();
-  /// The step's pairs into the cache, which may call back.
-  void pass(btDispatcher* dispatcher);
-  void removeRefused(btDispatcher* dispatcher);
-  void offer(lbvh::View<const lbvh::Pair> pairs);
-  void removeStale(btDispatcher* dispatcher);
-  std::vector<lbvh::Pair> overlapping();
-  void fail(const char* why) { std::snprintf(error, sizeof error, "%s", why); }
-
-  const GpuLbvhOptions options;
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
-  GpuLbvhExactPairs exact;
   GpuLbvhQueries queries;
-  GpuLbvhPairSink sink;
+  const std::unique_ptr<GpuLbvhPairSink> sink;
   GpuLbvhGhosts ghosts;
-  const btOverlapFilterCallback* lastFilter = nullptr;  ///< of the last step
-  bool mustRefilter = false;                            ///< ask for every pair anew
-  bool wasByGroup = true;                               ///< of the last step that was finished
-  bool isInStep = true;     ///< the cache was offered every pair of the finder
-  bool isStepping = false;  ///< and calls what calls here are a callback's
-  char error[200] = "";     ///< fixed: it is written when there may be no memory
+  GpuLbvhStep step;
 };
 
 GpuLbvhBroadphase::GpuLbvhBroadphase(const GpuLbvhOptions& options,
@@ -104,8 +65,8 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
     const GpuLbvhObjects created(proxy);
-    m_impl->queries.changed(proxy);
-    m_impl->ghostsNow().created(proxy);
+    m_impl->queries.markChanged(proxy);
+    m_impl->ghosts.addProxy(proxy);
     return created.areAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
@@ -116,8 +77,11 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
 void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
-  m_impl->sink.cache().removeOverlappingPairsContainingProxy(own, dispatcher);
-  m_impl->destroy(own);
+  m_impl->sink->removePairsOf(own, dispatcher);
+  m_impl->ghosts.removeProxy(own);
+  m_impl->finder.removeObject(own->m_slot);
+  m_impl->queries.markChanged(own);
+  m_impl->proxies.destroy(own);
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
@@ -125,8 +89,8 @@ void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbM
   auto* own = static_cast<GpuLbvhProxy*>(proxy);
   const lbvh::Aabb before = m_impl->proxies.boxes()[own->m_slot];
   if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
-  m_impl->queries.changed(own);
-  m_impl->ghostsNow().moved(own, before, dispatcher);
+  m_impl->queries.markChanged(own);
+  m_impl->ghosts.moveProxy(own, before, dispatcher);
 }
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
@@ -151,13 +115,8 @@ void GpuLbvhBroadphase::setAabbs(btBroadphaseProxy* const* proxies, const btVect
 
 void GpuLbvhBroadphase::destroyProxies(btBroadphaseProxy* const* proxies, int count,
                                        btDispatcher* dispatcher) {
-  if (m_impl->sink.isOwn()) {  // goes through no other pairs
-    for (int i = 0; i < count; ++i) destroyProxy(proxies[i], dispatcher);
-    return;
-  }
-  for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_isDoomed = true;
-  m_impl->sink.removeDoomed(dispatcher);
-  for (int i = 0; i < count; ++i) m_impl->destroy(static_cast<GpuLbvhProxy*>(proxies[i]));
+  m_impl->sink->prepareRemovalOf(proxies, count, dispatcher);
+  for (int i = 0; i < count; ++i) destroyProxy(proxies[i], dispatcher);
 }
 
 void GpuLbvhBroadphase::getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin,
@@ -182,23 +141,7 @@ void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabb
 
 void GpuLbvhBroadphase::calculateOverlappingPairs(btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhBroadphase::calculateOverlappingPairs");
-  Impl& impl = *m_impl;
-  if (!impl.mayStep("calculateOverlappingPairs")) return;
-  impl.error[0] = '\0';
-  // With a filter callback group and mask do not decide; the cache asks the callback.
-  const btOverlapFilterCallback* filter = impl.sink.cache().getOverlapFilterCallback();
-  if (!impl.update(filter == nullptr)) return;
-  if (filter != std::exchange(impl.lastFilter, filter)) impl.mustRefilter = true;
-  impl.ghosts.beginStep();
-  impl.isStepping = true;
-  try {
-    impl.pass(dispatcher);
-  } catch (...) {  // of a callback's own: the next step makes up for the rest
-    impl.isStepping = false;
-    impl.mustRefilter = true;  // also for the early pairs of ghosts, which were not settled
-    throw;
-  }
-  impl.isStepping = false;
+  if (m_impl->step.mayRun("calculateOverlappingPairs")) m_impl->step.run(dispatcher);
 }
 
 bool GpuLbvhBroadphase::setPlane(btBroadphaseProxy* proxy, const btVector3& normal,
@@ -215,109 +158,14 @@ void GpuLbvhBroadphase::clearPlane(btBroadphaseProxy* proxy) {
   m_impl->proxies.clearPlane(static_cast<GpuLbvhProxy*>(proxy));
 }
 
-void GpuLbvhBroadphase::refilter() { m_impl->mustRefilter = true; }
-
-/// Its pairs are gone already.
-void GpuLbvhBroadphase::Impl::destroy(GpuLbvhProxy* proxy) {
-  ghosts.destroyed(proxy);
-  finder.removeObject(proxy->m_slot);
-  queries.changed(proxy);
-  proxies.destroy(proxy);
-}
-
-bool GpuLbvhBroadphase::Impl::update(bool byGroup) {
-  try {
-    const auto filters = byGroup ? proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
-    if (!proxies.takeChanges() && byGroup == wasByGroup) {
-      finder.updateUnchanged();
-      exact.updateUnchanged();
-      proxies.endStep();
-      return true;
-    }
-    finder.update(proxies.boxes(), filters, proxies.changed());
-    proxies.endStep();
-    wasByGroup = byGroup;
-    queries.stepIsDone();
-    updateExact();
-    return true;
-  } catch (const std::exception& e) {
-    fail(e.what());
-    proxies.touch();  // so that the next step tries again
-    queries.treeIsStale();
-    return false;
-  }
-}
-
-void GpuLbvhBroadphase::Impl::updateExact() {
-  try {
-    exact.update();
-  } catch (const std::bad_alloc& e) {
-    fail(e.what());
-    isInStep = false;
-    proxies.touch();
-  }
-}
-
-bool GpuLbvhBroadphase::Impl::mayStep(const char* call) {
-  if (!isStepping && !queries.areRunning()) return true;
-  assert(false && "GpuLbvhBroadphase: calculateOverlappingPairs or resetPool within a callback");
-  std::snprintf(error, sizeof error, "%s within a callback does nothing", call);
-  return false;
-}
-
-void GpuLbvhBroadphase::Impl::pass(btDispatcher* dispatcher) {
-  const bool hadAll = std::exchange(isInStep, false);  // should a callback throw
-  const bool mustAskAll = std::exchange(mustRefilter, false);
-  try {
-    sink.remove(exact.removed(), dispatcher);
-    if (!hadAll) removeStale(dispatcher);
-    if (mustAskAll) removeRefused(dispatcher);
-    if (hadAll && !mustAskAll) {
-      offer(exact.added());
-    } else {
-      const std::vector<lbvh::Pair> missing = difference(overlapping(), sink.pairs());
-      offer({missing.data(), missing.size()});
-    }
-  } catch (const std::bad_alloc& e) {
-    fail(e.what());
-    mustRefilter = mustRefilter || mustAskAll;
-  }
-  ghosts.settle(exact, dispatcher);
-}
-
-/// What the cache kept because a step was broken off, or has from its user.
-void GpuLbvhBroadphase::Impl::removeStale(btDispatcher* dispatcher) {
-  const std::vector<lbvh::Pair> stale = difference(sink.pairs(), overlapping());
-  sink.remove({stale.data(), stale.size()}, dispatcher);
-}
-
-void GpuLbvhBroadphase::Impl::removeRefused(btDispatcher* dispatcher) {
-  const std::vector<lbvh::Pair> refused = sink.refused();
-  sink.remove({refused.data(), refused.size()}, dispatcher);
-}
-
-void GpuLbvhBroadphase::Impl::offer(lbvh::View<const lbvh::Pair> pairs) {
-  if (sink.add(pairs))
-    isInStep = true;
-  else
-    fail("the pair cache has pairs of another broad phase with the same unique ids");
-}
-
-/// All pairs of the step, filter callbacks aside.
-std::vector<lbvh::Pair> GpuLbvhBroadphase::Impl::overlapping() {
-  const lbvh::View<const lbvh::Pair> found = finder.pairs(), refused = exact.refused();
-  std::vector<lbvh::Pair> pairs;
-  std::set_difference(found.begin(), found.end(), refused.begin(), refused.end(),
-                      std::back_inserter(pairs));
-  return pairs;
-}
+void GpuLbvhBroadphase::refilter() { m_impl->step.refilter(); }
 
 btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() {
-  return &m_impl->sink.cache();
+  return &m_impl->sink->cache();
 }
 
 const btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() const {
-  return &m_impl->sink.cache();
+  return &m_impl->sink->cache();
 }
 
 void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const {
@@ -338,15 +186,15 @@ void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax
 }
 
 void GpuLbvhBroadphase::resetPool(btDispatcher* /*dispatcher*/) {
-  if (m_impl->proxies.count() != 0 || !m_impl->mayStep("resetPool")) return;
+  if (m_impl->proxies.count() != 0 || !m_impl->step.mayRun("resetPool")) return;
   m_impl->proxies.reset();
   m_impl->ghosts.reset();
-  m_impl->queries.treeIsStale();
+  m_impl->queries.invalidateScene();
 }
 
 const lbvh::Stats& GpuLbvhBroadphase::stats() const { return m_impl->finder.stats(); }
 
-const char* GpuLbvhBroadphase::error() const { return m_impl->error; }
+const char* GpuLbvhBroadphase::error() const { return m_impl->step.error(); }
 
 void GpuLbvhBroadphase::printStats() {
   const lbvh::Stats& s = stats();
@@ -363,12 +211,12 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);
-  count("pairs refused", m_impl->exact.refused().size);
+  count("pairs refused", m_impl->step.refused().size);
   count("oversized boxes", s.oversizedBoxes);
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);
   count("bytes held", s.memoryBytes);
   for (const lbvh::Stage& stage : lbvh::kStages) time(stage.name, s.*stage.ms);
   time("all stages", s.totalMs);
-  if (m_impl->error[0] != '\0') std::printf("  last step failed: %s\n", m_impl->error);
+  if (error()[0] != '\0') std::printf("  last step failed: %s\n", error());
 }

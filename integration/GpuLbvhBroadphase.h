@@ -1,6 +1,6 @@
-// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Where a program says
-// `new btDbvtBroadphase`, say `new GpuLbvhBroadphase`.
-// Translates between Bullet and lbvh::PairFinder; finds no pair itself. C++17.
+// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` where a
+// program has `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder; finds no pair
+// itself. C++17.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
@@ -14,22 +14,23 @@
 
 class btOverlappingPairCache;
 
-/// Those of the finder, and what only Bullet needs.
+/// The options of the finder, and what only Bullet needs.
 struct GpuLbvhOptions : lbvh::Options {
   GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
 
-  /// Fattens boxes by so much on all sides, and keeps the fattened box until the object leaves it.
-  /// Then pairs are those of the fattened boxes, more than overlap, and living longer; steps in
-  /// which nothing leaves its box are free, and characters see what they are about to meet. Rays
-  /// and box queries stay exact. 0: none. btDbvtBroadphase: 0.05.
+  /// Each box is fattened by this on all sides, in units of the world, and the fattened box is kept
+  /// until the object leaves it. Then pairs are those of the fattened boxes: they are more, and
+  /// live longer. Steps in which nothing leaves its box are free, and characters see what they are
+  /// about to meet. Rays and box queries stay exact. 0, negative or NaN: boxes are not fattened.
+  /// btDbvtBroadphase fattens by 0.05.
   btScalar margin = 0;
 
-  /// For a pair cache that is handed in, and cannot be asked: it has or will have a ghost pair
-  /// callback. The own cache is asked.
+  /// Whether a pair cache that is handed in has, or will have, a ghost pair callback; Bullet's
+  /// caches do not tell. The own cache is asked, and this is not read.
   bool cacheHasGhosts = false;
 };
 
-/// What createProxy takes, for createProxies.
+/// What createProxy takes, for one of createProxies' objects.
 struct GpuLbvhNewProxy {
   btVector3 aabbMin, aabbMax;
   int shapeType = 0;
@@ -40,36 +41,49 @@ struct GpuLbvhNewProxy {
 
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
 ///
-/// Pairs: the cache gets the exact closed-interval pairs of each calculateOverlappingPairs, by
-/// difference to the call before, in sorted order; living pairs and their algorithms are not
-/// touched. destroyProxy purges the proxy's pairs at once.
-/// Filters: group and mask are read each step; a filter callback is asked once for each pair that
-/// begins to overlap, and for every pair after it was exchanged or refilter() was called.
-/// Ghosts: pairs of btGhostObjects are right at once after each createProxy, setAabb and
-/// destroyProxy. With a ghost pair callback installed clients must be btCollisionObjects.
-/// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once and may
-/// run on many threads together.
-/// Callbacks: a filter callback, the callback of a query or of a pass over the pairs, and that of a
-/// contact's end may create, move, destroy and refilter proxies, and query; so may a ghost
-/// callback, with the own cache. None may call calculateOverlappingPairs or resetPool, or delete
-/// the broad phase. docs/contract.md has the table. Errors: never throws. A step that cannot be
+/// Pairs: each calculateOverlappingPairs gives the cache the exact pairs of the closed boxes, as
+/// the difference to the call before, in sorted order. Pairs that live on keep their algorithms.
+/// destroyProxy removes the proxy's pairs at once.
+///
+/// Boxes: in units of the world. A box with a NaN overlaps nothing. An inverted box (min > max)
+/// overlaps what satisfies all six comparisons of min with max. Boxes may be infinite.
+///
+/// Filters: group and mask are read each step. A filter callback replaces them. It is asked once
+/// for each pair that begins to overlap, and for every pair after it was exchanged or refilter()
+/// was called.
+///
+/// Ghosts: while a ghost pair callback is installed, pairs of btGhostObjects are right at once
+/// after each createProxy, setAabb and destroyProxy, and clients must be btCollisionObjects. A
+/// cache with deferred removal (btSortedOverlappingPairCache) gets these pairs with the step, too.
+///
+/// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once. Many
+/// threads may query together, while none changes the broad phase.
+///
+/// Callbacks: filter callbacks may create, move, destroy and refilter proxies, and query. So may
+/// the callbacks of queries, of passes over the pairs and of a contact's end. So may ghost
+/// callbacks, with the own cache. No callback may call calculateOverlappingPairs or resetPool, or
+/// delete the broad phase. docs/contract.md has the table.
+///
+/// Errors: no call throws but the constructors: std::bad_alloc, and std::runtime_error if
+/// Backend::cuda is asked for and a device that is there cannot be used. A step that cannot be
 /// finished (out of memory, more than Options::maxPairs) keeps the pairs it had, and error() says
-/// why.
+/// why. What a callback throws goes through, and the next step makes up for the rest.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
-  /// @param options lbvh::Options will do, too; a backend that cannot be had becomes the best that
-  ///   can, and stats().reason says why
+  /// @param options an lbvh::Options converts to them. A backend that is not available is replaced
+  ///   by the best that is, and stats().reason says why. Negative threads count as 0: all cores
   /// @param pairCache used, not owned; null: an own cache, owned
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
-  /// As btDbvtBroadphase's: with a cache of yours, assumes that it has a ghost pair callback, so
-  /// that clients must be btCollisionObjects, as they are in every world. Null: an own
-  /// cache.
+  /// As that of btDbvtBroadphase. A cache that is handed in is taken to have a ghost pair callback,
+  /// so clients must be btCollisionObjects, as they are in every world. Null: an own cache.
   explicit GpuLbvhBroadphase(btOverlappingPairCache* pairCache);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
+  /// Unique ids count from 1.
+  /// @return null if there is no memory, or if a filter callback destroyed the proxy at once
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
@@ -78,44 +92,59 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
                btDispatcher* dispatcher) override;
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// createProxy, setAabb and destroyProxy for many at once. Creating is all or nothing: false, and
-  /// nothing created, if there is no memory. Destroying goes through a handed-in cache's pairs
-  /// once, and not once for each proxy.
+  /// As createProxy for each of `count` objects, all or none.
+  /// @param proxies receives `count` pointers
+  /// @return false if there is no memory; then none is created
   bool createProxies(const GpuLbvhNewProxy* objects, int count, btBroadphaseProxy** proxies,
                      btDispatcher* dispatcher);
+  /// As setAabb for each of `count` proxies.
   void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
+  /// As destroyProxy for each of `count` proxies. Goes through the pairs of a cache that was handed
+  /// in once, and not once for each proxy.
   void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
+  /// Calls rayCallback.process for each proxy whose box the ray meets, touching included, in no
+  /// order to rely on; what process returns is not read. Boxes with min <= max that Bullet's own
+  /// test (btRayAabb2) accepts are all among them; boxes that are inverted or have a NaN are not.
+  /// @param rayTo not read: the ray's direction and length are the callback's
+  /// @param aabbMin, aabbMax of a box that is swept along the ray, relative to it
   void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
                btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin = btVector3(0, 0, 0),
                const btVector3& aabbMax = btVector3(0, 0, 0)) override;
+  /// Calls callback.process for each proxy whose box overlaps the given one, in no order to rely
+  /// on; what process returns is not read.
   void aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                 btBroadphaseAabbCallback& callback) override;
 
-  /// Within a callback of a step or a query: does nothing, and error() says so; in debug builds an
-  /// assertion fails.
+  /// Does nothing within a callback of a step or a query. Then error() says so, and in debug builds
+  /// an assertion fails.
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
-  /// The own one takes only this broad phase's proxies.
+  /// The own cache takes only this broad phase's proxies.
   btOverlappingPairCache* getOverlappingPairCache() override;
   const btOverlappingPairCache* getOverlappingPairCache() const override;
 
-  /// The proxy, usually of a btStaticPlaneShape, is a half space: the points with
-  /// normal * point <= constant, in world coordinates (of a shape: its normal turned by the
-  /// object's transform, its constant plus the turned normal times the object's origin). From the
-  /// next step on it is paired with the boxes that reach into it, and not with all that its endless
-  /// box overlaps; rays and box queries still go by the box. False if there is no memory.
+  /// Makes the proxy, usually one of a btStaticPlaneShape, a half space: the points with
+  /// normal * point <= constant. From the next step on it is paired with the boxes that reach into
+  /// the half space, and no longer with all that its endless box overlaps. Rays and box queries
+  /// still go by the box.
+  /// @param normal in world coordinates, of any length: a shape's normal, turned by the object's
+  ///   transform
+  /// @param constant a shape's constant, plus the turned normal times the object's origin. If there
+  ///   is a NaN in the equation, the box decides
+  /// @return false if there is no memory
   bool setPlane(btBroadphaseProxy* proxy, const btVector3& normal, btScalar constant);
-  /// The proxy is its box again.
+  /// Makes the proxy its box again.
   void clearPlane(btBroadphaseProxy* proxy);
 
-  /// The filter callback's answers have changed: the next calculateOverlappingPairs asks it for
-  /// every overlapping pair, removes what it refuses now, adds what it accepts now, and touches no
-  /// other pair. Not needed for a group or mask that was changed while there is no callback.
+  /// To be called when the filter callback's answers have changed. The next
+  /// calculateOverlappingPairs asks it for every overlapping pair, removes pairs that it refuses
+  /// now and adds pairs that it accepts now. All other pairs stay as they are. Not needed for a
+  /// group or mask that was changed while there is no callback.
   void refilter();
 
-  /// For programs that say these to btDbvtBroadphase. Each step builds all anew and boxes are not
-  /// predicted, so there is nothing to optimize or to force, and the number is only kept.
+  /// For programs that call these of btDbvtBroadphase. Each step builds everything anew, and boxes
+  /// are not predicted. So there is nothing to optimize or to force, and the number is only kept.
   void optimize() {}
   void setAabbForceUpdate(btBroadphaseProxy* proxy, const btVector3& aabbMin,
                           const btVector3& aabbMax, btDispatcher* dispatcher) {
@@ -127,16 +156,18 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// Restarts the unique ids; does nothing while proxies exist, or within a callback of a step or a
+  /// Restarts the unique ids. Does nothing while proxies exist, or within a callback of a step or a
   /// query.
   void resetPool(btDispatcher* dispatcher) override;
 
   /// Prints a table of the last step's figures to stdout.
   void printStats() override;
 
+  /// Figures of the last step.
   const lbvh::Stats& stats() const;
 
-  /// Why the last calculateOverlappingPairs could not be finished; empty if it was.
+  /// Why the last calculateOverlappingPairs could not be finished; empty if it was. Valid until the
+  /// next call of it.
   const char* error() const;
 
  private:

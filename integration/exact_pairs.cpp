@@ -13,13 +13,13 @@ bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
 }  // namespace
 
 void GpuLbvhExactPairs::update() {
-  m_passesThrough = !m_proxies.leavesPairsOpen() && m_refused.empty();
+  m_passesThrough = !m_proxies.mayLeavePairsUndecided() && m_refused.empty();
   if (m_passesThrough) return;
   try {
     m_refused.swap(m_refusedBefore);
     m_refused.clear();
     for (const lbvh::Pair pair : m_finder.pairs())
-      if (m_proxies.isOpen(pair) &&
+      if (m_proxies.isUndecided(pair) &&
           !m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second)))
         m_refused.push_back(pair);
     compare();

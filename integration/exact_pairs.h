@@ -1,7 +1,7 @@
-// From the finder's pairs to Bullet's: the finder knows boxes of floats, so what they leave open is
-// decided here, with double precision or against a plane's equation. Filters are not asked. Where
-// nothing is open (Bullet with single precision, no planes) the finder's lists pass through.
-// Not installed.
+// From the finder's pairs to Bullet's. The finder knows boxes of floats and no planes; the pairs
+// that this leaves undecided are decided here, with double precision or by a plane's equation.
+// Filters are not asked. Where nothing is undecided (Bullet with single precision, no planes) the
+// finder's lists pass through. Not installed.
 #pragma once
 
 #include <vector>
@@ -14,18 +14,19 @@ class GpuLbvhExactPairs {
   GpuLbvhExactPairs(const GpuLbvhProxies& proxies, const lbvh::PairFinder& finder)
       : m_proxies(proxies), m_finder(finder) {}
 
-  /// After each update of the finder. @throws std::bad_alloc: then all of the finder's pairs count
-  /// as pairs, and added() does not have those that did not before
+  /// To be called after each update of the finder that changed something.
+  /// @throws std::bad_alloc; then all of the finder's pairs count as pairs, and added() lacks those
+  ///   of them that were refused before
   void update();
 
-  /// After an update of the finder in which nothing changed.
+  /// To be called after each update of the finder in which nothing changed.
   void updateUnchanged();
 
-  /// The difference to the update before, sorted; removed() may have pairs that never were.
+  /// The difference to the update before, sorted. removed() may have pairs that were never added.
   lbvh::View<const lbvh::Pair> added() const;
   lbvh::View<const lbvh::Pair> removed() const;
 
-  /// Pairs of the finder that are none, sorted.
+  /// Pairs of the finder that are no pairs of Bullet's, sorted.
   lbvh::View<const lbvh::Pair> refused() const { return view(m_refused); }
   bool isPair(lbvh::Pair pair) const;
 
@@ -38,7 +39,7 @@ class GpuLbvhExactPairs {
   const GpuLbvhProxies& m_proxies;
   const lbvh::PairFinder& m_finder;
   std::vector<lbvh::Pair> m_refused, m_refusedBefore;
-  std::vector<lbvh::Pair> m_changed;  // scratch
+  std::vector<lbvh::Pair> m_changed;  ///< scratch
   std::vector<lbvh::Pair> m_added, m_removed;
   bool m_passesThrough = true;
 };

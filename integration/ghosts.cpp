@@ -17,7 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr lbvh::Aabb kEverything{{-kInfinity, -kInfinity, -kInfinity},
                                  {kInfinity, kInfinity, kInfinity}};
 
-/// Of two boxes, of which one may be none.
+/// The box around both, of which one may be NaN.
 lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
   lbvh::Aabb both{};
   for (int axis = 0; axis < 3; ++axis) {
@@ -27,7 +27,7 @@ lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
   return both;
 }
 
-/// Calls visit(i) for each of many boxes that overlaps the one.
+/// Calls visit(i) for each of `boxes` that overlaps `one`.
 template <class Visit>
 void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxes,
                         const Visit& visit) {
@@ -55,24 +55,24 @@ btDbvtVolume volumeOf(const lbvh::Aabb& box) {
 
 }  // namespace
 
-void GpuLbvhGhosts::setCallbackIsThere(bool isThere) {
-  if (isThere == m_callbackIsThere) return;
-  m_callbackIsThere = isThere;
+/// Makes the list of ghosts anew.
+void GpuLbvhGhosts::setActive(bool active) {
+  m_isActive = active;
   for (const Ghost& ghost : m_ghosts) ghost.proxy->m_isGhost = false;
   m_ghosts.clear();
   m_tree.clear();
-  for (std::uint32_t slot = 0; isThere && slot < m_proxies.boxes().size; ++slot)
-    if (m_proxies.at(slot)->isAlive()) setGhost(m_proxies.at(slot));
+  for (std::uint32_t slot = 0; active && slot < m_proxies.boxes().size; ++slot)
+    if (m_proxies.at(slot)->isAlive()) addIfGhost(m_proxies.at(slot));
 }
 
-void GpuLbvhGhosts::setGhost(GpuLbvhProxy* proxy) {
-  if (proxy->m_isGhost) return;  // the callback was noticed at its own creation
+void GpuLbvhGhosts::addIfGhost(GpuLbvhProxy* proxy) {
+  if (proxy->m_isGhost) return;  // setActive() has just added all
   const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
   if (object == nullptr || object->getInternalType() != btCollisionObject::CO_GHOST_OBJECT) return;
   try {
     m_ghosts.push_back({proxy, nullptr});
   } catch (const std::bad_alloc&) {
-    return;  // then it waits for the step, as all others do
+    return;  // then its pairs wait for the step, as all others do
   }
   proxy->m_isGhost = true;
   proxy->m_link = static_cast<std::uint32_t>(m_ghosts.size() - 1);
@@ -88,19 +88,18 @@ void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
   ghost.leaf = hasNan ? nullptr : m_tree.insert(volume, ghost.proxy);
 }
 
-void GpuLbvhGhosts::created(GpuLbvhProxy* proxy) {
-  if (!m_callbackIsThere) return;
-  setGhost(proxy);
-  update(proxy, GpuLbvhProxies::kNoBox, nullptr);
+void GpuLbvhGhosts::updateAdded(GpuLbvhProxy* proxy) {
+  addIfGhost(proxy);
+  updatePairs(proxy, GpuLbvhProxies::kNanBox, nullptr);
 }
 
-void GpuLbvhGhosts::moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher) {
-  if (!m_callbackIsThere) return;
+void GpuLbvhGhosts::updateMoved(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
+                                btDispatcher* dispatcher) {
   if (proxy->m_isGhost) placeLeaf(m_ghosts[proxy->m_link]);
-  update(proxy, before, dispatcher);
+  updatePairs(proxy, before, dispatcher);
 }
 
-void GpuLbvhGhosts::destroyed(GpuLbvhProxy* proxy) {
+void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
   if (!proxy->m_isGhost) return;
   proxy->m_isGhost = false;
   Ghost& ghost = m_ghosts[proxy->m_link];
@@ -111,7 +110,8 @@ void GpuLbvhGhosts::destroyed(GpuLbvhProxy* proxy) {
 }
 
 void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
-  // A query asks the exact boxes, and a tree of them all does not outlive a step's first moves.
+  // A query tests the exact boxes, not the fattened ones. And it is no use to build a tree of all
+  // boxes here: the next few moves would make it stale.
   if (m_queries.areQuick() && !m_proxies.areFattened())
     m_queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
                     [this](GpuLbvhProxy* proxy) { m_partners.push_back(proxy); });
@@ -131,7 +131,7 @@ void GpuLbvhGhosts::findAmongGhosts(const lbvh::Aabb& box) {
   m_tree.collideTV(m_tree.m_root, volumeOf(box), collect);
 }
 
-/// By slot, so that their order does not depend on where the finder runs.
+/// Sorts them by slot, so that their order does not depend on where the finder runs.
 void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before) {
   const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
   m_partners.clear();
@@ -144,7 +144,7 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& be
 }
 
 /// False if there is no memory: then the pair must wait for the step.
-bool GpuLbvhGhosts::noteEarly(lbvh::Pair pair) {
+bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   try {
     m_early.push_back(pair);
     return true;
@@ -153,10 +153,8 @@ bool GpuLbvhGhosts::noteEarly(lbvh::Pair pair) {
   }
 }
 
-void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                           btDispatcher* dispatcher) {
-  // The sorted cache neither removes at once nor finds a pair that it has.
-  if (m_sink.cache().hasDeferredRemoval()) return;
+void GpuLbvhGhosts::updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
+                                btDispatcher* dispatcher) {
   try {
     findPartners(proxy, before);
   } catch (const std::bad_alloc&) {
@@ -167,33 +165,33 @@ void GpuLbvhGhosts::update(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   partners.swap(m_partners);  // a callback may come back here, and destroy any of them
   for (GpuLbvhProxy* other : partners) {
     if (other == proxy) continue;
-    if (!one.areAlive() || !noteEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
-    follow(proxy, other, dispatcher);
+    if (!one.areAlive() || !rememberEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
+    updatePair(proxy, other, dispatcher);
   }
   partners.swap(m_partners);
 }
 
-void GpuLbvhGhosts::settle(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
-  for (const lbvh::Pair pair : m_settling) {
+/// The filter may move the two while it is asked. So their boxes are compared again after it.
+void GpuLbvhGhosts::updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
+  if (!a->isAlive() || !b->isAlive()) return;
+  if (m_proxies.overlap(a, b)) m_sink.add(a, b);
+  if (!m_proxies.overlap(a, b)) m_sink.remove(a, b, dispatcher);
+}
+
+void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
+  for (const lbvh::Pair pair : m_unconfirmed) {
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
-    // Asked again: the callback may have been another, for a while, when the pair was given.
+    // The filter is asked again: it may have been another one when the pair was added.
     const bool isPair = m_proxies.wereInLastStep(pair) && pairs.isPair(pair) &&
                         m_sink.cache().needsBroadphaseCollision(a, b);
-    if (!m_proxies.wereInLastStep(pair)) continue;  // the callback may have destroyed one
+    if (!m_proxies.wereInLastStep(pair)) continue;  // the filter may have destroyed one
     if (isPair)
       m_sink.add(a, b);
     else
       m_sink.remove(a, b, dispatcher);
   }
-  m_settling.clear();
-  // What callbacks of the step have moved follows its box, and not the step's pairs.
+  m_unconfirmed.clear();
+  // The step does not know of what its callbacks have moved.
   for (std::size_t i = 0, end = m_early.size(); i < end; ++i)
-    follow(m_proxies.at(m_early[i].first), m_proxies.at(m_early[i].second), dispatcher);
-}
-
-/// The pair as the boxes are now, and still are when the filter was asked, which may move them.
-void GpuLbvhGhosts::follow(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
-  if (!a->isAlive() || !b->isAlive()) return;
-  if (m_proxies.overlap(a, b)) m_sink.add(a, b);
-  if (!m_proxies.overlap(a, b)) m_sink.remove(a, b, dispatcher);
+    updatePair(m_proxies.at(m_early[i].first), m_proxies.at(m_early[i].second), dispatcher);
 }

@@ -1,7 +1,7 @@
 // Ghost objects, whose pairs must be right between two steps: who moves a btGhostObject may read
 // what it overlaps in the next line, as btKinematicCharacterController does. Knows which proxies
-// are ghosts, and gives and takes their pairs at once; all other pairs wait for the step. Not
-// installed.
+// are ghosts, and adds and removes their pairs at once. All other pairs wait for the step.
+// Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>
@@ -16,32 +16,35 @@
 
 class btDispatcher;
 
+/// Works only while GpuLbvhPairSink::needsGhostPairsAtOnce(). Only then are clients known to be
+/// btCollisionObjects, and read.
 class GpuLbvhGhosts {
  public:
   GpuLbvhGhosts(const GpuLbvhProxies& proxies, GpuLbvhQueries& queries, GpuLbvhPairSink& sink)
       : m_proxies(proxies), m_queries(queries), m_sink(sink) {}
 
-  /// Only with a ghost pair callback clients are known to be btCollisionObjects, and are read.
-  /// To be told before each of the calls below.
-  void setCallbackIsThere(bool isThere);
-
   /// The proxy is new.
-  void created(GpuLbvhProxy* proxy);
-  /// The proxy had the box `before`. A query of the ghosts; for a ghost one of all boxes, or, where
-  /// that would have to build a tree or boxes are fattened, a test of each.
-  void moved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
-  void destroyed(GpuLbvhProxy* proxy);
-  /// There are no proxies, and slots and unique ids begin anew.
+  void addProxy(GpuLbvhProxy* proxy) {
+    if (isActive()) updateAdded(proxy);
+  }
+  /// The proxy had the box `before`. Asks the tree of the ghosts for its partners. For a ghost it
+  /// queries all boxes, or tests each where the query would have to build a tree, or boxes are
+  /// fattened.
+  void moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher) {
+    if (isActive()) updateMoved(proxy, before, dispatcher);
+  }
+  void removeProxy(GpuLbvhProxy* proxy);
+  /// Only while there are no proxies. Slots and unique ids begin anew.
   void reset() {
     m_early.clear();
-    m_settling.clear();
+    m_unconfirmed.clear();
   }
 
-  /// The step's pairs are found: what callbacks move from now on is behind them.
-  void beginStep() { m_settling.swap(m_early); }
-  /// After a step: what was given or taken before it now follows the step's pairs, which know of
-  /// filters that were changed since.
-  void settle(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
+  /// The step's pairs are found. They do not know of what callbacks move from now on.
+  void beginStep() { m_unconfirmed.swap(m_early); }
+  /// After a step: pairs that were added or removed before it are now as the step found them. Only
+  /// the step knows of filters that were changed since.
+  void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
 
  private:
   struct Ghost {
@@ -49,22 +52,31 @@ class GpuLbvhGhosts {
     btDbvtNode* leaf;  ///< null while the box has a NaN
   };
 
-  void setGhost(GpuLbvhProxy* proxy);
+  /// A ghost callback may come and go at any time. This is in every setAabb.
+  bool isActive() {
+    const bool isNeeded = m_sink.needsGhostPairsAtOnce();
+    if (isNeeded != m_isActive) setActive(isNeeded);
+    return isNeeded;
+  }
+  void setActive(bool active);
+  void updateAdded(GpuLbvhProxy* proxy);
+  void updateMoved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
+  void addIfGhost(GpuLbvhProxy* proxy);
   void placeLeaf(Ghost& ghost);
   void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
   void findAmongAll(const lbvh::Aabb& box);
   void findAmongGhosts(const lbvh::Aabb& box);
-  void update(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
-  bool noteEarly(lbvh::Pair pair);
-  void follow(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+  void updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
+  void updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+  bool rememberEarly(lbvh::Pair pair);
 
   const GpuLbvhProxies& m_proxies;
   GpuLbvhQueries& m_queries;
   GpuLbvhPairSink& m_sink;
   std::vector<Ghost> m_ghosts;
-  btDbvt m_tree;  // of the ghosts: they are few, and their leaves move one by one
-  std::vector<GpuLbvhProxy*> m_partners;  // of the proxy at hand: they overlap it, or did
-  std::vector<lbvh::Pair> m_early;        // pairs given or taken since the last step's pairs
-  std::vector<lbvh::Pair> m_settling;     // those that the step at hand decides
-  bool m_callbackIsThere = false;
+  btDbvt m_tree;  ///< of the ghosts: they are few, and their leaves move one by one
+  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what overlaps the proxy at hand, or did
+  std::vector<lbvh::Pair> m_early;        ///< updated since the last step found its pairs
+  std::vector<lbvh::Pair> m_unconfirmed;  ///< updated before; the step at hand decides
+  bool m_isActive = false;                ///< at the last call
 };

@@ -12,39 +12,33 @@
 #include <new>
 #include <utility>
 
+#include "broadphase/prefetch.h"
+
 namespace {
 
-// As btBroadphasePairSortPredicate, which is no order where ids are not unique.
+// As btBroadphasePairSortPredicate; but that is no strict weak order where ids are not unique.
 bool isBefore(const btBroadphasePair& a, const btBroadphasePair& b) {
   if (a.m_pProxy0->m_uniqueId != b.m_pProxy0->m_uniqueId)
     return a.m_pProxy0->m_uniqueId > b.m_pProxy0->m_uniqueId;
   return a.m_pProxy1->m_uniqueId > b.m_pProxy1->m_uniqueId;
 }
 
-void fetch(const void* memory, std::size_t bytes = 1) {
-#if defined(__GNUC__)
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  for (std::size_t at = 0; at < bytes; at += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(begin + at));
-#else
-  (void)memory, (void)bytes;
-#endif
-}
-
-/// Of most pairs it is the only one.
-void fetchManifold(const btBroadphasePair& pair) {
+/// Prefetches the pair's first contact manifold, which for most pairs is the only one.
+void prefetchManifold(const btBroadphasePair& pair) {
   if (pair.m_algorithm == nullptr) return;
   btPersistentManifold* few[8];
   btManifoldArray manifolds;
   manifolds.initializeFromBuffer(few, 0, 8);
   pair.m_algorithm->getAllContactManifolds(manifolds);
-  if (manifolds.size() > 0) fetch(manifolds[0], sizeof(btPersistentManifold));
+  if (manifolds.size() > 0) lbvh::prefetch(manifolds[0], sizeof(btPersistentManifold));
 }
 
 // A step's pairs lie all over the memory, and the narrow phase has emptied the processor's caches.
-// So what a few of them need is fetched at once, each stage from what the one before has brought.
-template <class Do, class... Fetch>
-void forEachAhead(lbvh::View<const lbvh::Pair> pairs, const Do& apply, const Fetch&... stages) {
+// So what a few pairs need is prefetched together. Each stage follows the pointers that the stage
+// before it has prefetched.
+template <class Do, class... Prefetch>
+void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
+                       const Prefetch&... stages) {
   constexpr std::size_t kFew = 16;
   for (std::size_t begin = 0; begin < pairs.size; begin += kFew) {
     const std::size_t end = std::min(begin + kFew, pairs.size);
@@ -64,21 +58,21 @@ std::uint32_t& GpuLbvhPairCache::bucket(lbvh::Pair slots) {
 }
 
 std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
-  if (m_buckets.empty()) return kNone;
+  if (m_buckets.empty()) return lbvh::kNullIndex;
   std::uint32_t pair = bucket(slots);
-  while (pair != kNone && m_entries[pair].slots != slots) pair = m_entries[pair].inBucket;
+  while (pair != lbvh::kNullIndex && m_entries[pair].slots != slots)
+    pair = m_entries[pair].inBucket;
   return pair;
 }
 
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  const std::uint32_t pair = m_proxies.ownBoth(a, b) ? find(slotsOf(a, b)) : kNone;
-  return pair == kNone ? nullptr : &at(pair);
+  const std::uint32_t pair = m_proxies.ownBoth(a, b) ? find(slotsOf(a, b)) : lbvh::kNullIndex;
+  return pair == lbvh::kNullIndex ? nullptr : &at(pair);
 }
 
 bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
   if (m_filter != nullptr) return m_filter->needBroadphaseCollision(a, b);
-  return (a->m_collisionFilterGroup & b->m_collisionFilterMask) != 0 &&
-         (b->m_collisionFilterGroup & a->m_collisionFilterMask) != 0;
+  return lbvh::shouldCollide(filterOf(a), filterOf(b));
 }
 
 void GpuLbvhPairCache::reserve(std::size_t more) {
@@ -95,7 +89,7 @@ void GpuLbvhPairCache::reserve(std::size_t more) {
 }
 
 void GpuLbvhPairCache::relinkBuckets() {
-  std::fill(m_buckets.begin(), m_buckets.end(), kNone);
+  std::fill(m_buckets.begin(), m_buckets.end(), lbvh::kNullIndex);
   for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair) linkInBucket(pair);
 }
 
@@ -105,14 +99,14 @@ void GpuLbvhPairCache::linkInBucket(std::uint32_t pair) {
   head = pair;
 }
 
-/// What leads to the pair in its bucket.
+/// The link to the pair in its bucket's list.
 std::uint32_t& GpuLbvhPairCache::bucketLink(std::uint32_t pair) {
   std::uint32_t* link = &bucket(m_entries[pair].slots);
   while (*link != pair) link = &m_entries[*link].inBucket;
   return *link;
 }
 
-/// Fills the place of a pair that no bucket leads to.
+/// Moves the last pair to the place of `pair`, to which no bucket links any more.
 void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
   const auto last = static_cast<std::uint32_t>(m_entries.size() - 1);
   if (last != pair) {
@@ -129,18 +123,18 @@ btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
   const GpuLbvhObjects both(a, b);
   if (!needsBroadphaseCollision(a, b) || !both.areAlive()) return nullptr;
   std::uint32_t there = find(slots);
-  if (there != kNone) return &at(there);
+  if (there != lbvh::kNullIndex) return &at(there);
   reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) {
     m_ghost->addOverlappingPair(a, b);
     if (!both.areAlive()) return nullptr;
     there = find(slots);
-    if (there != kNone) return &at(there);
+    if (there != lbvh::kNullIndex) return &at(there);
     reserve(1);  // the callback may have used the room
   }
   m_pairs.push_back(btBroadphasePair(*a, *b));
-  m_entries.push_back({slots, kNone});
+  m_entries.push_back({slots, lbvh::kNullIndex});
   linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
   m_partners.add(slots);
   return &at(static_cast<std::uint32_t>(m_entries.size() - 1));
@@ -171,66 +165,67 @@ btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
 void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return;
   reserve(pairs.size);
-  m_partners.drop();
-  forEachAhead(
+  m_partners.invalidate();
+  forEachPrefetched(
       pairs,
       [this](lbvh::Pair pair) {
         if (m_proxies.stillLives(pair))
           add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second));
       },
       [this](lbvh::Pair pair) {
-        fetch(&bucket(pair));
-        fetch(m_proxies.at(pair.second));
+        lbvh::prefetch(&bucket(pair));
+        lbvh::prefetch(m_proxies.at(pair.second));
       },
       [this](lbvh::Pair pair) {
         const std::uint32_t head = bucket(pair);
-        if (head != kNone) fetch(&m_entries[head]);
+        if (head != lbvh::kNullIndex) lbvh::prefetch(&m_entries[head]);
       });
 }
 
 void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
   if (m_buckets.empty()) return;
-  forEachAhead(
+  forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
         const std::uint32_t there = find(pair);
-        if (there != kNone && m_proxies.stillLives(pair)) remove(there, dispatcher);
+        if (there != lbvh::kNullIndex && m_proxies.stillLives(pair)) removeAt(there, dispatcher);
       },
-      [this](lbvh::Pair pair) { fetch(&bucket(pair)); },
+      [this](lbvh::Pair pair) { lbvh::prefetch(&bucket(pair)); },
       [this](lbvh::Pair pair) {
         const std::uint32_t head = bucket(pair);
-        if (head == kNone) return;
-        fetch(&m_entries[head]);
-        fetch(&at(head));
+        if (head == lbvh::kNullIndex) return;
+        lbvh::prefetch(&m_entries[head]);
+        lbvh::prefetch(&at(head));
       },
       [this](lbvh::Pair pair) {
         const std::uint32_t head = bucket(pair);
-        if (head != kNone) fetch(at(head).m_algorithm);
+        if (head != lbvh::kNullIndex) lbvh::prefetch(at(head).m_algorithm);
       },
-      [this, dispatcher](lbvh::Pair pair) {  // which without a dispatcher nobody frees
+      [this, dispatcher](lbvh::Pair pair) {  // without a dispatcher no manifold is freed
         const std::uint32_t head = bucket(pair);
-        if (head != kNone && dispatcher != nullptr) fetchManifold(at(head));
+        if (head != lbvh::kNullIndex && dispatcher != nullptr) prefetchManifold(at(head));
       });
 }
 
-void* GpuLbvhPairCache::remove(std::uint32_t pair, btDispatcher* dispatcher) {
+void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
   void* userData = at(pair).m_internalInfo1;
-  if (at(pair).m_algorithm != nullptr || m_ghost != nullptr) pair = release(pair, dispatcher);
-  if (pair == kNone) return userData;
+  if (at(pair).m_algorithm != nullptr || m_ghost != nullptr)
+    pair = announceRemoval(pair, dispatcher);
+  if (pair == lbvh::kNullIndex) return userData;
   bucketLink(pair) = m_entries[pair].inBucket;
   moveLastTo(pair);
   return userData;
 }
 
-/// Frees the pair's algorithm and tells the ghost callback; since both may call back and change
-/// this cache, returns where the pair is now.
-std::uint32_t GpuLbvhPairCache::release(std::uint32_t pair, btDispatcher* dispatcher) {
+/// Frees the pair's algorithm and tells the ghost callback. Both may call back and change this
+/// cache: returns the pair's new place, or kNullIndex if a callback has removed it.
+std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_entries[pair].slots;
   btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
   const GpuLbvhObjects both(a, b);
   cleanOverlappingPair(at(pair), dispatcher);
   if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
-  return both.areAlive() ? find(slots) : kNone;
+  return both.areAlive() ? find(slots) : lbvh::kNullIndex;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
@@ -241,26 +236,27 @@ void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphase
 
 void* GpuLbvhPairCache::remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
   const std::uint32_t pair = find(slotsOf(a, b));
-  return pair == kNone ? nullptr : remove(pair, dispatcher);
+  return pair == lbvh::kNullIndex ? nullptr : removeAt(pair, dispatcher);
 }
 
 void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher* dispatcher) {
   if (pair.m_algorithm == nullptr || dispatcher == nullptr) return;
-  // First out of the pair, which a callback of a contact's end may move or remove.
+  // The pair gives up its algorithm first: a callback of a contact's end may move or remove it.
   btCollisionAlgorithm* algorithm = std::exchange(pair.m_algorithm, nullptr);
   algorithm->~btCollisionAlgorithm();
   dispatcher->freeCollisionAlgorithm(algorithm);
 }
 
-/// Into m_gathered, in the array's order; false if there is no memory.
+/// Writes the places of the proxy's pairs into m_gathered, in ascending order.
+/// @return false if there is no memory
 bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   m_gathered.clear();
   try {
-    if (!m_partners.isKnown())
+    if (!m_partners.isValid())
       m_partners.build(m_entries.size(), m_proxies.boxes().size,
                        [this](std::size_t pair) { return m_entries[pair].slots; });
     m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-      fetch(&bucket(lbvh::makePair(slot, partner)));
+      lbvh::prefetch(&bucket(lbvh::makePair(slot, partner)));
       m_gathered.push_back(partner);
     });
   } catch (const std::bad_alloc&) {
@@ -269,7 +265,8 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   for (std::uint32_t& one : m_gathered) one = find(lbvh::makePair(slot, one));
   std::sort(m_gathered.begin(), m_gathered.end());
   m_gathered.erase(std::unique(m_gathered.begin(), m_gathered.end()), m_gathered.end());
-  if (!m_gathered.empty() && m_gathered.back() == kNone) m_gathered.pop_back();  // are no more
+  // Of partners whose pairs were removed.
+  if (!m_gathered.empty() && m_gathered.back() == lbvh::kNullIndex) m_gathered.pop_back();
   return true;
 }
 
@@ -278,13 +275,13 @@ void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatche
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
   if (!gatherPairsOf(slot)) {
     for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
-      if (isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+      if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
     return;
   }
   std::vector<std::uint32_t> places;
   places.swap(m_gathered);  // a callback may come back here, and move pairs
   for (const std::uint32_t pair : places)
-    if (pair < m_entries.size() && isOf(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+    if (pair < m_entries.size() && contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
   places.swap(m_gathered);
 }
 
@@ -292,38 +289,40 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
                                                              btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
-  bool isDisturbed = m_ghost != nullptr;  // by callbacks, which may also add pairs of the proxy
+  bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add some of the proxy
   do {
     if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);
-    // As a scan would: the place of a removed pair is taken by the last, which may be the proxy's.
+    // In the order in which a scan would find them: the last pair takes the place of a removed one,
+    // and may be the proxy's, too.
     std::vector<std::uint32_t> places;
     places.swap(m_gathered);  // a callback may come back here
     for (std::size_t begin = 0, end = places.size(); begin < end;) {
       const std::size_t before = m_entries.size();
-      if (places[begin] >= before || !isOf(places[begin], slot)) break;
+      if (places[begin] >= before || !contains(places[begin], slot)) break;
       const bool lastIsNext = end - begin > 1 && places[end - 1] == before - 1;
-      remove(places[begin], dispatcher);
-      isDisturbed = isDisturbed || m_entries.size() + 1 != before;
+      removeAt(places[begin], dispatcher);
+      mayBeMore = mayBeMore || m_entries.size() + 1 != before;
       if (lastIsNext)
         --end;
       else
         ++begin;
     }
     places.swap(m_gathered);
-  } while (isDisturbed && !m_gathered.empty());
+  } while (mayBeMore && !m_gathered.empty());
 }
 
 void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {
   for (std::uint32_t pair = 0; pair < m_entries.size();)
-    if (isOf(pair, slot))
-      remove(pair, dispatcher);
+    if (contains(pair, slot))
+      removeAt(pair, dispatcher);
     else
       ++pair;
 }
 
-// The callback is the narrow phase's, as a rule. What it reads of a pair lies all over the memory,
-// and waiting for that took up to two fifths of its time. It passes over what sleeps.
-void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
+// As a rule, the callback is that of the narrow phase. What it reads of a pair lies all over the
+// memory, and it spent up to two fifths of its time waiting for that. It passes over pairs that
+// sleep, so only what moved is prefetched.
+void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   const auto ahead = [&](int stages) {
     const int pair = at + 3 * stages;
     return pair < m_pairs.size() ? &m_pairs[pair] : nullptr;
@@ -333,28 +332,28 @@ void GpuLbvhPairCache::fetchForNarrowPhase(int at) const {
            m_proxies.movedInLastStep(static_cast<const GpuLbvhProxy*>(pair.m_pProxy1));
   };
   if (const btBroadphasePair* pair = ahead(3)) {
-    fetch(pair->m_pProxy0);
-    fetch(pair->m_pProxy1);
+    lbvh::prefetch(pair->m_pProxy0);
+    lbvh::prefetch(pair->m_pProxy1);
   }
   if (const btBroadphasePair* pair = ahead(2); pair != nullptr && isMoving(*pair)) {
-    fetch(pair->m_algorithm);
-    // Fetched, but not read, so that clients may be anything.
-    fetch(pair->m_pProxy0->m_clientObject, sizeof(btCollisionObject));
-    fetch(pair->m_pProxy1->m_clientObject, sizeof(btCollisionObject));
+    lbvh::prefetch(pair->m_algorithm);
+    // Clients may be anything: they are prefetched, but not read.
+    lbvh::prefetch(pair->m_pProxy0->m_clientObject, sizeof(btCollisionObject));
+    lbvh::prefetch(pair->m_pProxy1->m_clientObject, sizeof(btCollisionObject));
   }
   const btBroadphasePair* pair = ahead(1);
-  if (pair != nullptr && isMoving(*pair)) fetchManifold(*pair);
+  if (pair != nullptr && isMoving(*pair)) prefetchManifold(*pair);
 }
 
-/// Whether the callback wants the pair removed, as it then is. The callback may have changed this
-/// cache.
+/// Calls the callback, which may change this cache, and removes the pair if it says so.
+/// @return whether it said so
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_entries[pair].slots;
   const GpuLbvhObjects both(at(pair).m_pProxy0, at(pair).m_pProxy1);
   if (!callback->processOverlap(at(pair))) return false;
-  pair = both.areAlive() ? find(slots) : kNone;
-  if (pair != kNone) remove(pair, dispatcher);
+  pair = both.areAlive() ? find(slots) : lbvh::kNullIndex;
+  if (pair != lbvh::kNullIndex) removeAt(pair, dispatcher);
   return true;
 }
 
@@ -362,7 +361,7 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
                                                   btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs");
   for (int i = 0; i < m_pairs.size();) {
-    fetchForNarrowPhase(i);
+    prefetchForNarrowPhase(i);
     if (!process(static_cast<std::uint32_t>(i), callback, dispatcher)) ++i;
   }
 }
@@ -382,7 +381,7 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
   std::stable_sort(order.begin(), order.end(), isBefore);
   for (const btBroadphasePair& wanted : order) {
     const std::uint32_t pair = find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
-    if (pair != kNone) process(pair, callback, dispatcher);
+    if (pair != lbvh::kNullIndex) process(pair, callback, dispatcher);
   }
 }
 

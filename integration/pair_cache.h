@@ -1,9 +1,9 @@
 // The broad phase's own pair cache. Its array is, element for element, what that of
-// btHashedOverlappingPairCache would be; but removing a proxy does not scan all pairs, sorting
-// keeps algorithms, and memory is fetched ahead of those who walk it, the narrow phase above all.
-// Takes only the proxies of its broad phase: others it refuses, and knows of no pair of theirs.
-// Callbacks (filter, ghost, of contacts) may change it while it calls them. Finds no pair. Not
-// installed.
+// btHashedOverlappingPairCache would be. But removing a proxy does not scan all pairs, sorting
+// keeps algorithms, and memory is prefetched for those who walk the pairs, above all the narrow
+// phase. Takes only the proxies of its broad phase: it refuses others, and has no pairs of theirs.
+// Callbacks (filter, ghost, contact) may change it while it calls them. Finds no pair itself.
+// Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -18,8 +18,8 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
  public:
   explicit GpuLbvhPairCache(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
-  /// Null if the filter refuses the pair or destroys one of the two, there is no memory, or one is
-  /// another broad phase's.
+  /// @return null if the filter refuses the pair or destroys one of the two, if there is no memory,
+  ///   or if one of the two is another broad phase's
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
   void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                               btDispatcher* dispatcher) override;
@@ -31,11 +31,12 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
 
   /// The callback may remove and add pairs.
   void processAllOverlappingPairs(btOverlapCallback* callback, btDispatcher* dispatcher) override;
-  /// With m_deterministicOverlappingPairs in descending order of unique ids, as Bullet does.
+  /// With m_deterministicOverlappingPairs it goes in descending order of unique ids, as Bullet
+  /// does.
   void processAllOverlappingPairs(btOverlapCallback* callback, btDispatcher* dispatcher,
                                   const btDispatcherInfo& info) override;
 
-  /// Descending as well; the algorithms stay.
+  /// In descending order of unique ids. The algorithms stay.
   void sortOverlappingPairs(btDispatcher* dispatcher) override;
 
   bool needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
@@ -54,20 +55,19 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
   int getNumOverlappingPairs() const override { return m_pairs.size(); }
 
-  /// addOverlappingPair and removeOverlappingPair of two that are known to be this broad phase's.
+  /// As addOverlappingPair and removeOverlappingPair, for proxies that are known to be this broad
+  /// phase's.
   btBroadphasePair* add(GpuLbvhProxy* a, GpuLbvhProxy* b);
   void* remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
 
-  /// removeOverlappingPair and addOverlappingPair of each of a step's pairs in turn, but for those
-  /// whose objects a callback has destroyed since. The additions throw std::bad_alloc, with the
-  /// pairs so far added.
+  /// As removeOverlappingPair and addOverlappingPair for each of a step's pairs in turn. Pairs of
+  /// which a callback has destroyed an object since the step are passed over.
   void removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
+  /// @throws std::bad_alloc with the pairs so far added
   void addAll(lbvh::View<const lbvh::Pair> pairs);
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
-  /// Beside each pair: its proxies by slot, and the next pair of its bucket.
+  /// What is kept beside each pair: its proxies by slot, and the next pair of its bucket.
   struct Entry {
     lbvh::Pair slots;
     std::uint32_t inBucket;
@@ -75,7 +75,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
 
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
   btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
-  bool isOf(std::uint32_t pair, std::uint32_t slot) const {
+  bool contains(std::uint32_t pair, std::uint32_t slot) const {
     return m_entries[pair].slots.first == slot || m_entries[pair].slots.second == slot;
   }
 
@@ -88,21 +88,21 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void moveLastTo(std::uint32_t pair);
   btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
-  void* remove(std::uint32_t pair, btDispatcher* dispatcher);
-  std::uint32_t release(std::uint32_t pair, btDispatcher* dispatcher);
+  void* removeAt(std::uint32_t pair, btDispatcher* dispatcher);
+  std::uint32_t announceRemoval(std::uint32_t pair, btDispatcher* dispatcher);
   bool process(std::uint32_t pair, btOverlapCallback* callback, btDispatcher* dispatcher);
   bool gatherPairsOf(std::uint32_t slot);
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
-  void fetchForNarrowPhase(int at) const;
+  void prefetchForNarrowPhase(int at) const;
 
   const GpuLbvhProxies& m_proxies;
   btBroadphasePairArray m_pairs;
-  std::vector<Entry> m_entries;          // by pair
-  std::vector<std::uint32_t> m_buckets;  // the first pair of each; a power of two of them
-  int m_bucketShift = 0;                 // 64 less the power
+  std::vector<Entry> m_entries;          ///< by pair
+  std::vector<std::uint32_t> m_buckets;  ///< the first pair of each; a power of two of them
+  int m_bucketShift = 0;                 ///< 64 less the power
   GpuLbvhPartners m_partners;
-  std::vector<std::uint32_t> m_gathered;
+  std::vector<std::uint32_t> m_gathered;  ///< scratch: the pairs of one proxy
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;
-  bool m_hasRefused = false;  // and said so
+  bool m_hasRefused = false;  ///< a pair of others, and has said so
 };

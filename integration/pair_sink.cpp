@@ -2,45 +2,137 @@
 
 #include <algorithm>
 
-bool GpuLbvhPairSink::add(lbvh::View<const lbvh::Pair> pairs) {
-  if (isOwn()) {
-    m_own.addAll(pairs);
+#include "pair_cache.h"
+
+std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() {
+  std::vector<lbvh::Pair> all;
+  const btBroadphasePairArray& array = cache().getOverlappingPairArray();
+  for (int i = 0; i < array.size(); ++i)
+    if (m_proxies.ownBoth(array[i].m_pProxy0, array[i].m_pProxy1))
+      all.push_back(slotsOf(array[i].m_pProxy0, array[i].m_pProxy1));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// From a copy, because the filter may change the cache.
+std::vector<lbvh::Pair> GpuLbvhPairSink::refused() {
+  std::vector<lbvh::Pair> refused = pairs();
+  std::size_t kept = 0;
+  for (const lbvh::Pair pair : refused)
+    if (m_proxies.stillLives(pair) &&
+        !cache().needsBroadphaseCollision(m_proxies.at(pair.first), m_proxies.at(pair.second)))
+      refused[kept++] = pair;
+  refused.resize(kept);
+  return refused;
+}
+
+namespace {
+
+/// Into the own cache, which knows proxies by slot and goes through no other pairs.
+class OwnPairSink final : public GpuLbvhPairSink {
+ public:
+  explicit OwnPairSink(const GpuLbvhProxies& proxies)
+      : GpuLbvhPairSink(proxies), m_cache(proxies) {}
+
+  btOverlappingPairCache& cache() override { return m_cache; }
+  bool needsGhostPairsAtOnce() const override { return m_cache.hasGhostPairCallback(); }
+
+  bool add(lbvh::View<const lbvh::Pair> pairs) override {
+    m_cache.addAll(pairs);
     return true;
   }
-  bool areAll = true;
-  for (const lbvh::Pair pair : pairs)
-    if (m_proxies.stillLives(pair))
-      areAll = add(m_proxies.at(pair.first), m_proxies.at(pair.second)) && areAll;
-  return areAll;
-}
-
-bool GpuLbvhPairSink::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
-  if (isOwn()) {
-    m_own.add(a, b);
+  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
+    m_cache.removeAll(pairs, dispatcher);
+  }
+  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
+    m_cache.add(a, b);
     return true;
   }
-  return !isOfOthers(m_cache.addOverlappingPair(a, b), a);
+  void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
+    m_cache.remove(a, b, dispatcher);
+  }
+  void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
+    m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
+  }
+  void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
+
+ private:
+  GpuLbvhPairCache m_cache;
+};
+
+/// Into a cache of the user's, which may hold pairs of other broad phases, too.
+class HandedInPairSink : public GpuLbvhPairSink {
+ public:
+  HandedInPairSink(const GpuLbvhProxies& proxies, btOverlappingPairCache& cache, bool hasGhosts)
+      : GpuLbvhPairSink(proxies), m_cache(cache), m_hasGhosts(hasGhosts) {}
+
+  btOverlappingPairCache& cache() override { return m_cache; }
+  bool needsGhostPairsAtOnce() const override { return m_hasGhosts; }
+
+  bool add(lbvh::View<const lbvh::Pair> pairs) override {
+    bool areAll = true;
+    for (const lbvh::Pair pair : pairs)
+      if (m_proxies.stillLives(pair))
+        areAll = add(m_proxies.at(pair.first), m_proxies.at(pair.second)) && areAll;
+    return areAll;
+  }
+  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
+    for (const lbvh::Pair pair : pairs)
+      if (m_proxies.stillLives(pair))
+        remove(m_proxies.at(pair.first), m_proxies.at(pair.second), dispatcher);
+  }
+  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) final {
+    return !isOfOthers(m_cache.addOverlappingPair(a, b), a);
+  }
+  void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) final {
+    if (!isOfOthers(m_cache.findPair(a, b), a)) m_cache.removeOverlappingPair(a, b, dispatcher);
+  }
+  void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
+    if (!proxy->m_hasNoPairs) m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
+  }
+  /// Bullet's caches scan all pairs for each proxy.
+  void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
+                        btDispatcher* dispatcher) override;
+
+ private:
+  /// Whether the cache gave us another broad phase's pair: Bullet's hashed cache knows proxies by
+  /// their unique ids, which two broad phases may both have.
+  static bool isOfOthers(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
+    return pair != nullptr && pair->m_pProxy0 != one && pair->m_pProxy1 != one;
+  }
+
+  btOverlappingPairCache& m_cache;
+  const bool m_hasGhosts;
+};
+
+void HandedInPairSink::prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
+                                        btDispatcher* dispatcher) {
+  struct IsOfThem : btOverlapCallback {
+    explicit IsOfThem(const GpuLbvhProxies& p) : all(p) {}
+    bool processOverlap(btBroadphasePair& pair) override {
+      return all.ownBoth(pair.m_pProxy0, pair.m_pProxy1) &&
+             (static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_hasNoPairs ||
+              static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_hasNoPairs);
+    }
+    const GpuLbvhProxies& all;
+  } isOfThem(m_proxies);
+  for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_hasNoPairs = true;
+  m_cache.processAllOverlappingPairs(&isOfThem, dispatcher);
 }
 
-void GpuLbvhPairSink::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
-  if (isOwn()) return m_own.removeAll(pairs, dispatcher);
-  if (m_cache.hasDeferredRemoval()) return removeDeferred(pairs, dispatcher);
-  for (const lbvh::Pair pair : pairs)
-    if (m_proxies.stillLives(pair))
-      remove(m_proxies.at(pair.first), m_proxies.at(pair.second), dispatcher);
-}
+/// Into a cache with deferred removal (btSortedOverlappingPairCache). It neither removes a pair
+/// when asked to nor finds one that it has: its owner edits the array.
+class DeferredPairSink final : public HandedInPairSink {
+ public:
+  using HandedInPairSink::HandedInPairSink;
+  bool needsGhostPairsAtOnce() const override { return false; }
+  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override;
+  using HandedInPairSink::remove;
+};
 
-void GpuLbvhPairSink::remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
-  if (isOwn())
-    m_own.remove(a, b, dispatcher);
-  else if (!isOfOthers(m_cache.findPair(a, b), a))
-    m_cache.removeOverlappingPair(a, b, dispatcher);
-}
-
-// btSortedOverlappingPairCache removes nothing when asked to: its owner edits the array.
-void GpuLbvhPairSink::removeDeferred(lbvh::View<const lbvh::Pair> gone, btDispatcher* dispatcher) {
+void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* dispatcher) {
   if (gone.empty()) return;
-  btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
+  btBroadphasePairArray& pairs = cache().getOverlappingPairArray();
   for (int i = 0; i < pairs.size();) {
     btBroadphasePair pair = pairs[i];
     const bool isOurs = m_proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1);
@@ -52,42 +144,18 @@ void GpuLbvhPairSink::removeDeferred(lbvh::View<const lbvh::Pair> gone, btDispat
     pairs.swap(i, pairs.size() - 1);
     pairs.pop_back();
     const int left = pairs.size();
-    m_cache.cleanOverlappingPair(pair, dispatcher);
+    cache().cleanOverlappingPair(pair, dispatcher);
     if (pairs.size() != left) i = 0;  // a callback of a contact's end moved pairs
   }
 }
 
-void GpuLbvhPairSink::removeDoomed(btDispatcher* dispatcher) {
-  struct Doomed : btOverlapCallback {
-    explicit Doomed(const GpuLbvhProxies& p) : proxies(p) {}
-    bool processOverlap(btBroadphasePair& pair) override {
-      return proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1) &&
-             (static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_isDoomed ||
-              static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_isDoomed);
-    }
-    const GpuLbvhProxies& proxies;
-  } doomed(m_proxies);
-  m_cache.processAllOverlappingPairs(&doomed, dispatcher);
-}
+}  // namespace
 
-std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() const {
-  std::vector<lbvh::Pair> all;
-  const btBroadphasePairArray& array = m_cache.getOverlappingPairArray();
-  for (int i = 0; i < array.size(); ++i)
-    if (m_proxies.ownBoth(array[i].m_pProxy0, array[i].m_pProxy1))
-      all.push_back(slotsOf(array[i].m_pProxy0, array[i].m_pProxy1));
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-// From a copy, because the filter may change the cache.
-std::vector<lbvh::Pair> GpuLbvhPairSink::refused() const {
-  std::vector<lbvh::Pair> refused = pairs();
-  std::size_t kept = 0;
-  for (const lbvh::Pair pair : refused)
-    if (m_proxies.stillLives(pair) &&
-        !m_cache.needsBroadphaseCollision(m_proxies.at(pair.first), m_proxies.at(pair.second)))
-      refused[kept++] = pair;
-  refused.resize(kept);
-  return refused;
+std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(const GpuLbvhProxies& proxies,
+                                                     btOverlappingPairCache* handedIn,
+                                                     bool handedInHasGhosts) {
+  if (handedIn == nullptr) return std::make_unique<OwnPairSink>(proxies);
+  if (handedIn->hasDeferredRemoval())
+    return std::make_unique<DeferredPairSink>(proxies, *handedIn, handedInHasGhosts);
+  return std::make_unique<HandedInPairSink>(proxies, *handedIn, handedInHasGhosts);
 }

@@ -1,55 +1,58 @@
-// Where a broad phase's pairs go: into its own pair cache, or into one that was handed in, which
-// may be one with deferred removal, and may hold pairs of other broad phases, too. Does not decide
-// which pairs there are. Not installed.
+// Where a broad phase's pairs go: one interface for its own pair cache and for each kind of cache
+// that can be handed in. A sink is chosen once, when the broad phase is made; nobody else asks
+// which it is. Does not decide which pairs there are. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 
+#include <memory>
 #include <vector>
 
-#include "pair_cache.h"
 #include "proxies.h"
 
-/// Pairs by slot. Callbacks of the cache may create, move and destroy proxies in each call: pairs
-/// of what was destroyed since the last step are passed over.
+/// Takes pairs by slot. A callback of the cache may create, move and destroy proxies in each call,
+/// so pairs of a proxy that was destroyed since the last step are passed over.
 class GpuLbvhPairSink {
  public:
-  /// @param handedIn null: the own cache
-  GpuLbvhPairSink(const GpuLbvhProxies& proxies, btOverlappingPairCache* handedIn)
-      : m_proxies(proxies),
-        m_own(proxies),
-        m_cache(handedIn != nullptr ? *handedIn : static_cast<btOverlappingPairCache&>(m_own)) {}
+  explicit GpuLbvhPairSink(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  virtual ~GpuLbvhPairSink() = default;
+  GpuLbvhPairSink(const GpuLbvhPairSink&) = delete;
+  GpuLbvhPairSink& operator=(const GpuLbvhPairSink&) = delete;
 
-  btOverlappingPairCache& cache() const { return m_cache; }
-  bool isOwn() const { return &m_cache == &m_own; }
-  bool hasGhostPairCallback() const { return m_own.hasGhostPairCallback(); }
+  virtual btOverlappingPairCache& cache() = 0;
+
+  /// Whether pairs of ghosts must be right between two steps: there is a ghost callback, and the
+  /// cache can add and remove a single pair at once.
+  virtual bool needsGhostPairsAtOnce() const = 0;
 
   /// @return false if the cache has, by the same unique ids, pairs of another broad phase
   /// @throws std::bad_alloc with the pairs so far added
-  bool add(lbvh::View<const lbvh::Pair> pairs);
+  virtual bool add(lbvh::View<const lbvh::Pair> pairs) = 0;
   /// @param pairs sorted
-  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
+  virtual void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) = 0;
 
-  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b);
-  void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+  /// A single pair, of two living proxies; only while needsGhostPairsAtOnce().
+  virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
+  virtual void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) = 0;
 
-  /// Removes the pairs of all proxies that are m_isDoomed.
-  void removeDoomed(btDispatcher* dispatcher);
+  /// Removes the pairs of a proxy that is about to be destroyed.
+  virtual void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) = 0;
+  /// To be called before removePairsOf is called for each of `count` proxies. Removes all their
+  /// pairs in one pass, if a pass for each would be dearer.
+  virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
+                                btDispatcher* dispatcher) = 0;
 
   /// The pairs that the cache has of this broad phase, sorted. @throws std::bad_alloc
-  std::vector<lbvh::Pair> pairs() const;
+  std::vector<lbvh::Pair> pairs();
   /// Those of them that the filter refuses now, sorted. @throws std::bad_alloc
-  std::vector<lbvh::Pair> refused() const;
+  std::vector<lbvh::Pair> refused();
 
- private:
-  /// Whether the cache gave us another broad phase's pair: Bullet's hashed cache knows proxies by
-  /// their unique ids, which two broad phases may both have.
-  static bool isOfOthers(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
-    return pair != nullptr && pair->m_pProxy0 != one && pair->m_pProxy1 != one;
-  }
-  void removeDeferred(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
-
+ protected:
   const GpuLbvhProxies& m_proxies;
-  GpuLbvhPairCache m_own;  ///< empty if another was handed in
-  btOverlappingPairCache& m_cache;
 };
+
+/// @param handedIn used, not owned; null: an own cache, owned
+/// @param handedInHasGhosts whether a cache that is handed in has a ghost pair callback
+std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(const GpuLbvhProxies& proxies,
+                                                     btOverlappingPairCache* handedIn,
+                                                     bool handedInHasGhosts);

@@ -8,7 +8,7 @@
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-// Outward, so that with double-precision Bullet no overlap is lost; exact with float.
+// Rounds outward, so that with double-precision Bullet no overlap is lost. Exact with float.
 float roundDown(btScalar x) {
   const auto f = static_cast<float>(x);
   return f > x ? std::nextafter(f, -std::numeric_limits<float>::infinity()) : f;
@@ -25,9 +25,8 @@ bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
   return isInside;
 }
 
-/// Whether min <= max, which is so of the rounded values, may be wrong of those they were made
-/// from: an outward step of each lies between. Errs on the side of true, for infinite values as
-/// well.
+/// Given that min <= max: whether min > max may hold for the values before they were rounded
+/// outward, each by one step at most. True where in doubt, and for infinite values.
 bool mayMiss(float min, float max) {
   constexpr float kStep = std::numeric_limits<float>::epsilon();
   const float far = std::fabs(min) + std::fabs(max) + std::numeric_limits<float>::min();
@@ -40,16 +39,16 @@ bool sameValue(const btVector3& a, const btVector3& b) {
 
 }  // namespace
 
-const lbvh::Aabb GpuLbvhProxies::kNoBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
+const lbvh::Aabb GpuLbvhProxies::kNanBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
 
-bool GpuLbvhProxies::isOpen(lbvh::Pair pair) const {
+bool GpuLbvhProxies::isUndecided(lbvh::Pair pair) const {
   if (!m_planes.empty() && (at(pair.first)->m_isPlane || at(pair.second)->m_isPlane)) return true;
   if (!kRoundsBoxes || m_margin > 0) return false;
   const lbvh::Aabb &a = m_boxes[pair.first], &b = m_boxes[pair.second];
-  bool isOpen = false;
+  bool isClose = false;
   for (int axis = 0; axis < 3; ++axis)
-    isOpen = isOpen || mayMiss(a.min[axis], b.max[axis]) || mayMiss(b.min[axis], a.max[axis]);
-  return isOpen;
+    isClose = isClose || mayMiss(a.min[axis], b.max[axis]) || mayMiss(b.min[axis], a.max[axis]);
+  return isClose;
 }
 
 bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const {
@@ -59,7 +58,7 @@ bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const
   return lbvh::overlap(GpuLbvhBox(a), GpuLbvhBox(b));
 }
 
-// Written so that a NaN or an infinite box is not above.
+/// Written so that a NaN or an infinite box is not above.
 bool GpuLbvhProxies::isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const {
   const auto it = std::find_if(m_planes.begin(), m_planes.end(),
                                [&](const Plane& one) { return one.proxy == plane; });
@@ -79,7 +78,7 @@ void GpuLbvhProxies::setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btSc
   clearPlane(proxy);
   m_planes.push_back({proxy, normal, constant});
   proxy->m_isPlane = true;
-  touch();
+  markChanged();
 }
 
 void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
@@ -87,7 +86,7 @@ void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
   proxy->m_isPlane = false;
   m_planes.erase(std::find_if(m_planes.begin(), m_planes.end(),
                               [&](const Plane& one) { return one.proxy == proxy; }));
-  touch();
+  markChanged();
 }
 
 inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
@@ -121,16 +120,16 @@ void GpuLbvhProxies::addSlot() {
     m_changed.push_back(0);
     m_moved.push_back(0);
   }
-  m_boxes.push_back(kNoBox);
+  m_boxes.push_back(kNanBox);
   at(slot)->m_slot = slot;
-  at(slot)->m_link = kNoSlot;
+  at(slot)->m_link = lbvh::kNullIndex;
   at(slot)->m_uniqueId = 0;
   m_firstFree = slot;
 }
 
 GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& aabbMax,
                                      void* client, int group, int mask) {
-  if (m_firstFree == kNoSlot) addSlot();
+  if (m_firstFree == lbvh::kNullIndex) addSlot();
   const std::uint32_t slot = m_firstFree;
   GpuLbvhProxy* proxy = at(slot);
   m_firstFree = proxy->m_link;
@@ -142,11 +141,11 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
-  touch(slot);
+  markChanged(slot);
   return proxy;
 }
 
-// Growth by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
+// Grows by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity()) m_boxes.reserve(all + m_boxes.size() / 16 + kBlock);
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
@@ -161,13 +160,13 @@ void GpuLbvhProxies::reserve(std::size_t more) {
 
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   clearPlane(proxy);
-  m_boxes[proxy->m_slot] = kNoBox;
+  m_boxes[proxy->m_slot] = kNanBox;
   proxy->m_link = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
-  touch(proxy->m_slot);
+  markChanged(proxy->m_slot);
   proxy->m_uniqueId = 0;
-  proxy->m_isDoomed = false;
+  proxy->m_hasNoPairs = false;
   m_anyDestroyed = true;
   proxy->m_clientObject = nullptr;
 }
@@ -180,7 +179,7 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
   if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
   box = fattened(aabbMin, aabbMax);
-  touch(proxy->m_slot);
+  markChanged(proxy->m_slot);
   return true;
 }
 
@@ -189,7 +188,7 @@ void GpuLbvhProxies::reset() {
   m_boxes.clear();
   m_changed.clear();
   m_moved.clear();
-  m_firstFree = kNoSlot;
+  m_firstFree = lbvh::kNullIndex;
   m_lastId = m_lastIdOfStep = 0;
 }
 
@@ -198,8 +197,8 @@ lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
   m_filters.resize(m_boxes.size());
   for (std::uint32_t slot = 0; slot < m_filters.size(); ++slot) {
     const GpuLbvhProxy* proxy = at(slot);
-    const lbvh::Filter now{proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
-    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) touch(slot);
+    const lbvh::Filter now = filterOf(proxy);
+    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) markChanged(slot);
     m_filters[slot] = now;
   }
   return {m_filters.data(), m_filters.size()};

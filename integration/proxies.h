@@ -1,6 +1,6 @@
-// The proxies of one broad phase, and their boxes and filters as the dense arrays the core reads.
-// A proxy lives at one address and in one slot; slots of destroyed proxies are used again.
-// Not installed.
+// The proxies of one broad phase, and their boxes and filters as the dense arrays that the core
+// reads. A proxy keeps its address and its slot for as long as it lives. Slots of destroyed proxies
+// are used again. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseProxy.h>
@@ -16,11 +16,11 @@
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  std::uint32_t m_link = 0;  ///< not alive: the next free slot; a ghost: its place among ghosts
-  bool m_isChanged = false;  ///< since the last step, or since a tree was built for queries
-  bool m_isPlane = false;    ///< a half space, beside its box
-  bool m_isDoomed = false;   ///< among the many that are just being destroyed
-  bool m_isGhost = false;    ///< its pairs do not wait for the step (ghosts.h)
+  std::uint32_t m_link = 0;   ///< not alive: the next free slot; a ghost: its place among ghosts
+  bool m_isChanged = false;   ///< since the last step, or since a tree was built for queries
+  bool m_isPlane = false;     ///< a half space, beside its box
+  bool m_hasNoPairs = false;  ///< they were removed, because it is about to be destroyed
+  bool m_isGhost = false;     ///< its pairs do not wait for the step (ghosts.h)
 
   /// Unique ids begin at 1; a destroyed proxy has none.
   bool isAlive() const { return m_uniqueId > 0; }
@@ -40,13 +40,18 @@ inline lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b
                         static_cast<const GpuLbvhProxy*>(b)->m_slot);
 }
 
-/// Proxies as the objects that they are now: a callback may destroy one, and its slot be used
-/// again.
+inline lbvh::Filter filterOf(const btBroadphaseProxy* proxy) {
+  return {proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
+}
+
+/// One object, or two, across a callback. The callback may destroy an object and create another,
+/// which then has the same proxy, but another unique id.
 class GpuLbvhObjects {
  public:
   explicit GpuLbvhObjects(const btBroadphaseProxy* one) : GpuLbvhObjects(one, one) {}
   GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
       : m_a(a), m_b(b), m_idA(a->m_uniqueId), m_idB(b->m_uniqueId) {}
+  /// Whether the proxies are still those of the same objects.
   bool areAlive() const {
     return m_idA > 0 && m_a->m_uniqueId == m_idA && m_idB > 0 && m_b->m_uniqueId == m_idB;
   }
@@ -56,7 +61,7 @@ class GpuLbvhObjects {
   int m_idA, m_idB;
 };
 
-/// A box of Bullet's, as lbvh::overlap takes it.
+/// A box of Bullet's in the form that lbvh::overlap takes. Refers to its corners.
 struct GpuLbvhBox {
   GpuLbvhBox(const btVector3& lo, const btVector3& hi) : min(lo), max(hi) {}
   explicit GpuLbvhBox(const btBroadphaseProxy* proxy)
@@ -74,36 +79,38 @@ class GpuLbvhProxies {
                        int mask);
   void destroy(GpuLbvhProxy* proxy);
 
-  /// So that creating as many more does not fail. @throws std::bad_alloc
+  /// After it, creating `more` proxies does not fail. @throws std::bad_alloc
   void reserve(std::size_t more);
 
-  /// False if nothing follows: the box was that already, or lies within the fattened one.
+  /// @return false if boxes() stays as it was: the proxy's box was that already, or lies within the
+  ///   fattened one
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
 
   bool areFattened() const { return m_margin > 0; }
 
-  /// NaN: overlaps nothing.
-  static const lbvh::Aabb kNoBox;
+  /// Overlaps nothing.
+  static const lbvh::Aabb kNanBox;
 
-  /// The proxy is a half space: all points with normal * point <= constant. Its box is what it was.
+  /// Makes the proxy a half space: all points with normal * point <= constant. It keeps its box.
   /// @throws std::bad_alloc
   void setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btScalar constant);
   void clearPlane(GpuLbvhProxy* proxy);
 
-  /// Whether boxes() can overlap without the two being a pair.
-  bool isOpen(lbvh::Pair pair) const;
-  /// False if that is so for no pair.
-  bool leavesPairsOpen() const { return kRoundsBoxes || !m_planes.empty(); }
+  /// Whether the two may not be a pair although their boxes() overlap.
+  bool isUndecided(lbvh::Pair pair) const;
+  /// False if no pair is undecided.
+  bool mayLeavePairsUndecided() const { return kRoundsBoxes || !m_planes.empty(); }
 
-  /// Whether the two are a pair, filters aside: exactly, or as fattened; planes as such.
+  /// Whether the two are a pair, if their filters allow it: by their exact or fattened boxes, and
+  /// by the planes' equations.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
-  /// Restarts slots and unique ids; only while there are no proxies.
+  /// Restarts slots and unique ids. Does nothing while there are proxies.
   void reset();
 
   std::size_t count() const { return m_count; }
 
-  /// False for proxies of another broad phase, of which it reads nothing.
+  /// False for a proxy of another broad phase. Does not read the proxy.
   bool owns(const btBroadphaseProxy* proxy) const;
   bool ownBoth(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
     return owns(a) && owns(b);
@@ -117,23 +124,25 @@ class GpuLbvhProxies {
   /// Group and mask as they are now: users change them in place.
   lbvh::View<const lbvh::Filter> readFilters();
 
-  /// Whether a box, or a filter that was read, is another than at the last call.
+  /// Whether a box, or a filter that was read, has changed since the last call.
   bool takeChanges() { return std::exchange(m_hasChanges, false); }
-  void touch() { m_hasChanges = true; }
+  void markChanged() { m_hasChanges = true; }
 
-  /// A bit a slot: those that are others than at the end of the last step.
-  lbvh::View<const std::uint64_t> changed() const { return {m_changed.data(), m_changed.size()}; }
+  /// A bit for each slot: whether its box or filter has changed since the end of the last step.
+  lbvh::View<const std::uint64_t> changedBits() const {
+    return {m_changed.data(), m_changed.size()};
+  }
   void endStep() {
     m_moved.swap(m_changed);
     std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
     m_lastIdOfStep = m_lastId;
     m_anyDestroyed = false;
   }
-  /// Whether the slots are of the same objects as in the last step.
+  /// Whether the slots hold the same objects as in the last step.
   bool wereInLastStep(lbvh::Pair pair) const {
     return wasInLastStep(at(pair.first)) && wasInLastStep(at(pair.second));
   }
-  /// The same for a pair of the last step's, which a callback may have destroyed since.
+  /// The same for a pair of the last step. False if a callback has destroyed one of the two since.
   bool stillLives(lbvh::Pair pair) const { return !m_anyDestroyed || wereInLastStep(pair); }
   bool movedInLastStep(const GpuLbvhProxy* proxy) const {
     return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
@@ -141,8 +150,6 @@ class GpuLbvhProxies {
 
  private:
   static constexpr std::uint32_t kBlock = 256;
-  static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
-
   static constexpr bool kRoundsBoxes = sizeof(btScalar) > sizeof(float);
 
   struct Plane {
@@ -156,23 +163,23 @@ class GpuLbvhProxies {
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
   void addSlot();
-  void touch(std::uint32_t slot) {
+  void markChanged(std::uint32_t slot) {
     m_changed[slot / 64] |= std::uint64_t{1} << slot % 64;
-    touch();
+    markChanged();
   }
   void reserveBoxes(std::size_t all);
   void addBlock();
 
   const btScalar m_margin;
   std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
-  std::vector<const btBroadphaseProxy*> m_byAddress;  // the first proxy of each block
+  std::vector<const btBroadphaseProxy*> m_byAddress;  ///< the first proxy of each block
   std::vector<lbvh::Aabb> m_boxes;
-  std::vector<Plane> m_planes;  // a few
+  std::vector<Plane> m_planes;  ///< a few
   std::vector<lbvh::Filter> m_filters;
-  std::vector<std::uint64_t> m_changed, m_moved;  // in this step, and in the last one
-  std::uint32_t m_firstFree = kNoSlot;
+  std::vector<std::uint64_t> m_changed, m_moved;  ///< in this step, and in the last one
+  std::uint32_t m_firstFree = lbvh::kNullIndex;
   std::size_t m_count = 0;
   int m_lastId = 0, m_lastIdOfStep = 0;
   bool m_hasChanges = true;
-  bool m_anyDestroyed = false;  // since the last step
+  bool m_anyDestroyed = false;  ///< since the last step
 };

@@ -325,12 +325,12 @@ TEST(Partners, AreAllThereWhileTheyAreKnown) {
     if (a == b) continue;
     pairs.push_back(lbvh::makePair(a, b));
     partners.add(pairs.back());
-    if (random.below(500) == 0) pairs.clear(), partners.drop();
-    if (!partners.isKnown() && random.below(10) == 0) {
+    if (random.below(500) == 0) pairs.clear(), partners.invalidate();
+    if (!partners.isValid() && random.below(10) == 0) {
       partners.build(pairs.size(), slots, [&](std::size_t i) { return pairs[i]; });
       ++builds;
     }
-    if (!partners.isKnown()) continue;
+    if (!partners.isValid()) continue;
     ++known;
     std::set<std::uint32_t> expected, found;
     for (const lbvh::Pair pair : pairs) {
