@@ -34,10 +34,7 @@ TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
   for (int i = 0; i < 60; ++i) objects.create(randomBox(random, 8, 3));
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    for (int i = 0; i < 10; ++i) {
-      const Box box = randomBox(random, 8, 3);
-      broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
-    }
+    objects.moveAny(10, random, 8, 3);
     callback.meddle = [&](btBroadphaseProxy* a, btBroadphaseProxy*) {
       ++calls;
       const Box box = randomBox(random, 8, 3);
@@ -69,10 +66,7 @@ TEST(CallbackWorlds, AGhostCallbackThatThrowsBreaksOffAStepThatIsMadeUpFor) {
   for (int i = 0; i < 60; ++i) objects.create(randomBox(random, 6, 3));
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
-    for (int i = 0; i < 20; ++i) {
-      const Box box = randomBox(random, 6, 3);
-      broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
-    }
+    objects.moveAny(20, random, 6, 3);
     left = round;
     callback.meddle = [&left](btBroadphaseProxy*, btBroadphaseProxy*) {
       if (--left < 0) throw 1;
@@ -116,14 +110,10 @@ TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
       filter.meddle = [&](btBroadphaseProxy*, btBroadphaseProxy*) {
         if (depth > 2 || random.below(3) != 0) return;
         ++depth;
-        const Box box = randomBox(random, 6, 2);
-        broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
+        objects.moveAny(1, random, 6, 2);
         --depth;
       };
-      for (int i = 0; i < 5; ++i) {
-        const Box box = randomBox(random, 6, 2);
-        broadphase.setAabb(objects.any(random), box.min, box.max, nullptr);
-      }
+      objects.moveAny(5, random, 6, 2);
       broadphase.calculateOverlappingPairs(nullptr);
       filter.meddle = nullptr;
       const IdPairs found = idPairsOf(cache), expected = objects.bruteForce();

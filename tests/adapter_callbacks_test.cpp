@@ -87,10 +87,7 @@ TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 8, 3));
   for (int round = 0; round < 150; ++round) {
     SCOPED_TRACE(round);
-    for (int i = 0; i < 10; ++i) {
-      const Box box = randomBox(random, 8, 3);
-      broadphase->setAabb(objects->any(random), box.min, box.max, nullptr);
-    }
+    objects->moveAny(10, random, 8, 3);
     filter.meddle = [&](btBroadphaseProxy* a, btBroadphaseProxy*) {
       const Box box = randomBox(random, 8, 3);
       switch (random.below(24)) {
@@ -133,10 +130,7 @@ TEST_P(EveryCache, ABrokenStepIsMadeUpFor) {
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 6, 3));
   int left = 0, broken = 0;
   for (int round = 0; round < 60; ++round) {
-    for (int i = 0; i < 20; ++i) {
-      const Box box = randomBox(random, 6, 3);
-      broadphase->setAabb(objects->any(random), box.min, box.max, nullptr);
-    }
+    objects->moveAny(20, random, 6, 3);
     if (round % 3 == 0) broadphase->refilter();
     left = round % 12;
     filter.meddle = [&left](btBroadphaseProxy*, btBroadphaseProxy*) {
@@ -211,11 +205,7 @@ TEST_P(EveryCache, AQuerysCallbackMayChangeAnythingAndAskAgain) {
       if (what == 0) broadphase->setAabb(proxy, box.min, box.max, nullptr);
       if (what == 1 && objects->living.size() > 100) objects->destroy(objects->any(random));
       if (what == 2) objects->create(box);  // now and then the array of boxes moves in memory
-      if (what == 3)
-        for (int i = 0; i < 20; ++i) {
-          const Box other = randomBox(random, 8, 2);
-          broadphase->setAabb(objects->any(random), other.min, other.max, nullptr);
-        }
+      if (what == 3) objects->moveAny(20, random, 8, 2);
       if (what == 4) {
         Visitor within(*objects);
         broadphase->aabbTest({2, 2, 2}, {3, 3, 3}, within);

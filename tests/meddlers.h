@@ -57,6 +57,13 @@ class Objects {
   btBroadphaseProxy* any(Random& random) {
     return living[random.below(static_cast<std::uint32_t>(living.size()))];
   }
+  /// Gives `count` objects, each any of the living, a random box.
+  void moveAny(int count, Random& random, float side, float size) {
+    for (int i = 0; i < count; ++i) {
+      const Box box = randomBox(random, side, size);
+      m_broadphase.setAabb(any(random), box.min, box.max, nullptr);
+    }
+  }
 
   /// Every pair is of two living objects.
   void expectNoDead() {
