@@ -17,7 +17,7 @@ btBroadphaseProxy* createUnit(btBroadphaseInterface& broadphase, void* client = 
 }
 
 // The line of a program in which only the name of the class was changed.
-TEST(Caches, ThePointerAloneMeansWhatItMeansToBtDbvtBroadphase) {
+TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
   btGhostPairCallback ghosts;
@@ -52,7 +52,7 @@ TEST(Caches, ThePointerAloneMeansWhatItMeansToBtDbvtBroadphase) {
 }
 
 // What else a program may say to a btDbvtBroadphase.
-TEST(Caches, TheOtherCallsOfBtDbvtBroadphaseAreThere) {
+TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   const auto use = [](auto& broadphase) {
     btBroadphaseProxy *a = createUnit(broadphase), *b = createUnit(broadphase, nullptr, 5);
     broadphase.setVelocityPrediction(btScalar(0.25));
@@ -71,7 +71,7 @@ TEST(Caches, TheOtherCallsOfBtDbvtBroadphaseAreThere) {
 
 // Bullet's hashed cache knows pairs by unique ids: those of dead ghosts must not take those of the
 // living with them.
-TEST(Caches, IdsThatBeginAnewAreNotThoseOfDeadGhosts) {
+TEST(Caches, IdsAfterResetPoolAreNotTakenForDestroyedGhosts) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
   btGhostPairCallback callback;
@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Caches, SharedCache, testing::Bool(), [](const auto& in
   return std::string(info.param ? "sorted" : "hashed");
 });
 
-TEST_P(SharedCache, PairsEndOnlyForTheirOwner) {
+TEST_P(SharedCache, ABroadphaseRemovesOnlyItsOwnPairs) {
   Shared shared(cache());
   EXPECT_EQ(cache().getNumOverlappingPairs(), 12);
   shared.second.setAabb(shared.proxies[5], kHigh * 50, kHigh * 51, nullptr);
@@ -146,7 +146,7 @@ TEST_P(SharedCache, PairsEndOnlyForTheirOwner) {
   EXPECT_EQ(cache().getNumOverlappingPairs(), 4);
 }
 
-TEST_P(SharedCache, EachAsksForItsOwnPairsAnew) {
+TEST_P(SharedCache, EachBroadphaseRefiltersOnlyItsOwnPairs) {
   Shared shared(cache());
   struct Refuses : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
@@ -167,7 +167,7 @@ TEST_P(SharedCache, EachAsksForItsOwnPairsAnew) {
 }
 
 // Another's proxies may be of any kind, and no larger than Bullet's base class.
-TEST_P(SharedCache, NothingIsReadOfAnothersProxies) {
+TEST_P(SharedCache, ProxiesOfTheOtherBroadphaseAreNotRead) {
   GpuLbvhBroadphase ours({}, &cache());
   std::vector<std::unique_ptr<btBroadphaseProxy>> others;
   for (int i = 0; i < 2; ++i) {

@@ -55,7 +55,7 @@ TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
 
 // What is thrown through Bullet's code in the middle of a removal, it does not survive; the own
 // cache does.
-TEST(CallbackWorlds, AGhostCallbackThatThrowsBreaksOffAStepThatIsMadeUpFor) {
+TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   Random random(87);
   GpuLbvhBroadphase broadphase;
   btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();

@@ -66,7 +66,7 @@ TEST_P(EveryCache, ASlotThatAFilterFreesMayBeUsedAgainAtOnce) {
   stepUndisturbed();
 }
 
-TEST_P(EveryCache, AFilterMayDestroyWhileItIsAskedAnew) {
+TEST_P(EveryCache, AFilterMayDestroyProxiesDuringRefilter) {
   Random random(81);
   for (int i = 0; i < 40; ++i) objects->create(randomBox(random, 6, 3));
   step();
@@ -125,7 +125,7 @@ TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
 }
 
 // A filter or ghost callback that throws breaks off a step, wherever it is; the next one is whole.
-TEST_P(EveryCache, ABrokenStepIsMadeUpFor) {
+TEST_P(EveryCache, StepAfterAThrowingFilterHasAllPairs) {
   Random random(83);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 6, 3));
   int left = 0, broken = 0;

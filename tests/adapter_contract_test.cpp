@@ -20,7 +20,7 @@ struct ThrowsOnce : btOverlapFilterCallback {
   mutable int calls = 0;
 };
 
-TEST(AdapterContract, AStepInterruptedByTheUsersCallbackIsMadeUpFor) {
+TEST(AdapterContract, StepAfterAThrowingFilterHasAllPairs) {
   GpuLbvhBroadphase ours;
   ThrowsOnce filter;
   ours.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
@@ -61,7 +61,7 @@ TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
 }
 
 // btCollisionWorld sets every box in every step.
-TEST(AdapterContract, ABoxSetToWhatItWasIsNoChange) {
+TEST(AdapterContract, SettingABoxToItsOldValueIsNoChange) {
   GpuLbvhBroadphase ours;
   const btVector3 lo(0, 0, 0), hi(1, 1, 1);
   btBroadphaseProxy* a = ours.createProxy(lo, hi, 0, nullptr, 1, -1, nullptr);
@@ -150,7 +150,7 @@ TEST(AdapterContract, AGhostCallbackMayAskTheCache) {
   EXPECT_EQ(callback.removed, callback.added);
 }
 
-TEST(AdapterContract, ASlotReusedAcrossAFailedStepHasNoPast) {
+TEST(AdapterContract, ASlotReusedAcrossAFailedStepHasOnlyNewPairs) {
   lbvh::Options options;
   options.maxPairs = 10;
   GpuLbvhBroadphase ours(options);
@@ -196,7 +196,7 @@ TEST(AdapterContract, LivingPairsKeepTheirAlgorithms) {
   }
 }
 
-TEST(AdapterContract, DestroyProxyPurgesAtOnceAndReusedSlotsHaveNoPast) {
+TEST(AdapterContract, DestroyProxyPurgesAtOnceAndReusedSlotsHaveOnlyNewPairs) {
   GpuLbvhBroadphase ours;
   int numbers[2] = {0, 1};
   const btVector3 lo(0, 0, 0), hi(1, 1, 1);

@@ -107,7 +107,7 @@ class WithPlanes : public testing::Test {
   std::map<std::size_t, HalfSpace> planes;
 };
 
-TEST_F(WithPlanes, AreMetByBoxesThatReachIntoThem) {
+TEST_F(WithPlanes, PairWithBoxesThatReachIntoThem) {
   const btScalar endless = btScalar(1e18);
   const btVector3 far(endless, endless, endless);
   create(-far, far);  // the floor
@@ -140,7 +140,7 @@ TEST_F(WithPlanes, AreMetByBoxesThatReachIntoThem) {
   EXPECT_GT(refused, 1000u);
 }
 
-TEST_F(WithPlanes, ADestroyedPlaneLeavesNoneBehind) {
+TEST_F(WithPlanes, ASlotReusedAfterAPlaneIsNoPlane) {
   const btVector3 far(100, 100, 100);
   create(-far, far);
   create(btVector3(0, 1, 0), btVector3(1, 2, 1));

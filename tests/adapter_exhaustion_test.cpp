@@ -89,7 +89,7 @@ struct Scene {
   std::vector<btBroadphaseProxy*> proxies;
 };
 
-TEST(AdapterExhaustion, AStepIsMadeUpFor) {
+TEST(AdapterExhaustion, StepAfterAFailedAllocationHasAllPairs) {
   for (const bool handedIn : {false, true}) {
     btHashedOverlappingPairCache cache;
     const auto make = [&] { return std::make_unique<Scene>(handedIn ? &cache : nullptr); };
@@ -104,7 +104,7 @@ TEST(AdapterExhaustion, AStepIsMadeUpFor) {
   }
 }
 
-TEST(AdapterExhaustion, RefilteringIsMadeUpFor) {
+TEST(AdapterExhaustion, RefilterIsRepeatedAfterAFailedAllocation) {
   const int allocations = failEach([] { return std::make_unique<Scene>(nullptr); },
                                    [](Scene& scene) {
                                      scene.broadphase.refilter();
@@ -114,7 +114,7 @@ TEST(AdapterExhaustion, RefilteringIsMadeUpFor) {
   EXPECT_GT(allocations, 2);
 }
 
-TEST(AdapterExhaustion, CreatingManyIsAllOrNothing) {
+TEST(AdapterExhaustion, CreateProxiesMakesAllOrNone) {
   std::vector<GpuLbvhNewProxy> objects(3000);
   btCollisionObject client;
   for (GpuLbvhNewProxy& object : objects) {

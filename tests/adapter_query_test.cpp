@@ -124,7 +124,7 @@ TEST_F(Query, SeesEveryChangeAtOnce) {
 }
 
 // Straight after steps of which the host searched only for what had moved.
-TEST_F(Query, AsksWhatRestsAndWhatMoves) {
+TEST_F(Query, FindsBothRestingAndMovingBoxes) {
   create(400);
   const btVector3 far(btScalar(1e30), btScalar(1e30), btScalar(1e30));
   proxies.push_back(ours.createProxy(-far, far, 0, &number, 1, -1, nullptr));
@@ -218,7 +218,7 @@ TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
   EXPECT_GT(touched, 1000);
 }
 
-TEST_F(Query, RaysEndWhereTheyEnd) {
+TEST_F(Query, RaysHitNothingBehindOrBeyondTheirEnds) {
   proxies.push_back(
       ours.createProxy(btVector3(10, 0, 0), btVector3(11, 1, 1), 0, &number, 1, -1, nullptr));
   const btVector3 from(0, btScalar(0.5), btScalar(0.5));
@@ -289,7 +289,7 @@ TEST_F(Query, NothingIsLeftAfterResetPool) {
   expectRight();
 }
 
-TEST_F(Query, RightAfterAStepThatFailed) {
+TEST_F(Query, IsRightAfterAFailedStep) {
   lbvh::Options options;
   options.maxPairs = 3;
   GpuLbvhBroadphase small(options);

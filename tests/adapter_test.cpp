@@ -96,7 +96,7 @@ TEST(Adapter, RefilterAsksForEveryPairAnew) {
   }
 }
 
-TEST(Adapter, AFilterCallbackTakenAwayLetsItsPairsIn) {
+TEST(Adapter, RemovingAFilterCallbackAddsThePairsItRefused) {
   Random random(55);
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;
@@ -114,7 +114,7 @@ TEST(Adapter, AFilterCallbackTakenAwayLetsItsPairsIn) {
   }
 }
 
-TEST(Adapter, RestingStepsKeepThePairs) {
+TEST(Adapter, AStepWithoutChangesKeepsThePairs) {
   Random random(57);
   GpuLbvhBroadphase ours;
   Twins twins({&ours});
@@ -152,7 +152,7 @@ TEST(Adapter, RestingStepsKeepThePairs) {
   EXPECT_EQ(pairsOf(ours), bruteForce(twins.proxies(0)));
 }
 
-TEST(Adapter, ABoxThatGrowsAtOneCornerIsSeen) {
+TEST(Adapter, ABoxThatGrowsAtOneCornerFindsNewPairs) {
   GpuLbvhBroadphase ours;
   int number = 0;
   btBroadphaseProxy* a =

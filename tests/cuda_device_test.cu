@@ -95,7 +95,7 @@ TEST_F(DeviceFinder, AgreesWithTheHost) {
   }
 }
 
-TEST_F(DeviceFinder, SaysThatAListIsNotCompleteAndThenHasRoom) {
+TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
   DevicePairFinder finder;
   const Boxes boxes(300, test::boxAt(0, 0, 0, 1));
   const std::uint64_t all = 300 * 299 / 2;
@@ -112,7 +112,7 @@ TEST_F(DeviceFinder, SaysThatAListIsNotCompleteAndThenHasRoom) {
   EXPECT_EQ(find(large, boxes).pairs, second.pairs) << "has room at once";
 }
 
-TEST_F(DeviceFinder, StepsMayBeAskedForWithoutWaiting) {
+TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
   Random random(96);
   const Boxes boxes = test::boxSets()[0].make(700, random);
   DeviceBuffer<Aabb> device;

@@ -121,7 +121,7 @@ TEST_F(CudaStages, CodesAndOrderAreTheSame) {
   }
 }
 
-TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndRepeatedFromTheThird) {
+TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   CudaSpace space;
   GraphRecordings<int> recordings;
   PinnedBuffer<StepHeader> pinned;

@@ -76,7 +76,7 @@ class Fallback : public testing::Test {
   std::unique_ptr<Pipeline> undisturbed = makeHostPipeline(1, simdKernels());
 };
 
-TEST_F(Fallback, EveryStepIsThatOfAnUndisturbedOne) {
+TEST_F(Fallback, EveryStepEqualsThatOfAPipelineWithoutFailures) {
   for (int round = 0; round < 60; ++round) {
     const Fail kinds[] = {Fail::never, Fail::never, Fail::before, Fail::after};
     fail = kinds[random.below(4)];
@@ -130,7 +130,7 @@ TEST_F(Fallback, OnlyFailuresInARowCount) {
   }
 }
 
-TEST_F(Fallback, GoesOnFromPairsThatItAdopts) {
+TEST_F(Fallback, ContinuesFromThePairsThatAreSet) {
   step();
   const Pairs pairs{{3, 7}, {5, 9}, {100, 101}};
   for (const Fail kind : {Fail::never, Fail::before}) {

@@ -63,7 +63,7 @@ TEST(Hierarchy, IsKarrasWorkedExample) {
   EXPECT_EQ(whyTreeIsWrong(view(nodes), view(boxes)), "");
 }
 
-TEST(Hierarchy, NoneOneAndTwoLeaves) {
+TEST(Hierarchy, TreesOfUpToTwoLeavesAreValid) {
   Random random(4);
   for (std::size_t n = 0; n <= 2; ++n) {
     const Boxes boxes = someBoxes(n, random);
@@ -73,7 +73,7 @@ TEST(Hierarchy, NoneOneAndTwoLeaves) {
 }
 
 // The greatest difference that 63 bits can have must not pass for the end of the array.
-TEST(Hierarchy, OppositeCornersOfTheGrid) {
+TEST(Hierarchy, TreesOfTheLeastAndTheGreatestCodeAreValid) {
   Random random(9);
   const Boxes boxes = someBoxes(3, random);
   const std::uint64_t last = (std::uint64_t{1} << 63) - 1;

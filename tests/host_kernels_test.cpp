@@ -48,7 +48,7 @@ TEST_P(HostKernelsTest, EqualBruteForceAtTheBordersOfBlocks) {
     }
 }
 
-TEST_P(HostKernelsTest, AskFilters) {
+TEST_P(HostKernelsTest, ApplyFilters) {
   Random random(42);
   PairFinder finder = finderOn(1);
   for (const test::BoxSet& set : test::boxSets()) {
@@ -62,7 +62,7 @@ TEST_P(HostKernelsTest, AskFilters) {
 }
 
 // Where a difference of coordinates is tiny, or lies between numbers of very different size.
-TEST_P(HostKernelsTest, AreExactAtTheEdges) {
+TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   Boxes boxes;
   for (const float x : {0.0f, -0.0f, tiny, 2 * tiny, -tiny, 1.0f, std::nextafter(1.0f, 2.0f),
@@ -124,7 +124,7 @@ TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
   }
 }
 
-TEST_P(HostKernelsTest, MeetManySideBoxes) {
+TEST_P(HostKernelsTest, PairWithManyOversizedBoxes) {
   Random random(44);
   Boxes boxes = test::boxSets()[0].make(6000, random);
   for (std::size_t i = 0; i < 4500; ++i) boxes[i + 700] = boxAt(0, 2e18f, 0, 2e18f);
@@ -148,7 +148,7 @@ TEST_P(HostKernelsTest, KeepTheOrderOnAllThreads) {
   }
 }
 
-TEST_P(HostKernelsTest, MeasureWhatTheSharedStageDoes) {
+TEST_P(HostKernelsTest, MeasureTheSameSceneAsTheSharedStage) {
   Random random(46);
   for (const test::BoxSet& set : test::boxSets())
     for (const std::size_t n : {0u, 5u, 16u, 400u}) {
@@ -190,7 +190,7 @@ TEST_P(HostKernelsTest, KeysFollowAHilbertCurve) {
   expectCurve(simdKernels().assignLongKeys);
 }
 
-TEST_P(HostKernelsTest, KeysPutOddBoxesLast) {
+TEST_P(HostKernelsTest, KeysSortOversizedAndNanBoxesLast) {
   const float inf = std::numeric_limits<float>::infinity();
   Boxes boxes(21, boxAt(3, 4, 5, 1));
   boxes[2].min[1] = NAN;
@@ -206,7 +206,7 @@ TEST_P(HostKernelsTest, KeysPutOddBoxesLast) {
 
 INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, test::everySimd(), test::simdName);
 
-TEST(SimdKernels, AreTheBestWithoutAWord) {
+TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
   unsetenv("GPULBVH_SIMD");
   const std::string best = simdKernels().name;
   setenv("GPULBVH_SIMD", "nonsense", 1);
@@ -220,7 +220,7 @@ TEST(SimdKernels, AreTheBestWithoutAWord) {
 
 #if defined(__x86_64__)
 // Or every test of the others would be skipped as not on this processor.
-TEST(SimdKernels, AreThoseAskedForWhereTheProcessorHasThem) {
+TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

@@ -83,7 +83,7 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
 
 // Every buffer is in use: all boxes were searched for, then few, with filters and told and compared
 // changes, and a tree was built.
-TEST(Memory, TheFigureIsWhatIsHeld) {
+TEST(Memory, MemoryBytesIsWhatIsAllocated) {
   Random random(34);
   Boxes boxes = test::boxSets()[0].make(400000, random);
   const std::vector<Filter> filters(boxes.size(), Filter{1, -1});

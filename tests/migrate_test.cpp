@@ -157,7 +157,7 @@ class Routes : public testing::TestWithParam<std::tuple<Kind, Kind>> {};
 
 // There, with the old one destroyed, and back. Rain: five kinds of shapes, each against a mesh that
 // was added first, so an algorithm that got its objects the wrong way round would be noticed.
-TEST_P(Routes, KeepTheWorldAsItIs) {
+TEST_P(Routes, KeepVelocitiesContactsAndPairs) {
   const auto& [from, to] = GetParam();
   Owner second = to.make(), third = from.make();  // outlive the world
   {
@@ -197,7 +197,7 @@ void buildTower(World& world) {
 }
 
 // A tower stands on the impulses of the step before: without them it would start to settle anew.
-TEST_P(EveryKind, ATowerStaysWarm) {
+TEST_P(EveryKind, ContactImpulsesAreKept) {
   Owner other = GetParam().make();
   World moved(std::make_unique<GpuLbvhBroadphase>()), stayed(std::make_unique<GpuLbvhBroadphase>());
   for (World* world : {&moved, &stayed}) {
@@ -221,7 +221,7 @@ TEST_P(EveryKind, ATowerStaysWarm) {
   }
 }
 
-TEST_P(EveryKind, WhoSleepsSleepsOn) {
+TEST_P(EveryKind, SleepingBodiesStayAsleep) {
   Owner other = GetParam().make();
   World world(std::make_unique<btDbvtBroadphase>());
   buildTower(world);
@@ -352,7 +352,7 @@ TEST(Migrate, TwoBroadphasesMayShareACache) {
   }
 }
 
-TEST(Migrate, ToTheSameIsNothing) {
+TEST(Migrate, ToTheSameBroadphaseKeepsEveryProxy) {
   GpuLbvhBroadphase only;
   Spheres spheres(only);
   spheres.world.performDiscreteCollisionDetection();
@@ -380,7 +380,7 @@ TEST(Migrate, LeavesProxiesThatAreNoObjects) {
 
 // A broad phase with a past may order ids the other way. An algorithm for (mesh, ball) must not get
 // (ball, mesh).
-TEST(Migrate, DropsAlgorithmsOfPairsThatTurnedRound) {
+TEST(Migrate, DropsAlgorithmsOfPairsWhoseProxiesChangeOrder) {
   btSimpleBroadphase turned(500);
   {
     int number = 0;
@@ -408,7 +408,7 @@ TEST(Migrate, DropsAlgorithmsOfPairsThatTurnedRound) {
 }
 
 // A soft body sets its box by way of its world info, whenever it likes.
-TEST(Migrate, SoftBodiesFollow) {
+TEST(Migrate, SoftBodiesUseTheNewBroadphase) {
   auto first = std::make_unique<btDbvtBroadphase>();
   GpuLbvhBroadphase second;
   btSoftBodyRigidBodyCollisionConfiguration configuration;

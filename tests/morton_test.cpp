@@ -88,7 +88,7 @@ TEST(Grid, WithoutExtentHasOneCell) {
   EXPECT_EQ(grid.cell(1e9f, 1, grid.bits), 0u);
 }
 
-TEST(Grid, SideAndNanBoxesDoNotCount) {
+TEST(Grid, OversizedAndNanBoxesDoNotCount) {
   const Boxes boxes{boxAt(0, 0, 0, 1),
                     boxAt(8, 8, 8, 1),
                     boxAt(0, 0, 0, 1e18f),
@@ -146,7 +146,7 @@ TEST(Grid, InvertedBoxesAreInTheTreeButNotMeasured) {
 }
 
 // The sample without outliers is one of ordinary boxes, whatever lies between them.
-TEST(Grid, OddBoxesAreNoSamples) {
+TEST(Grid, OversizedInvertedAndNanBoxesAreNotSampled) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
   for (std::size_t i = 0; i < boxes.size(); ++i) {

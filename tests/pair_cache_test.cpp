@@ -285,7 +285,7 @@ struct AskedAlgorithm : NoAlgorithm {
   int asked = 0;
 };
 
-TEST(PairCache, AsksTheAlgorithmsOfPairsThatMovedAheadOfTheWalk) {
+TEST(PairCache, PrefetchesContactsOnlyForPairsThatMoved) {
   Own own(12);
   own.addAllPairs();
   std::vector<AskedAlgorithm> algorithms(66);
@@ -301,7 +301,7 @@ TEST(PairCache, AsksTheAlgorithmsOfPairsThatMovedAheadOfTheWalk) {
   for (std::size_t i = 0; i < 66; ++i) EXPECT_EQ(algorithms[i].asked, i < 3 ? 0 : 1) << i;
 }
 
-TEST(PairCache, OfNothingIsSafe) {
+TEST(PairCache, EveryCallIsSafeOnAnEmptyCache) {
   Own own(2);
   GpuLbvhPairCache& cache = own.cache;
   EXPECT_EQ(cache.findPair(own.proxies[0], own.proxies[1]), nullptr);
@@ -314,7 +314,7 @@ TEST(PairCache, OfNothingIsSafe) {
   EXPECT_FALSE(cache.hasDeferredRemoval());
 }
 
-TEST(Partners, AreAllThereWhileTheyAreKnown) {
+TEST(Partners, ListEveryPartnerOnceBuilt) {
   Random random(64);
   std::vector<lbvh::Pair> pairs;
   GpuLbvhPartners partners;

@@ -28,7 +28,7 @@ Pairs somePairs(std::size_t n, Random& random) {
   return pairs;
 }
 
-TEST(PairDelta, ChunksOfAnySizeAddUp) {
+TEST(PairDelta, ResultDoesNotDependOnTheChunkSize) {
   Random random(21);
   for (int round = 0; round < 4000; ++round) {
     const Pairs before = somePairs(random.below(60), random),
@@ -61,7 +61,7 @@ TEST(PairDelta, ChunksOfAnySizeAddUp) {
 
 using HostDeltaTest = test::SimdTest;
 
-TEST_P(HostDeltaTest, ChunksOfAnySizeAddUp) {
+TEST_P(HostDeltaTest, ResultDoesNotDependOnTheChunkSize) {
   Random random(23);
   HostTasks one(1), three(3);
   for (int round = 0; round < 4000; ++round) {

@@ -184,7 +184,7 @@ TEST(PairFinder, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
   EXPECT_EQ(finder.removed().size, 190u - 45u);
 }
 
-TEST(PairFinder, RemovedObjectsHaveNoPast) {
+TEST(PairFinder, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1), boxAt(2, 0, 0, 1), boxAt(50, 0, 0, 1)};
   PairFinder finder;
   finder.update(view(boxes));
@@ -229,7 +229,7 @@ TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
   EXPECT_EQ(after.totalMs, 0);
 }
 
-TEST(PairFinder, CountsSideAndNanBoxes) {
+TEST(PairFinder, CountsOversizedAndNanBoxes) {
   Random random(16);
   const Boxes boxes{
       boxAt(0, 0, 0, 1), boxAt(0, 0, 0, 1e18f), {{1, 1, 1}, {0, 2, 2}}, {{NAN, 0, 0}, {1, 1, 1}}};

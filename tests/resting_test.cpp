@@ -149,7 +149,7 @@ TEST_P(RestingTest, FiltersMayChange) {
   EXPECT_EQ(scene.step(), 600u) << "all filters gone: all boxes searched";
 }
 
-TEST_P(RestingTest, BoxesMayComeGoAndBeReplaced) {
+TEST_P(RestingTest, BoxesMayBeAddedRemovedAndReplaced) {
   Random random(53);
   for (const int threads : {1, 3}) {
     Watched scene(threads);
@@ -194,7 +194,7 @@ TEST(Resting, ThreadsMergeTheirParts) {
   }
 }
 
-TEST(Resting, WhatMovesNoMoreRestsAgain) {
+TEST(Resting, ABoxThatStopsMovingRestsAgain) {
   Random random(55);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(400, random);
@@ -207,7 +207,7 @@ TEST(Resting, WhatMovesNoMoreRestsAgain) {
   EXPECT_EQ(searched, (std::vector<std::size_t>{30, 30, 30, 400, 0, 0}));
 }
 
-TEST(Resting, ManyMovingBoxesAreASearchOfAll) {
+TEST(Resting, AllAreSearchedIfMoreThanAQuarterMoves) {
   Random random(56);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(400, random);
@@ -220,7 +220,7 @@ TEST(Resting, ManyMovingBoxesAreASearchOfAll) {
 
 // Whoever does not tell what changed is compared with copies, but not in every step while all
 // moves.
-TEST(Resting, WhatMovedForLongIsSeenToRestSixteenStepsLater) {
+TEST(Resting, BoxesThatStopAfterLongMotionRestWithinEighteenSteps) {
   Random random(61);
   for (const bool tells : {false, true}) {
     Watched scene(1);
@@ -236,7 +236,7 @@ TEST(Resting, WhatMovedForLongIsSeenToRestSixteenStepsLater) {
   }
 }
 
-TEST(Resting, AStepThatFailsLosesNothing) {
+TEST(Resting, StepAfterAFailedOneHasAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.step();
@@ -255,7 +255,7 @@ TEST(Resting, AStepThatFailsLosesNothing) {
 
 // Pairs of the last step that was finished have greater indices than any box of the one that
 // failed.
-TEST(Resting, AStepOfFewerBoxesThatFailsLosesNothing) {
+TEST(Resting, StepAfterAFailedOneWithFewerBoxesHasAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 1000; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.boxes[999] = scene.boxes[5];
@@ -271,7 +271,7 @@ TEST(Resting, AStepOfFewerBoxesThatFailsLosesNothing) {
   EXPECT_LT(scene.step(), 100u);
 }
 
-TEST(Resting, APauseRemembersWhetherThereWereFilters) {
+TEST(Resting, AddedOrDroppedFiltersAreNoticedAfterAPause) {
   Random random(62);
   for (const bool filtered : {false, true}) {
     Watched scene(1);
@@ -290,7 +290,7 @@ TEST(Resting, APauseRemembersWhetherThereWereFilters) {
 }
 
 // What is as it was in that step has not been searched.
-TEST(Resting, AStepOverAllThatFailsLosesNothing) {
+TEST(Resting, StepAfterAFailedSearchOfAllHasAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.step();
@@ -301,7 +301,7 @@ TEST(Resting, AStepOverAllThatFailsLosesNothing) {
   EXPECT_EQ(scene.step(), 100u);
 }
 
-TEST(Resting, AStepWithoutCopiesComparesWithNothing) {
+TEST(Resting, UnwrittenCopiesAreNotCompared) {
   Random random(60);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(50, random);
@@ -343,7 +343,7 @@ TEST(Resting, CallersMayTellWhatChanged) {
   EXPECT_EQ(scene.finder.packed().resting, nullptr);
 }
 
-TEST(Resting, ATreeForQueriesDisturbsNothing) {
+TEST(Resting, BuildTreeDoesNotChangeTheNextStep) {
   Random random(58);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(500, random);

@@ -92,7 +92,7 @@ TEST_P(EverySet, BatchesEqualAScan) {
   }
 }
 
-TEST(TreeQuery, ABatchOfNothingIsEmpty) {
+TEST(TreeQuery, AnEmptyBatchHasNoHits) {
   PairFinder finder;
   BatchHits hits;
   hits.boxes = {1, 2, 3};
@@ -103,7 +103,7 @@ TEST(TreeQuery, ABatchOfNothingIsEmpty) {
 }
 
 // The slab test itself, against points along the ray.
-TEST(TreeQuery, ARayMeetsWhatItsPointsAreIn) {
+TEST(TreeQuery, ARayHitsABoxThatContainsOneOfItsPoints) {
   Random random(44);
   for (int i = 0; i < 3000; ++i) {
     const Aabb box = test::boxAt(random.uniform(0, 4), random.uniform(0, 4), random.uniform(0, 4),
@@ -130,7 +130,7 @@ TEST(TreeQuery, ARayMeetsWhatItsPointsAreIn) {
   }
 }
 
-TEST(TreeQuery, RaysAtTheEdge) {
+TEST(TreeQuery, TouchingDegenerateAndNanRaysHitOnlyWhatTheyMeet) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   const Aabb box{{0, 0, 0}, {1, 1, 1}};
   const auto hits = [&](const Ray& ray) { return RayTest(ray)(box); };
@@ -158,7 +158,7 @@ TEST(TreeQuery, RaysAtTheEdge) {
   EXPECT_TRUE(RayTest({{5, 5, 5}, {1, 2, 3}, 1})(Aabb{{-inf, -inf, -inf}, {inf, inf, inf}}));
 }
 
-TEST(TreeQuery, BuildTreeLeavesPairsAlone) {
+TEST(TreeQuery, BuildTreeDoesNotChangePairs) {
   Random random(42);
   const Boxes boxes = test::boxSets()[0].make(200, random),
               others = test::boxSets()[0].make(90, random);

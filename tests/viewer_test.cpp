@@ -249,7 +249,7 @@ TEST(ViewerSession, GhostsAreToldOfPairsAfterASwap) {
   }
 }
 
-TEST(ViewerSession, ShotsComeBackWhenThereAreEnough) {
+TEST(ViewerSession, OldestShotIsReusedAtTheLimit) {
   for (const char* broadphase : {"gpu-lbvh", "axis-sweep"}) {
     Session session(smallScene("stack", 20, broadphase));
     const int before = session.world().objects();
