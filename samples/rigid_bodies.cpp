@@ -33,12 +33,6 @@ struct Settings {
 
 constexpr const char* kAll = "all";
 
-std::vector<std::string> sceneNames() {
-  std::vector<std::string> names;
-  for (const Scene& scene : scenes()) names.emplace_back(scene.name);
-  return names;
-}
-
 int list() {
   for (const Scene& scene : scenes()) {
     fmt::print("{:<11}{:>7} objects  {}\n", scene.name, scene.defaultObjects, scene.stresses);
@@ -73,8 +67,7 @@ LiveRun start(const Settings& settings, const Scene& scene, const std::string& b
 
 void step(LiveRun& live) {
   live.world->step();
-  const std::string error = errorOf(live.world->broadphase());
-  if (!error.empty()) throw std::runtime_error(fmt::format("{}: {}", live.run.broadphase, error));
+  requireFinished(live.world->broadphase(), live.run.broadphase);
   live.run.steps.push_back(live.world->times());
   live.run.pairs = live.world->pairs();
   live.run.pairCounts.push_back(live.run.pairs);

@@ -152,6 +152,7 @@ TEST(ViewerPicture, AVideoIsOnePictureAStep) {
   script.video = testing::TempDir().append("viewer_video");
   script.steps = 3;
   std::filesystem::remove_all(script.video);
+  std::filesystem::create_directories(script.video);
   EXPECT_TRUE(runScript(script, view));
   EXPECT_EQ(Picture(script.video + "/00000.png").width, kWidth);
   EXPECT_EQ(Picture(script.video + "/00002.png").width, kWidth);

@@ -141,7 +141,7 @@ TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
 
 TEST(ViewerOverlays, ShowBoxesThatAreTestedOneByOne) {
   View view(smallScene("stack", 20));
-  view.switches.sides = true;
+  view.switches.oversized = true;
   view.draw();
   const std::size_t before = view.overlays().oversizedBoxes();
   btStaticPlaneShape plane({0, 1, 0}, 0);

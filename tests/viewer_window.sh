@@ -156,7 +156,7 @@ overlay 3 near
 hide 3
 overlay 4 added
 hide 4
-overlay 5 side
+overlay 5 oversized
 hide 5
 tap key 1 1
 tap key 2

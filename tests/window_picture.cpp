@@ -27,7 +27,7 @@ const std::map<std::string, Colours> kColours = {
     {"tree", {std::begin(colours::treeNodes), std::end(colours::treeNodes)}},
     {"near", {colours::nearPair}},
     {"added", {colours::addedPair}},
-    {"side", {colours::sideBox}},
+    {"oversized", {colours::oversizedBox}},
 };
 
 /// Of the header, which is big-endian; the pixels are not.

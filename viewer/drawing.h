@@ -35,7 +35,7 @@ inline constexpr Colour active{222, 160, 100}, sleeping{92, 122, 156}, fixed{122
     kinematic{84, 178, 160}, soft{196, 98, 90}, picked{255, 255, 255}, partner{255, 92, 170};
 inline constexpr Colour box{120, 190, 255, 150}, touchingPair{255, 214, 64, 255},
     nearPair{64, 200, 255, 255}, addedPair{80, 255, 110, 255}, removedPair{255, 72, 60, 255},
-    sideBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
+    oversizedBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
 /// The tree's nodes take turns, in the order of their leaves.
 inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
                                        {130, 150, 255, 235},

@@ -114,13 +114,12 @@ int run(Settings& settings) {
 }
 
 void addOptions(CLI::App& app, Settings& settings) {
-  std::vector<std::string> sceneNames, overlayNames;
-  for (const Scene& scene : scenes()) sceneNames.emplace_back(scene.name);
+  std::vector<std::string> overlayNames;
   for (const OverlayRow& row : overlayRows()) overlayNames.emplace_back(row.name);
   SessionOptions& session = settings.session;
   Script& script = settings.script;
   app.add_option("--scene", session.scene, "what to simulate")
-      ->check(CLI::IsMember(sceneNames))
+      ->check(CLI::IsMember(sceneNames()))
       ->capture_default_str();
   app.add_option("--objects", session.objects, "moving bodies; default: the scene's")
       ->check(CLI::Range(1, 1000000));

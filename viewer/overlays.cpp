@@ -5,21 +5,18 @@
 #include <iterator>
 
 #include "broadphase/query/tree_query.h"
+#include "cached_pairs.h"
 #include "world_box.h"
 
 namespace {
 
 btVector3 vectorOf(const float (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-const btCollisionObject& clientOf(const btBroadphaseProxy& proxy) {
-  return *static_cast<const btCollisionObject*>(proxy.m_clientObject);
-}
-
+/// Without endless boxes, which the overlay `oversized` shows.
 void drawBoxes(World& world, Drawing& drawing) {
   for (const lbvh::Aabb& box : world.boxes()) {
-    const btVector3 low = vectorOf(box.min), high = vectorOf(box.max);
-    const bool isEndless = !((high - low).length2() < btScalar(1e12));  // `sides` shows those
-    if (!isEndless) addBox(drawing.lines, low, high, colours::box);
+    const WorldBox drawn{vectorOf(box.min), vectorOf(box.max)};
+    if (drawn.isFinite()) addBox(drawing.lines, drawn.low, drawn.high, colours::box);
   }
 }
 
@@ -30,13 +27,12 @@ void drawPair(World& world, const btCollisionObject& a, const btCollisionObject&
 }
 
 void drawPairs(World& world, Drawing& drawing) {
-  const btBroadphasePairArray& pairs =
-      world.broadphase().getOverlappingPairCache()->getOverlappingPairArray();
+  const btBroadphasePairArray& pairs = cachedPairs(world);
   // Touching pairs last, so that they are seen.
   for (const bool touching : {false, true}) {
     for (int i = 0; i < pairs.size(); ++i) {
       if ((contactsOf(pairs[i]) != 0) != touching) continue;
-      drawPair(world, clientOf(*pairs[i].m_pProxy0), clientOf(*pairs[i].m_pProxy1),
+      drawPair(world, objectOf(*pairs[i].m_pProxy0), objectOf(*pairs[i].m_pProxy1),
                touching ? colours::touchingPair : colours::nearPair, drawing.linesBetween);
     }
   }
@@ -62,14 +58,14 @@ void listDbvt(const btDbvtNode* node, int level, std::vector<const btDbvtNode*>&
 }
 
 /// A giant box, cut to what is near the scene.
-void drawSideBox(const lbvh::Aabb& box, Drawing& drawing) {
+void drawOversizedBox(const lbvh::Aabb& box, Drawing& drawing) {
   const btVector3 reach = (drawing.high - drawing.low) * btScalar(0.6) + btVector3(2, 2, 2);
   const btVector3 middle = (drawing.high + drawing.low) / 2;
   btVector3 low = vectorOf(box.min), high = vectorOf(box.max);
   low.setMax(middle - reach);
   high.setMin(middle + reach);
   if (low.x() <= high.x() && low.y() <= high.y() && low.z() <= high.z())
-    addBox(drawing.linesOnTop, low, high, colours::sideBox);
+    addBox(drawing.linesOnTop, low, high, colours::oversizedBox);
 }
 
 }  // namespace
@@ -80,7 +76,7 @@ const std::vector<OverlayRow>& overlayRows() {
       {"tree", "tree nodes at a level", &OverlaySwitches::tree},
       {"pairs", "overlapping pairs", &OverlaySwitches::pairs},
       {"changes", "pairs added and removed", &OverlaySwitches::changes},
-      {"sides", "boxes tested one by one", &OverlaySwitches::sides},
+      {"oversized", "boxes tested one by one", &OverlaySwitches::oversized},
   };
   return rows;
 }
@@ -112,8 +108,8 @@ void Overlays::drawTree(World& world, const OverlaySwitches& switches, Drawing& 
   if (switches.tree && dbvt == nullptr)
     for (const lbvh::Node& node : lbvh::nodesAtLevel(tree, switches.treeLevel))
       draw(vectorOf(node.min), vectorOf(node.max), node.isLeaf());
-  if (switches.sides)
-    for (const std::uint32_t box : tree.oversizedBoxes) drawSideBox(boxes[box], drawing);
+  if (switches.oversized)
+    for (const std::uint32_t box : tree.oversizedBoxes) drawOversizedBox(boxes[box], drawing);
 }
 
 void Overlays::draw(Session& session, const OverlaySwitches& switches,
@@ -121,7 +117,7 @@ void Overlays::draw(Session& session, const OverlaySwitches& switches,
                     Drawing& drawing) {
   World& world = session.world();
   if (switches.boxes) drawBoxes(world, drawing);
-  if (switches.tree || switches.sides) drawTree(world, switches, drawing);
+  if (switches.tree || switches.oversized) drawTree(world, switches, drawing);
   if (switches.pairs) drawPairs(world, drawing);
   if (switches.changes) drawChanges(session.changes(), drawing);
   if (picked == nullptr) return;

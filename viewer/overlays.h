@@ -11,11 +11,11 @@
 
 /// Which overlays are on.
 struct OverlaySwitches {
-  bool boxes = false;    ///< of all objects, as the broad phase has them
-  bool tree = false;     ///< the nodes of the LBVH at `treeLevel`; dbvt: of Bullet's tree
-  bool pairs = false;    ///< from centre to centre
-  bool changes = false;  ///< pairs that came and went, fading
-  bool sides = false;    ///< boxes kept out of the tree, tested one by one
+  bool boxes = false;      ///< of all objects, as the broad phase has them
+  bool tree = false;       ///< the nodes of the LBVH at `treeLevel`; dbvt: of Bullet's tree
+  bool pairs = false;      ///< from centre to centre
+  bool changes = false;    ///< pairs that came and went, fading
+  bool oversized = false;  ///< boxes kept out of the tree, tested one by one
   int treeLevel = 6;
 };
 inline constexpr int kMaxTreeLevel = 20;

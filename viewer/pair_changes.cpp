@@ -3,15 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cached_pairs.h"
 #include "world_box.h"
-
-namespace {
-
-int indexOf(const btBroadphaseProxy& proxy) {
-  return static_cast<const btCollisionObject*>(proxy.m_clientObject)->getWorldArrayIndex();
-}
-
-}  // namespace
 
 std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
                                        const btCollisionObject& b) {
@@ -26,12 +19,12 @@ std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
 }
 
 std::vector<ObjectPair> pairsOf(World& world) {
-  const btBroadphasePairArray& array =
-      world.broadphase().getOverlappingPairCache()->getOverlappingPairArray();
+  const btBroadphasePairArray& array = cachedPairs(world);
   std::vector<ObjectPair> pairs;
   pairs.reserve(static_cast<std::size_t>(array.size()));
   for (int i = 0; i < array.size(); ++i) {
-    const int a = indexOf(*array[i].m_pProxy0), b = indexOf(*array[i].m_pProxy1);
+    const int a = objectOf(*array[i].m_pProxy0).getWorldArrayIndex(),
+              b = objectOf(*array[i].m_pProxy1).getWorldArrayIndex();
     pairs.emplace_back(std::min(a, b), std::max(a, b));
   }
   std::sort(pairs.begin(), pairs.end());

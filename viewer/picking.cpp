@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "cached_pairs.h"
+
 namespace {
 
 struct Closest : btCollisionWorld::ClosestRayResultCallback {
   using ClosestRayResultCallback::ClosestRayResultCallback;
 
   bool needsCollision(btBroadphaseProxy* proxy) const override {
-    const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
-    return std::find(seenThrough->begin(), seenThrough->end(), object) == seenThrough->end();
+    return std::find(seenThrough->begin(), seenThrough->end(), &objectOf(*proxy)) ==
+           seenThrough->end();
   }
 
   const std::vector<const btCollisionObject*>* seenThrough = nullptr;
@@ -41,14 +43,12 @@ int contactsOf(const btBroadphasePair& pair) {
 }
 
 std::vector<Partner> partnersOf(World& world, const btCollisionObject& object) {
-  const btBroadphasePairArray& pairs =
-      world.broadphase().getOverlappingPairCache()->getOverlappingPairArray();
+  const btBroadphasePairArray& pairs = cachedPairs(world);
   std::vector<Partner> partners;
   for (int i = 0; i < pairs.size(); ++i) {
-    const auto* a = static_cast<const btCollisionObject*>(pairs[i].m_pProxy0->m_clientObject);
-    const auto* b = static_cast<const btCollisionObject*>(pairs[i].m_pProxy1->m_clientObject);
-    if (a == &object || b == &object)
-      partners.push_back({a == &object ? b : a, contactsOf(pairs[i])});
+    const btCollisionObject &a = objectOf(*pairs[i].m_pProxy0), &b = objectOf(*pairs[i].m_pProxy1);
+    if (&a == &object || &b == &object)
+      partners.push_back({&a == &object ? &b : &a, contactsOf(pairs[i])});
   }
   std::sort(partners.begin(), partners.end(), [](const Partner& a, const Partner& b) {
     return a.object->getWorldArrayIndex() < b.object->getWorldArrayIndex();

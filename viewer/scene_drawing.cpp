@@ -4,17 +4,11 @@
 #include <LinearMath/btAabbUtil2.h>
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_set>
 
 #include "world_box.h"
 
 namespace {
-
-bool isFinite(const WorldBox& box) {
-  const btScalar sum = (box.high - box.low).length2();
-  return std::isfinite(sum) && sum < btScalar(1e12);
-}
 
 /// The value that a share of the values lies below.
 btScalar quantile(std::vector<btScalar>& values, double share) {
@@ -79,7 +73,7 @@ Extent extentOf(World& world) {
   for (const bool withStatic : {false, true}) {
     for (int i = 0; i < objects.size(); ++i) {
       const WorldBox box = boxOf(world, *objects[i]);
-      if ((objects[i]->isStaticObject() && !withStatic) || !isFinite(box)) continue;
+      if ((objects[i]->isStaticObject() && !withStatic) || !box.isFinite()) continue;
       sizes.push_back((box.high - box.low).length() / 2);
       for (int axis = 0; axis < 3; ++axis) {
         lows[axis].push_back(box.low[axis]);
@@ -112,7 +106,7 @@ std::vector<const btCollisionObject*> blockers(World& world, const Extent& exten
   for (int i = 0; i < objects.size(); ++i) {
     if (!objects[i]->isStaticObject()) continue;
     const WorldBox box = boxOf(world, *objects[i]);
-    if (!isFinite(box) || (box.high - box.low).length2() < half.length2()) continue;
+    if (!box.isFinite() || (box.high - box.low).length2() < half.length2()) continue;
     const bool isAbove = box.low.y() >= extent.high.y();
     if (isAbove || TestPointAgainstAabb2(box.low, box.high, eye) ||
         std::any_of(points.begin(), points.end(),

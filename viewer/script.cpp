@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -86,7 +85,6 @@ bool runScript(const Script& script, View& view) {
   std::unique_ptr<Studio> studio;
   if (!script.screenshot.empty() || !script.video.empty())
     studio = std::make_unique<Studio>(script);
-  if (!script.video.empty()) std::filesystem::create_directories(script.video);
   bool isGood = true;
   for (int i = 0; i < script.steps; ++i) {
     bool isSwapped = false;

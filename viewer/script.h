@@ -22,7 +22,7 @@ struct Script {
   std::vector<Swap> swaps;
   bool verifies = false;
   std::string screenshot;  ///< a .png, of the last step; empty: none
-  std::string video;       ///< a folder for a .png a step; empty: none
+  std::string video;       ///< a folder that exists, for a .png a step; empty: none
   int width = 1280, height = 720;
   bool hidesUi = false;
   bool picks = false;

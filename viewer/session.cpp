@@ -37,8 +37,7 @@ void Session::restart(const SessionOptions& options) {
 
 void Session::step() {
   world_->step();
-  const std::string error = errorOf(world_->broadphase());
-  if (!error.empty()) throw std::runtime_error(options_.broadphase + ": " + error);
+  requireFinished(world_->broadphase(), options_.broadphase);
   ++steps_;
   changes_.update(*world_);
   StepRecord record;

@@ -31,10 +31,10 @@ class Session {
   /// @throws std::runtime_error if the broad phase could not finish the step
   void step();
 
-  /// Lets the running world have another broad phase, or the same one with other options.
-  /// Those that are not too slow for so many objects.
+  /// Names of the broad phases that are fast enough for the number of objects in the world.
   std::vector<std::string> broadphases() const;
 
+  /// Gives the running world another broad phase, or the same one with other options.
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
   /// Throws a box along a ray. The oldest comes back when there are kShots.

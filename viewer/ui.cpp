@@ -139,8 +139,7 @@ void Ui::drawPanel(View& view, float height) {
 
 void Ui::drawSimulation(View& view) {
   SessionOptions options = view.session().options();
-  std::vector<std::string> names;
-  for (const Scene& scene : scenes()) names.emplace_back(scene.name);
+  const std::vector<std::string> names = sceneNames();
   heading("Scene");
   if (const int chosen = combo("##scene", options.scene, names); chosen >= 0) {
     options.scene = names[std::size_t(chosen)];
@@ -210,8 +209,8 @@ void Ui::drawOverlays(View& view) {
       ImGui::SameLine();
       legend(colours::removedPair, "removed");
     }
-    if (row.isOn == &OverlaySwitches::sides)
-      legend(colours::sideBox,
+    if (row.isOn == &OverlaySwitches::oversized)
+      legend(colours::oversizedBox,
              fmt::format("infinite or giant: {}", view.overlays().oversizedBoxes()).c_str());
     ImGui::Unindent(26);
   }

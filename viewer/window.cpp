@@ -16,7 +16,7 @@
 const char* const kKeys =
     "left drag: orbit; right drag: move; wheel: zoom; left click: pick an object\n"
     "P: pause; N: one step; space: shoot a box at the mouse; F: frame the scene; R: restart\n"
-    "1 to 5: overlays (boxes, tree, pairs, changes, sides); [ and ]: tree level\n"
+    "1 to 5: overlays (boxes, tree, pairs, changes, oversized); [ and ]: tree level\n"
     "B: next broad phase; H: hide the panel; escape: quit";
 
 namespace {

@@ -7,6 +7,8 @@ struct WorldBox {
   btVector3 low{0, 0, 0}, high{0, 0, 0};
 
   btVector3 centre() const { return (low + high) / 2; }
+  /// Whether its diagonal is shorter than 1000 km: not a plane, not infinite, not NaN.
+  bool isFinite() const { return (high - low).length2() < btScalar(1e12); }
 };
 
 inline WorldBox boxOf(World& world, const btCollisionObject& object) {

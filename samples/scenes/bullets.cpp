@@ -47,7 +47,7 @@ void addWall(World& world, btCollisionShape& brick, int bricks, btScalar angle, 
 
 /// The ground, and walls that stop what flies over the bricks.
 void addRange(World& world, btScalar half) {
-  world.addStatic(world.make<btBoxShape>(btVector3(half, 1, half)), at(0, -1, 0));
+  addGround(world, half, half);
   auto& alongX = world.make<btBoxShape>(btVector3(half, kFence / 2, 1));
   auto& alongZ = world.make<btBoxShape>(btVector3(1, kFence / 2, half));
   for (const btScalar side : {btScalar(-1), btScalar(1)}) {

@@ -83,7 +83,7 @@ class Builder {
     rows_ = (blocks_ + side_ - 1) / side_;
     const btScalar x = btScalar(side_) * kPitch / 2 + kStreet;
     const btScalar z = btScalar(rows_) * kPitch / 2 + kStreet;
-    world_.addStatic(world_.make<btBoxShape>(btVector3(x, 1, z)), at(0, -1, 0));
+    addGround(world_, x, z);
   }
 
   void build() {

@@ -124,7 +124,7 @@ constexpr int kLayers = 3;
 
 /// A pyramid as wide as the people above it, on a ground that catches them.
 void addPyramid(World& world, btScalar half) {
-  world.addStatic(world.make<btBoxShape>(btVector3(half + 8, 1, half + 8)), at(0, -1, 0));
+  addGround(world, half + 8, half + 8);
   for (int i = 0; i < kTerraces; ++i) {
     const btScalar side = half * (1 - btScalar(i) / btScalar(kTerraces));
     auto& terrace = world.make<btBoxShape>(btVector3(side, kStep / 2, side));

@@ -1,4 +1,4 @@
-// The table of scenes. Each scene is in its own scene_*.cpp.
+// The table of scenes. Each scene is in the file of its name.
 #include "scenes/scenes.h"
 
 #include <cmath>
@@ -8,8 +8,8 @@ BroadphaseSetup setupFor(int objects, const lbvh::Options& options) {
   BroadphaseSetup setup;
   setup.options = options;
   setup.maxObjects = objects + kMaxStaticBodies;
-  // Far more than any scene needs: debris takes 2 cm of corridor a piece, city 24 m of a side for
-  // the root of a block's thirty objects.
+  // Far more than any scene needs. Debris takes 2 cm of corridor a piece; city takes 24 m of a side
+  // for the root of a block's thirty objects.
   const btScalar n = btScalar(objects);
   const btScalar reach = 1000 + n * btScalar(0.02) + std::sqrt(n) * 6;
   setup.low.setValue(-reach, -reach, -reach);
@@ -50,4 +50,14 @@ const Scene* findScene(const char* name) {
     if (std::strcmp(scene.name, name) == 0) return &scene;
   }
   return nullptr;
+}
+
+std::vector<std::string> sceneNames() {
+  std::vector<std::string> names;
+  for (const Scene& scene : scenes()) names.emplace_back(scene.name);
+  return names;
+}
+
+void addGround(World& world, btScalar halfX, btScalar halfZ) {
+  world.addStatic(world.make<btBoxShape>(btVector3(halfX, 1, halfZ)), at(0, -1, 0));
 }

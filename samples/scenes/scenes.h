@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "scenes/world.h"
 #include "support/broadphases.h"
 
 struct SceneOptions {
-  int objects = 0;  ///< the ground, and the like, comes on top
+  int objects = 0;  ///< without the ground and other static bodies
   std::uint32_t seed = 1;
 };
 
@@ -19,10 +21,10 @@ struct Scene {
   void (*build)(World& world, const SceneOptions& options);
 };
 
-/// What comes on top of SceneOptions::objects is not more than this.
+/// A scene adds at most this many bodies to SceneOptions::objects.
 inline constexpr int kMaxStaticBodies = 16;
 
-/// For a broad phase that is to hold any scene of so many objects.
+/// What a broad phase must be told to hold any scene with this number of objects.
 BroadphaseSetup setupFor(int objects, const lbvh::Options& options);
 
 /// All scenes, the default first.
@@ -30,6 +32,9 @@ const std::vector<Scene>& scenes();
 
 /// Null if there is none of that name.
 const Scene* findScene(const char* name);
+
+/// Their names, in the order of scenes().
+std::vector<std::string> sceneNames();
 
 void buildDebris(World& world, const SceneOptions& options);
 void buildPile(World& world, const SceneOptions& options);
@@ -42,6 +47,9 @@ void buildTriggers(World& world, const SceneOptions& options);
 void buildSoftBodies(World& world, const SceneOptions& options);
 void buildSwarm(World& world, const SceneOptions& options);
 void buildPlanes(World& world, const SceneOptions& options);
+
+/// A static floor around the origin, with its top at height 0.
+void addGround(World& world, btScalar halfX, btScalar halfZ);
 
 /// A transform that only moves.
 inline btTransform at(btScalar x, btScalar y, btScalar z) {

@@ -50,7 +50,7 @@ void buildSoftBodies(World& world, const SceneOptions& options) {
   const int soft = std::max(1, options.objects / kPerTile);
   const int side = static_cast<int>(std::ceil(std::sqrt(double(soft))));
   const btScalar half = btScalar(side) * kTile / 2;
-  world.addStatic(world.make<btBoxShape>(btVector3(half + 10, 1, half + 10)), at(0, -1, 0));
+  addGround(world, half + 10, half + 10);
   const auto middleOf = [&](int tile) {
     return btVector3((btScalar(tile % side) + btScalar(0.5)) * kTile - half, 0,
                      (btScalar(tile / side) + btScalar(0.5)) * kTile - half);

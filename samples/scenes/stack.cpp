@@ -35,7 +35,7 @@ void buildStack(World& world, const SceneOptions& options) {
   const int across = std::max(1, static_cast<int>(std::sqrt(double(groups)) / 2));
   const int along = (groups + across - 1) / across;
   const btVector3 half(btScalar(across) * kAcross / 2, 1, btScalar(along) * kAlong / 2 + kAlong);
-  world.addStatic(world.make<btBoxShape>(half), at(0, -1, 0));
+  addGround(world, half.x(), half.z());
 
   auto& box = world.make<btBoxShape>(btVector3(kHalf, kHalf, kHalf));
   for (int i = 0; i < options.objects; ++i) {

@@ -62,7 +62,7 @@ void buildSwarm(World& world, const SceneOptions& options) {
   const int count = (options.objects + kFlock - 1) / kFlock;
   const int side = std::max(1, static_cast<int>(std::ceil(std::cbrt(double(count)))));
   const btScalar half = btScalar(side) * kApart / 2;
-  world.addStatic(world.make<btBoxShape>(btVector3(half + 20, 1, half + 20)), at(0, -1, 0));
+  addGround(world, half + 20, half + 20);
 
   auto& shape = world.make<btBoxShape>(btVector3(btScalar(0.4), btScalar(0.12), btScalar(0.5)));
   auto flocks = std::make_shared<std::vector<Flock>>();

@@ -41,7 +41,7 @@ void throwUp(const btPairCachingGhostObject& pad) {
 }
 
 void addYard(World& world, btScalar half) {
-  world.addStatic(world.make<btBoxShape>(btVector3(half + 1, 1, half + 1)), at(0, -1, 0));
+  addGround(world, half + 1, half + 1);
   auto& alongX = world.make<btBoxShape>(btVector3(half + 1, kWall / 2, btScalar(0.5)));
   auto& alongZ = world.make<btBoxShape>(btVector3(btScalar(0.5), kWall / 2, half + 1));
   for (const btScalar side : {btScalar(-1), btScalar(1)}) {

@@ -113,6 +113,11 @@ std::string errorOf(const btBroadphaseInterface& broadphase) {
   return ours != nullptr ? ours->error() : "";
 }
 
+void requireFinished(const btBroadphaseInterface& broadphase, const std::string& name) {
+  const std::string error = errorOf(broadphase);
+  if (!error.empty()) throw std::runtime_error(fmt::format("{}: {}", name, error));
+}
+
 void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher) {
   RemoveAll callback;
   broadphase.getOverlappingPairCache()->processAllOverlappingPairs(&callback, dispatcher);

@@ -49,6 +49,9 @@ const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase);
 /// Why the last step could not be finished; empty if it was.
 std::string errorOf(const btBroadphaseInterface& broadphase);
 
+/// @throws std::runtime_error that names the broad phase, if its last step could not be finished
+void requireFinished(const btBroadphaseInterface& broadphase, const std::string& name);
+
 /// Removes all pairs in one pass. Bullet removes them object by object, and searches all pairs for
 /// each: seconds for a large scene. For use before all objects go.
 void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher);
