@@ -1,6 +1,6 @@
 // broadphase: PairFinder::update on random walks from a thousand to a million boxes, host, on one
-// and two threads, with Google Benchmark. Its counters tell how flat the cost is: nanoseconds per
-// n log2 n + pairs. Recorded scenes, and other broad phases, are replay's.
+// and two threads, with Google Benchmark. Its counters show how the cost grows: nanoseconds per
+// n log2 n + pairs. For recorded scenes and other broad phases see replay.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

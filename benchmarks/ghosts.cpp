@@ -1,5 +1,5 @@
-// ghosts: moves many boxes, some of them ghost objects, and runs a step, with our broad phase and
-// Bullet's; then each ghost once more, as a character does. Prints milliseconds. Unit boxes in a
+// ghosts: moves many boxes, some of them ghost objects, and runs a step; then moves each ghost once
+// more, as a character does. Prints milliseconds for our broad phase and Bullet's. Unit boxes in a
 // cube, moving up to 0.05 a step and axis.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything there is to measure on a machine with an NVIDIA GPU, into one folder: the CUDA tests,
-# also under compute-sanitizer, stage times as CSV, and ncu reports of the two kernels that matter.
+# Measures everything on a machine with an NVIDIA GPU, into one folder: the CUDA tests, also under
+# compute-sanitizer, stage times as CSV, and ncu reports of the two kernels that matter.
 # Needs no build: binaries may come from another machine (static cudart; CMAKE_CUDA_ARCHITECTURES
 # must name this GPU). Usage: gpu.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [FRAMES [OBJECTS_OR_FILE...]]
 set -uo pipefail

@@ -1,6 +1,6 @@
-// loading: gives many boxes to a broad phase and runs the first step, then takes them out again;
-// one by one, and in bulk where the broad phase can. Prints milliseconds. Unit boxes in a cube,
-// about six neighbours each.
+// loading: gives many boxes to a broad phase, runs the first step, and removes them again; one by
+// one, and in bulk if the broad phase can. Prints milliseconds. Unit boxes in a cube, about six
+// neighbours each.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

@@ -1,6 +1,6 @@
-// make_scene: writes recorded boxes for replay: a random walk (walk.h), and kinds that are hard on
-// a broad phase. The densities are those of 65,536 boxes (groups: 8,192; city: 262,144) and stay
-// what they are at other numbers.
+// make_scene: writes recorded boxes for replay: a random walk (walk.h), and kinds that are hard for
+// a broad phase. The densities are those of 65,536 boxes (groups: 8,192; city: 262,144), and are
+// the same for other numbers.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -67,7 +67,7 @@ MakeBody clusters(std::uint32_t n, Random& random) {
     Body body = cube(0, 0, 0, between(random, 0.3f, 0.7f));
     const Body& ball = centres[static_cast<std::size_t>(random.below(static_cast<int>(balls)))];
     for (int axis = 0; axis < 3; ++axis) {
-      float sum = 0;  // of four: near enough to a bell
+      float sum = 0;  // of four: close enough to a normal distribution
       for (int k = 0; k < 4; ++k) sum += between(random, -1.73f, 1.73f);
       body.centre[axis] = ball.centre[axis] + sum;
     }
@@ -89,7 +89,7 @@ MakeBody sizes(std::uint32_t n, Random& random) {
   };
 }
 
-/// Sixty-four boxes around each of few centres, of consecutive or scattered numbers.
+/// Sixty-four boxes around each of a few centres, with consecutive or scattered indices.
 MakeBody groups(std::uint32_t n, Random& random) {
   const std::uint32_t count = n / 64 + 1;
   const float side = 7.4f * std::cbrt(static_cast<float>(count));

@@ -1,6 +1,6 @@
-// removal: takes all objects of a world out, one by one through btCollisionWorld, with each cache
-// in turn, and prints the milliseconds. Unit boxes in rows, each overlapping three on either side;
-// once with the contact points of a narrow phase, which Bullet frees one by one, and once without.
+// removal: removes all objects of a world, one by one through btCollisionWorld, with each cache in
+// turn, and prints the milliseconds. Unit boxes in rows, each overlapping three on either side.
+// Once with the contact points of a narrow phase, which Bullet frees one by one, and once without.
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>
 

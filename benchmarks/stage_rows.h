@@ -74,8 +74,8 @@ void timeAll(Workbench<Space>& bench, const char* stage, const std::vector<Row>&
   }
 }
 
-/// Builders overwrite the tree, but all with the same one; Apetrei's numbers would not do for the
-/// traversals, so these come first.
+/// Builders overwrite the tree, all with the same one but Apetrei's. Traversals cannot use his
+/// numbers, so they come first.
 template <class Space>
 StageTable measure(Workbench<Space>& bench, View<const Aabb> boxes, int rounds) {
   bench.prepare(boxes);

@@ -6,7 +6,7 @@ namespace {
 
 using namespace stage_rows;
 
-/// On one thread, for counters are not shared.
+/// On one thread, because counters are not shared.
 void countWork(View<const Aabb> boxes, StageTable& table) {
   Workbench<HostSpace> bench(1);
   bench.prepare(boxes);

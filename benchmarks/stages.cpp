@@ -1,5 +1,6 @@
-// stages: every variant of sort, hierarchy and traversal that the founding documents describe, one
-// stage swapped at a time, timed beside production and beside what the documents measured.
+// stages: times every variant of sort, hierarchy and traversal that the founding documents
+// describe. One stage is swapped at a time; production and the documents' own figures stand beside
+// it.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -23,7 +24,7 @@ struct Settings {
   std::string csv;
 };
 
-/// The founding documents' moment: the debris on its way down the corridor's walls.
+/// The moment that the founding documents measure: the debris on its way down the corridor's walls.
 std::vector<lbvh::Aabb> debris(std::uint32_t objects) {
   World world(makeBroadphase("dbvt", {}));
   findScene("debris")->build(world, {static_cast<int>(objects), 1});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Milliseconds a stage over random walks (and recorded files), as CSV on stdout: medians over frames.
-# wall_ms is of a second run in which stages are not timed, which costs a GPU time of its own.
+# wall_ms is from a second run without stage times, because timing stages costs a GPU extra time.
 # Usage: step_times.sh FOLDER_OF_PROGRAMS BACKEND FRAMES OBJECTS_OR_FILE...
 #   benchmarks/step_times.sh build/release/bin cuda 200 1000 10000 100000 1000000 debris.aabb
 set -euo pipefail

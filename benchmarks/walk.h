@@ -1,5 +1,5 @@
-// Boxes that move at random: sides from 0.5 to 1.5 in a cube, eleven neighbours each whatever their
-// number; each centre moves by about 0.05 a frame and axis, in a bell, and stays in the cube.
+// Boxes that move at random: sides from 0.5 to 1.5 in a cube, with eleven neighbours each at any
+// number. Each centre moves by about 0.05 a frame and axis, normally distributed, within the cube.
 #pragma once
 
 #include <algorithm>

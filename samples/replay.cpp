@@ -51,7 +51,7 @@ struct Contestant {
   PairHash found;  ///< in the last frame
 };
 
-/// The reference, if there is one; without frames if it cannot be compared with, and says so.
+/// The reference, if there is one. It is emptied, with a message, if this finder is not exact.
 std::optional<Reference> usableReference(const Settings& settings, const BoxReader& reader) {
   const std::string path = referencePath(settings.file);
   std::optional<Reference> reference = readReference(path);
@@ -82,8 +82,8 @@ const PairHash* expectedIn(const std::optional<Reference>& reference, std::uint3
   return row == reference->end() ? nullptr : &row->second;
 }
 
-/// Whether the exact finders agree with the reference, where it has this frame, and with the first
-/// of them; the others must not have fewer pairs.
+/// Whether all pairs of this frame are as they must be. The exact finders agree with the first of
+/// them, and with the reference if it has this frame; the others do not have fewer pairs.
 bool agree(const std::vector<Contestant>& contestants, const PairHash* expected,
            std::uint32_t frame) {
   const PairHash& first = contestants.front().found;
@@ -128,8 +128,7 @@ void replayFrame(Contestant& one, const std::vector<lbvh::Aabb>& boxes) {
   one.found = one.finder->pairs();
 }
 
-/// For each finder why it is left out; empty if it can take all frames of the file, and in a
-/// sensible time.
+/// For each finder why it is left out; empty if it takes all frames of the file in a sensible time.
 std::vector<std::string> whyNot(const std::vector<std::string>& names, const std::string& path,
                                 std::uint32_t frames) {
   BoxReader reader(path);
@@ -139,7 +138,7 @@ std::vector<std::string> whyNot(const std::vector<std::string>& names, const std
   std::vector<lbvh::Aabb> boxes;
   for (std::uint32_t frame = 0; frame < frames; ++frame) {
     reader.read(boxes);
-    requireBoxes("core", boxes, path);  // what no finder takes is no reason to leave out one
+    requireBoxes("core", boxes, path);  // boxes that no finder takes are an error
     for (std::size_t i = 0; i < names.size(); ++i) {
       try {
         if (reasons[i].empty()) requireBoxes(names[i], boxes, path);

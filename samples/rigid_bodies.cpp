@@ -89,7 +89,8 @@ void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional
   }
 }
 
-/// Those to run with so many objects; `all` leaves out what would take too long, and says so.
+/// The broad phases to run with this many objects. `all` leaves out, with a message, what would
+/// take too long.
 std::vector<std::string> chosen(const Settings& settings, int objects,
                                 std::vector<LeftOut>& leftOut) {
   if (settings.compare.empty()) return {settings.broadphase};

@@ -1,5 +1,5 @@
-// Pair caches that are handed in: the constructor that btDbvtBroadphase has, unique ids that begin
-// anew, and one cache for two broad phases.
+// Pair caches that are handed in: the constructor that btDbvtBroadphase has, unique ids that start
+// again at 1, and one cache for two broad phases.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "meddlers.h"
@@ -16,7 +16,7 @@ btBroadphaseProxy* createUnit(btBroadphaseInterface& broadphase, void* client = 
   return broadphase.createProxy(kLow + place, kHigh + place, 0, client, 1, -1, nullptr);
 }
 
-// The line of a program in which only the name of the class was changed.
+// A program may change nothing but the name of the class.
 TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
@@ -51,7 +51,7 @@ TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   }
 }
 
-// What else a program may say to a btDbvtBroadphase.
+// The other calls that a program may make to a btDbvtBroadphase.
 TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   const auto use = [](auto& broadphase) {
     btBroadphaseProxy *a = createUnit(broadphase), *b = createUnit(broadphase, nullptr, 5);
@@ -69,8 +69,8 @@ TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   use(ours);
 }
 
-// Bullet's hashed cache knows pairs by unique ids: those of dead ghosts must not take those of the
-// living with them.
+// Bullet's hashed cache knows pairs by unique ids. Removing pairs of destroyed ghosts must not
+// remove pairs of new proxies that have the same ids.
 TEST(Caches, IdsAfterResetPoolAreNotTakenForDestroyedGhosts) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
@@ -166,7 +166,7 @@ TEST_P(SharedCache, EachBroadphaseRefiltersOnlyItsOwnPairs) {
   EXPECT_EQ(cache().getNumOverlappingPairs(), 12);
 }
 
-// Another's proxies may be of any kind, and no larger than Bullet's base class.
+// The proxies of another broad phase may be of any kind, and no larger than Bullet's base class.
 TEST_P(SharedCache, ProxiesOfTheOtherBroadphaseAreNotRead) {
   GpuLbvhBroadphase ours({}, &cache());
   std::vector<std::unique_ptr<btBroadphaseProxy>> others;
@@ -185,8 +185,8 @@ TEST_P(SharedCache, ProxiesOfTheOtherBroadphaseAreNotRead) {
   EXPECT_EQ(cache().getNumOverlappingPairs(), 1);
 }
 
-// Bullet's hashed cache takes equal unique ids for equal proxies, so that of two pairs it keeps
-// one.
+// Bullet's hashed cache takes proxies with equal unique ids for the same, so it keeps only one of
+// two pairs.
 TEST(Caches, EqualIdsOfTwoBroadphasesInOneHashedCacheAreAnError) {
   btHashedOverlappingPairCache cache;
   GpuLbvhBroadphase first({}, &cache), second({}, &cache);

@@ -1,4 +1,4 @@
-// What callbacks may do (docs/contract.md), where ghosts, contacts and whole worlds are concerned.
+// What callbacks may do (docs/contract.md): those of ghosts, of contacts and of whole worlds.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <btBulletDynamicsCommon.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 using namespace twins;
 
-/// Does something whenever a pair comes or goes.
+/// Does something whenever a pair is added or removed.
 struct MeddlingGhostCallback : btOverlappingPairCallback {
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
     if (meddle) meddle(a, b);
@@ -22,7 +22,7 @@ struct MeddlingGhostCallback : btOverlappingPairCallback {
   std::function<void(btBroadphaseProxy*, btBroadphaseProxy*)> meddle;
 };
 
-// Bullet's caches are not whole while they tell a ghost callback; the own one is.
+// Bullet's caches call a ghost callback in the middle of a change; the own cache does not.
 TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
   Random random(85);
   GpuLbvhBroadphase broadphase;
@@ -53,8 +53,7 @@ TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
   EXPECT_GT(calls, 1000);
 }
 
-// What is thrown through Bullet's code in the middle of a removal, it does not survive; the own
-// cache does.
+// Bullet's caches do not survive an exception in the middle of a removal; the own cache does.
 TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   Random random(87);
   GpuLbvhBroadphase broadphase;
@@ -83,8 +82,8 @@ TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   EXPECT_GT(broken, 30);
 }
 
-// What a filter moves during a step is behind the step's boxes; a ghost's pairs are right all the
-// same when the step returns.
+// A filter moves objects when the step has already read the boxes. A ghost's pairs are right all
+// the same when the step returns.
 TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
   for (const bool handedIn : {false, true}) {
     Random random(86);
@@ -133,7 +132,7 @@ TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
 btCollisionWorld* worldOfTheEndedContacts = nullptr;
 std::vector<btCollisionObject*> doomed;
 
-// Of a world: the filter takes an object out, as does the callback of a contact's end.
+// In a world: the filter removes an object, and so does the callback of a contact's end.
 void removesADoomed(btPersistentManifold* const&) {
   if (doomed.empty()) return;
   btCollisionObject* object = doomed.back();
@@ -178,7 +177,7 @@ TEST(CallbackWorlds, TheEndOfAContactMayRemoveObjectsFromTheWorld) {
   EXPECT_EQ(dispatcher.getNumManifolds(), 0);
 }
 
-/// Takes the first few pairs' second objects out of their world.
+/// Removes the second objects of the first few pairs from their world.
 struct RemovesFromAWorld : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy* b) const override {
     auto* object = static_cast<btCollisionObject*>(b->m_clientObject);

@@ -81,7 +81,8 @@ TEST_P(EveryCache, AFilterMayDestroyProxiesDuringRefilter) {
   stepUndisturbed();
 }
 
-// Each question does something at random; the next step, undisturbed, has just the pairs there are.
+// Each call of the filter does something at random. The next step, undisturbed, has exactly the
+// pairs that overlap.
 TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
   Random random(82);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 8, 3));
@@ -124,7 +125,7 @@ TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
   EXPECT_GT(filter.questions, 5000);
 }
 
-// A filter or ghost callback that throws breaks off a step, wherever it is; the next one is whole.
+// A filter or ghost callback that throws ends a step, wherever it is; the next one is complete.
 TEST_P(EveryCache, StepAfterAThrowingFilterHasAllPairs) {
   Random random(83);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 6, 3));
@@ -175,7 +176,7 @@ TEST_P(EveryCache, APassOverThePairsMayDestroy) {
   objects->expectNoDead();
 }
 
-/// Queries whose callback changes what it asks.
+/// Queries whose callback changes the broad phase that they search.
 struct Visitor : btBroadphaseAabbCallback {
   bool process(const btBroadphaseProxy* proxy) override {
     EXPECT_TRUE(objects.isLiving(proxy)) << "a dead proxy";
@@ -196,7 +197,7 @@ TEST_P(EveryCache, AQuerysCallbackMayChangeAnythingAndAskAgain) {
   objects->create({btVector3(-1, -1, -1) * 1e18f, btVector3(1, 1, 1) * 1e18f});
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
-    if (round % 2 == 0) step();  // else a tree is built, or all boxes are tested
+    if (round % 2 == 0) step();  // otherwise a tree is built, or all boxes are tested
     Visitor visitor(*objects);
     visitor.change = [&](btBroadphaseProxy* proxy) {
       ++visits;
@@ -204,7 +205,7 @@ TEST_P(EveryCache, AQuerysCallbackMayChangeAnythingAndAskAgain) {
       const std::uint32_t what = random.below(8);
       if (what == 0) broadphase->setAabb(proxy, box.min, box.max, nullptr);
       if (what == 1 && objects->living.size() > 100) objects->destroy(objects->any(random));
-      if (what == 2) objects->create(box);  // now and then the array of boxes moves in memory
+      if (what == 2) objects->create(box);  // sometimes the array of boxes moves in memory
       if (what == 3) objects->moveAny(20, random, 8, 2);
       if (what == 4) {
         Visitor within(*objects);

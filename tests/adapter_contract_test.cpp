@@ -1,5 +1,5 @@
-// What Bullet and its users rely on beside the pairs: algorithms, proxies, failures, the other
-// virtuals.
+// What Bullet and its users rely on besides the pairs: algorithms, proxies, failures, and the other
+// virtual functions.
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -32,7 +32,7 @@ TEST(AdapterContract, StepAfterAThrowingFilterHasAllPairs) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 6);
 }
 
-// Every manifold that the narrow phase made goes back when its pair goes.
+// Every manifold that the narrow phase made is freed when its pair is removed.
 TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
   for (const bool deferred : {false, true}) {
     btHashedOverlappingPairCache hashed;
@@ -111,7 +111,7 @@ TEST(AdapterContract, AlgorithmsAreFreedOnTheCallersThread) {
   for (btCollisionObject& one : balls) world.removeCollisionObject(&one);
 }
 
-/// Asks the cache for the very pair that it is told of.
+/// Asks the cache for the same pair that the callback is about.
 struct AskingGhostCallback : btOverlappingPairCallback {
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
     EXPECT_LT(a->m_uniqueId, b->m_uniqueId);
@@ -129,7 +129,7 @@ struct AskingGhostCallback : btOverlappingPairCallback {
   int added = 0, removed = 0;
 };
 
-// With Bullet's caches findPair meets a pair that is not constructed yet, or linked no more.
+// With Bullet's caches findPair finds a pair that is not constructed yet, or no longer linked.
 TEST(AdapterContract, AGhostCallbackMayAskTheCache) {
   GpuLbvhBroadphase ours;
   AskingGhostCallback callback;

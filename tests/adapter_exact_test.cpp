@@ -1,4 +1,4 @@
-// Pairs where boxes of floats cannot tell, planes by their equation, and boxes out of the ordinary.
+// Pairs that boxes of floats cannot decide, planes by their equation, and unusual boxes.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <cmath>
@@ -125,7 +125,7 @@ TEST_F(WithPlanes, PairWithBoxesThatReachIntoThem) {
       planes.erase(0);
       for (std::size_t k = 0; k < 3; ++k) all[k]->clearPlane(proxies[k][0]);
     }
-    if (round % 3 != 2)  // else nothing moves
+    if (round % 3 != 2)  // otherwise nothing moves
       for (int moves = 0; moves < 15; ++moves) {
         const std::size_t i = 1 + random.below(120);
         const Box box = randomBox(random, 12, 2);
@@ -190,7 +190,7 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotMeetIt) {
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// What arrives from broken simulations and endless shapes: no crash, brute force's pairs, counted.
+// Boxes of broken simulations and endless shapes: no crash, brute force's pairs, and right counts.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();
   const btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();

@@ -1,5 +1,5 @@
-// An exhausted memory in the adapter: every allocation of a call fails in turn. No call throws, and
-// the next step makes up for what was missed. Replaces this process's operator new.
+// Exhausted memory in the adapter: every allocation of a call fails in turn. No call throws, and
+// the next step delivers what was missed. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "GpuLbvhBroadphase.h"

@@ -85,7 +85,7 @@ TEST(AdapterBulk, DestroyingPurgesTheCachesThatAreHandedIn) {
   }
 }
 
-/// The rule of a margin, told once more: a box is fattened when the object leaves the fat box.
+/// The rule of a margin, written once more: a box is fattened when the object leaves its fat box.
 struct Fattened {
   btVector3 min, max;
   void follow(const btBroadphaseProxy* proxy, btScalar margin) {

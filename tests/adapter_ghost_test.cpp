@@ -124,7 +124,7 @@ TEST(AdapterGhosts, PairsAreRightWithACacheHandedIn) {
   checkThroughRandomCalls(broadphase, random);
 }
 
-// Between two steps most boxes drift a little and some go far: ghosts are asked for in between.
+// Between two steps most boxes drift a little and some go far; ghosts are read in between.
 TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
   Random random(74);
   GpuLbvhBroadphase broadphase;
@@ -135,7 +135,7 @@ TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
   std::size_t pairs = 0;
   for (int round = 0; round < 12 && !HasFailure(); ++round) {
     SCOPED_TRACE(round);
-    const std::uint32_t far = round % 4 == 3 ? 2 : 50;  // in every fourth round too many
+    const std::uint32_t far = round % 4 == 3 ? 2 : 50;  // too many in every fourth round
     for (int call = 0; call < 1500; ++call) {
       if (random.below(far) == 0)
         crowd.move(random);
@@ -150,8 +150,8 @@ TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
   while (!crowd.living().empty()) crowd.destroy(random);
 }
 
-// Early pairs are unknown to the finder: what a filter that changed in place makes of them, it
-// must make at the next step.
+// The finder does not know pairs that were found early. If a filter was changed in place, the next
+// step must apply it to them, too.
 TEST(AdapterGhosts, FiltersChangedInPlaceAreFollowedAtTheStep) {
   Random random(73);
   GpuLbvhBroadphase broadphase;
@@ -280,8 +280,8 @@ class Level {
                                              btVector3(0, 1, 0)};
 };
 
-// Bit for bit, as long as it walks. btDbvtBroadphase's boxes are fattened and leave late, so there
-// a falling character may see the ground a step earlier, and leaves a trigger some steps later.
+// Bit for bit, as long as it walks. btDbvtBroadphase fattens its boxes. So there a falling
+// character may see the ground a step earlier, and it leaves a trigger some steps later.
 TEST(AdapterGhosts, ACharacterWalksAsWithDbvt) {
   for (const btScalar speed : {btScalar(0.03), btScalar(0.1)}) {
     Level ours(std::make_unique<GpuLbvhBroadphase>());

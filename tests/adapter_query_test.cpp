@@ -1,4 +1,4 @@
-// rayTest and aabbTest: never a proxy too few, and every change seen at once.
+// rayTest and aabbTest: no proxy is missing, and every change is seen at once.
 #include <btBulletCollisionCommon.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST_F(Query, SeesEveryChangeAtOnce) {
   }
 }
 
-// Straight after steps of which the host searched only for what had moved.
+// Right after steps in which the host searched only for the boxes that had moved.
 TEST_F(Query, FindsBothRestingAndMovingBoxes) {
   create(400);
   const btVector3 far(btScalar(1e30), btScalar(1e30), btScalar(1e30));
@@ -178,7 +178,8 @@ bool bulletHits(const EdgeRay& ray, const btVector3& from, const btBroadphasePro
 }
 
 // Origins on faces, beside them by less than a float shows, and far away; zeros of both signs,
-// denormals, and rays without an end. All that Bullet's test hits, and else what is just touched.
+// denormals, and rays without an end. They hit all that Bullet's test hits, and what they only
+// touch.
 TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
   using Limits = std::numeric_limits<btScalar>;
   const btScalar places[] = {btScalar(-3),   btScalar(-1e-18), -Limits::denorm_min(),
@@ -207,7 +208,7 @@ TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
     for (const btBroadphaseProxy* box : proxies) {
       const bool isHit = ray.hits.count(box) != 0, bullets = bulletHits(ray, from, box);
       ASSERT_TRUE(isHit || !bullets) << i;
-      // Of endless rays Bullet's test loses some, where 1e18 stands for infinite.
+      // Bullet's test misses some endless rays, where it takes 1e18 for infinite.
       if (isHit && ray.m_lambda_max < 10)
         ASSERT_TRUE(bulletHits(ray, from, box, btScalar(0.01))) << i;
       hits += bullets;

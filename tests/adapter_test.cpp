@@ -53,7 +53,8 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
   EXPECT_EQ(pairsOf(ours), expected);
 }
 
-/// Two of three remainders may meet the sum of the numbers; which, can be changed.
+/// Accepts a pair if the sum of its numbers has one of two remainders of three, which can be
+/// changed.
 struct NotThisRemainder : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     return (*numberOf(a) + *numberOf(b)) % 3 != remainder;
@@ -183,7 +184,8 @@ TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
   for (int i = 1; i < array.size(); ++i) EXPECT_LT(key(i - 1), key(i));
 }
 
-// Ghost callbacks and solvers see the order: whose cache it is makes no difference.
+// Ghost callbacks and solvers see the order, so it must be the same in the own cache and in
+// Bullet's.
 TEST(Adapter, TheOwnCacheIsElementForElementTheHashedOne) {
   Random random(58);
   btHashedOverlappingPairCache hashed;

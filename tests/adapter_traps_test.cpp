@@ -1,4 +1,4 @@
-// The traps of docs/contract.md that no other test walks into.
+// The traps of docs/contract.md that no other test covers.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
 
@@ -16,7 +16,7 @@ std::vector<btBroadphaseProxy*> row(GpuLbvhBroadphase& ours, int n, void* client
   return proxies;
 }
 
-// Users of the broad phase alone give it clients of any kind.
+// Programs that use the broad phase without a world give it clients of any kind.
 TEST(AdapterTraps, ClientsAreNotReadWithoutAGhostCallback) {
   GpuLbvhBroadphase ours;
   std::vector<btBroadphaseProxy*> proxies = row(ours, 20, reinterpret_cast<void*>(16));
@@ -28,7 +28,7 @@ TEST(AdapterTraps, ClientsAreNotReadWithoutAGhostCallback) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 15);
 }
 
-// Bullet's hash masks by the array's capacity: whoever writes or reserves the array breaks
+// Bullet's hash masks by the array's capacity, so writing to the array or reserving breaks
 // findPair.
 TEST(AdapterTraps, AHashedCacheHandedInStaysWhole) {
   btHashedOverlappingPairCache cache;
@@ -49,7 +49,7 @@ TEST(AdapterTraps, AHashedCacheHandedInStaysWhole) {
   EXPECT_GT(cache.getNumOverlappingPairs(), 50);
 }
 
-// Planes must not coarsen the grid for all others, nor stand above them in the tree.
+// Planes must not make the grid coarser for all others, nor lie above them in the tree.
 TEST(AdapterTraps, PlanesStayOutOfTheTree) {
   GpuLbvhBroadphase ours;
   int number = 0;
@@ -62,8 +62,8 @@ TEST(AdapterTraps, PlanesStayOutOfTheTree) {
   EXPECT_EQ(ours.stats().pairs, 49u + 50u);
 }
 
-// A collision world frees its objects' proxies when it goes: the broad phase must live on, and a
-// dispatcher is not always at hand.
+// A collision world destroys its objects' proxies in its destructor, so the broad phase must
+// outlive it. There is not always a dispatcher.
 TEST(AdapterTraps, OutlivesItsWorldAndNeedsNoDispatcher) {
   GpuLbvhBroadphase ours;
   btSphereShape ball(1);

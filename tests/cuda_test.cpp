@@ -123,9 +123,9 @@ TEST_F(Cuda, TwoFindersAreIndependent) {
   }
 }
 
-// Enough steps of one kind for recordings of them to be made and repeated, while all that they must
-// not depend on changes: the number of boxes, boxes far away, forgotten boxes; and the number of
-// pairs, up and down, so that the room for them changes while the memory does not.
+// Enough steps of one kind that recordings of them are made and replayed. Meanwhile everything
+// changes that they must not depend on: the number of boxes, boxes far away, removed objects; and
+// the number of pairs, up and down, so that the room for them changes while the memory does not.
 TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   Random random(87);
   for (const bool timed : {false, true}) {
@@ -153,9 +153,9 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   }
 }
 
-// Steps while a call fails, by the interpreter's PTXVM_FAIL; tests/cuda_faults.sh runs this once
-// for every call there is: of steps that grow, that are recorded, and that are repeated.
-// Constructing may fail too, then the host is chosen.
+// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda_faults.sh runs this
+// once for every call: of steps that grow, that are recorded, and that are replayed. The
+// constructor may fail, too; then the host is chosen.
 TEST_F(Cuda, StepsAreRightWhateverFails) {
   Random random(86);
   Options options;

@@ -24,7 +24,8 @@ inline void* allocate(std::size_t size, std::size_t alignment) {
   return p;
 }
 
-/// f() with only so many allocations; whether one failed. What f throws goes on.
+/// Calls f() with a limited number of allocations. Returns whether one failed. Lets exceptions of f
+/// through.
 template <class F>
 bool callWith(long allocations, const F& f) {
   struct Limit {
@@ -37,7 +38,7 @@ bool callWith(long allocations, const F& f) {
 
 }  // namespace failing_new
 
-// All forms that are used: under ASan those that are left out would be the sanitizer's own.
+// All forms that are used. Under ASan a form that is missing here would be the sanitizer's.
 void* operator new(std::size_t size) {
   return failing_new::allocate(size, alignof(std::max_align_t));
 }

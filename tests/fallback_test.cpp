@@ -1,5 +1,5 @@
-// The pipeline that finishes failed steps elsewhere, with a "GPU" that is the host and fails when
-// told to; and the mirror of pairs it relies on. Runs everywhere.
+// The pipeline that finishes failed steps on the host, and the mirror of pairs that it relies on.
+// The "GPU" of these tests is the host, and fails when told to, so they run everywhere.
 #include "broadphase/pipelines/fallback.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/pipelines/host.h"

@@ -1,5 +1,5 @@
-// The tree: Karras's worked example, invariants on thousands of key sets, and a builder that is
-// wrong must be found out.
+// The tree: Karras's worked example, and invariants on thousands of key sets. The check of the
+// invariants must find every kind of damage.
 #include "broadphase/stages/hierarchy.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(Hierarchy, TreesOfUpToTwoLeavesAreValid) {
   }
 }
 
-// The greatest difference that 63 bits can have must not pass for the end of the array.
+// The greatest difference of 63-bit codes must not be mistaken for the end of the array.
 TEST(Hierarchy, TreesOfTheLeastAndTheGreatestCodeAreValid) {
   Random random(9);
   const Boxes boxes = someBoxes(3, random);
@@ -86,8 +86,8 @@ TEST(Hierarchy, TreesOfTheLeastAndTheGreatestCodeAreValid) {
   }
 }
 
-// Where a split lies says the whole topology: the highest differing bit of the range's codes, and
-// of the positions where the codes are equal. Checked top-down, independent of the builder.
+// The splits determine the whole topology. A range is split at the highest bit in which its codes
+// differ, or its positions if the codes are equal. Checked top-down, independent of the builder.
 template <class Key>
 int splitOf(const std::vector<Key>& codes, int first, int last) {
   const auto differ = [&](int a, int b) {

@@ -61,7 +61,7 @@ TEST_P(HostKernelsTest, ApplyFilters) {
   }
 }
 
-// Where a difference of coordinates is tiny, or lies between numbers of very different size.
+// Differences of coordinates that are tiny, or of numbers of very different size.
 TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   Boxes boxes;
@@ -76,7 +76,7 @@ TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
 }
 
-// Lists of every length around the switch of the sorts, and longer than what waits to be copied.
+// Lists of every length around the limits between the sorts, and longer than the buffers.
 TEST_P(HostKernelsTest, SortLongLists) {
   for (const std::size_t n : {16u, 17u, 32u, 33u, 34u, 65u, 130u}) {
     const Boxes boxes(n, boxAt(0, 0, 0, 1));
@@ -86,7 +86,7 @@ TEST_P(HostKernelsTest, SortLongLists) {
   }
   Random random(43);
   Boxes boxes = test::boxSets()[0].make(9000, random);
-  boxes[1] = boxAt(10, 10, 10, 100);  // meets all
+  boxes[1] = boxAt(10, 10, 10, 100);  // overlaps all
   boxes[70] = boxAt(10, 10, 10, 8);
   const test::Pairs expected = bruteForce(boxes);
   for (const int threads : {1, 4}) {
@@ -96,7 +96,7 @@ TEST_P(HostKernelsTest, SortLongLists) {
   }
 }
 
-// Whole registers are read and written, but never beyond the room and the pairs.
+// The sorts read and write whole registers, but never beyond the lists and the pairs.
 TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
   Random random(47);
   for (int round = 0; round < 200; ++round) {
@@ -219,7 +219,7 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 }
 
 #if defined(__x86_64__)
-// Or every test of the others would be skipped as not on this processor.
+// Otherwise every test of the other sets would be skipped as not available on this processor.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&

@@ -12,7 +12,7 @@
 
 namespace twins {
 
-/// A filter that does something first. It is asked again for what that brings about.
+/// A filter that first does something, which may call it again.
 struct Meddler : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     ++questions;

@@ -58,7 +58,7 @@ void jiggle(Boxes& boxes, Random& random) {
     }
 }
 
-// Validation in debug builds allocates; the promise is one of release builds.
+// Validation in debug builds allocates; the limits are those of release builds.
 #if defined(NDEBUG)
 TEST(Memory, SteadyStepsDoNotAllocate) {
   Random random(31);
@@ -81,8 +81,8 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   EXPECT_GT(finder.stats().added, 100u) << "the scene does change";
 }
 
-// Every buffer is in use: all boxes were searched for, then few, with filters and told and compared
-// changes, and a tree was built.
+// Every buffer is in use: a search of all boxes, then of few, with filters, with changes that the
+// caller tells and that are compared, and with a tree.
 TEST(Memory, MemoryBytesIsWhatIsAllocated) {
   Random random(34);
   Boxes boxes = test::boxSets()[0].make(400000, random);
@@ -160,7 +160,7 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   EXPECT_LE(used, 200 * n + 24 * pairs) << (used - 24 * pairs) / n << " bytes an object";
 }
 
-// Many pairs an object, so that the bytes of a pair show: 3,000 boxes in one spot.
+// Many pairs an object, so that the bytes of a pair can be measured: 3,000 boxes in one place.
 TEST(Memory, PairsTakeTwentyFourBytes) {
   const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
   Options options;

@@ -1,4 +1,5 @@
-// migrateBroadphase: a world that gets another broad phase on the way goes on as if nothing were.
+// migrateBroadphase: a running world that gets another broad phase goes on as if nothing had
+// happened.
 #include "migrateBroadphase.h"
 
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
@@ -196,7 +197,7 @@ void buildTower(World& world) {
   for (int i = 0; i < 8; ++i) world.addMoving(box, 1, at(0, btScalar(0.5) + btScalar(i), 0));
 }
 
-// A tower stands on the impulses of the step before: without them it would start to settle anew.
+// A tower stands on the impulses of the last step; without them it would start to settle again.
 TEST_P(EveryKind, ContactImpulsesAreKept) {
   Owner other = GetParam().make();
   World moved(std::make_unique<GpuLbvhBroadphase>()), stayed(std::make_unique<GpuLbvhBroadphase>());
@@ -283,7 +284,7 @@ TEST_P(EveryKind, TakesTheFilterCallbackAlong) {
   EXPECT_EQ(first->getOverlappingPairCache()->getOverlapFilterCallback(), nullptr);
   expectPairsRight(spheres.world, GetParam().isExact);
 
-  // Only what there is moves: no callback does not take away the new one's own.
+  // Only a callback that is there is moved: the new cache keeps its own if the old one has none.
   second->getOverlappingPairCache()->setOverlapFilterCallback(nullptr);
   first->getOverlappingPairCache()->setOverlapFilterCallback(&filter);
   migrateBroadphase(&spheres.world, first.get());
@@ -303,7 +304,7 @@ void expectGhostRight(btCollisionWorld& world, btGhostObject& ghost) {
   EXPECT_EQ(seen, expected);
 }
 
-// From a sorted cache, too, which never tells its ghost callback that a pair has gone.
+// From a sorted cache, too, which does not tell its ghost callback that a pair is removed.
 TEST_P(EveryKind, GhostsSeeWhatTheyOverlap) {
   Owner first = GetParam().make(), second = std::make_unique<GpuLbvhBroadphase>(),
         third = std::make_unique<btDbvtBroadphase>();
@@ -378,8 +379,8 @@ TEST(Migrate, LeavesProxiesThatAreNoObjects) {
   EXPECT_NE(first.getOverlappingPairCache()->findPair(own[0], own[1]), nullptr);
 }
 
-// A broad phase with a past may order ids the other way. An algorithm for (mesh, ball) must not get
-// (ball, mesh).
+// A broad phase that was used before may order ids the other way. An algorithm for (mesh, ball)
+// must not get (ball, mesh).
 TEST(Migrate, DropsAlgorithmsOfPairsWhoseProxiesChangeOrder) {
   btSimpleBroadphase turned(500);
   {
@@ -407,7 +408,7 @@ TEST(Migrate, DropsAlgorithmsOfPairsWhoseProxiesChangeOrder) {
     EXPECT_GT(objects[i]->getWorldTransform().getOrigin().y(), -3) << "fell through";
 }
 
-// A soft body sets its box by way of its world info, whenever it likes.
+// A soft body sets its box through its world info, at any time.
 TEST(Migrate, SoftBodiesUseTheNewBroadphase) {
   auto first = std::make_unique<btDbvtBroadphase>();
   GpuLbvhBroadphase second;

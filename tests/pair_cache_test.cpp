@@ -18,7 +18,7 @@ namespace {
 
 using lbvh::test::Random;
 
-/// An algorithm that only exists, with a number.
+/// An algorithm that does nothing and has a number.
 struct NumberedAlgorithm : NoAlgorithm {
   int number = 0;
 };
@@ -81,7 +81,7 @@ struct EveryThird : btOverlapCallback {
   int count = 0;
 };
 
-/// One cache with all that watches it.
+/// One cache with everything that observes it.
 struct Side {
   Side(btOverlappingPairCache& c, bool hasGhost)
       : cache(c), dispatcher(configuration, log), ghost(log) {
@@ -219,7 +219,7 @@ TEST(PairCache, TheDeterministicOptionVisitsEachPairOnceInDescendingOrder) {
   EXPECT_EQ(cache.getNumOverlappingPairs(), 190 - 190 / 3);
 }
 
-/// Removes pairs while it is told of pairs: all of the one proxy's, the pair at hand included.
+/// Removes pairs in the callback of a pair: all pairs of one of its proxies, itself included.
 struct RemovesOthers : btOverlapCallback {
   bool processOverlap(btBroadphasePair& pair) override {
     ++visits;
@@ -252,7 +252,7 @@ TEST(PairCache, CallbacksMayRemovePairs) {
   }
 }
 
-/// Removes a second proxy's pairs when the first pair of another goes.
+/// Removes a second proxy's pairs when the first pair of another one is removed.
 struct RemovesMore : btOverlappingPairCallback {
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
     return nullptr;

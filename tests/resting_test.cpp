@@ -27,13 +27,13 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-/// A finder, its boxes, and what must come out of it.
+/// A finder, its boxes, and the pairs that it must find.
 class Watched {
  public:
   explicit Watched(int threads, std::uint64_t maxPairs = Options{}.maxPairs)
       : finder(optionsFor(threads, maxPairs)) {}
 
-  /// One step, held against brute force. Returns how many boxes were searched for.
+  /// One step, compared with brute force. Returns how many boxes were searched for.
   std::size_t step(bool tellsWhatChanged = false) {
     // In another array than last time, whose boxes are gone.
     given_[0].swap(given_[1]);
@@ -80,7 +80,7 @@ class Watched {
         boxes.begin(), boxes.end(), [=](const Aabb& box) { return classify(box) == boxClass; }));
   }
 
-  /// A bit for each box that is another, or has another filter, than in the last step.
+  /// A bit for each box that differs, or whose filter differs, from the last step.
   std::vector<std::uint64_t> changes() const {
     const auto differ = [](const auto& now, const auto& last, std::size_t i) {
       return i < last.size() && std::memcmp(&now[i], &last[i], sizeof now[i]) != 0;
@@ -218,8 +218,8 @@ TEST(Resting, AllAreSearchedIfMoreThanAQuarterMoves) {
   EXPECT_EQ(scene.step(), 400u);
 }
 
-// Whoever does not tell what changed is compared with copies, but not in every step while all
-// moves.
+// If the caller does not tell what changed, boxes are compared with copies, but not in every step
+// while all move.
 TEST(Resting, BoxesThatStopAfterLongMotionRestWithinEighteenSteps) {
   Random random(61);
   for (const bool tells : {false, true}) {
@@ -289,7 +289,7 @@ TEST(Resting, AddedOrDroppedFiltersAreNoticedAfterAPause) {
   }
 }
 
-// What is as it was in that step has not been searched.
+// Boxes that are still as they were in the failed step have not been searched for.
 TEST(Resting, StepAfterAFailedSearchOfAllHasAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
@@ -328,7 +328,7 @@ TEST(Resting, CallersMayTellWhatChanged) {
       scene.boxes.push_back(scene.boxes[random.below(500)]);
       scene.filters.push_back({1, -1});
     }
-    // Now and then a step that is not told, behind which there is nothing to compare with.
+    // In some steps nothing is told; then there are no copies to compare with.
     const bool tells = random.below(5) != 0;
     const std::size_t searched = scene.step(tells);
     restingSteps += searched < scene.boxes.size();

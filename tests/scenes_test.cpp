@@ -1,5 +1,5 @@
 // Every scene of the samples, with fewer objects: pairs against brute force, with our broad phase
-// and btDbvtBroadphase; the same course on every thread count; and that each does what it says.
+// and btDbvtBroadphase; the same simulation on every thread count; what each scene is for.
 #include <BulletSoftBody/btSoftBody.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +29,8 @@ bool overlapping(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return TestAabbAgainstAabb2(a->m_aabbMin, a->m_aabbMax, b->m_aabbMin, b->m_aabbMax);
 }
 
-/// Soft bodies and characters change boxes after a step's pairs were found. A second look makes
-/// them all count.
+/// Soft bodies and characters change boxes after a step's pairs were found. Finding pairs a second
+/// time takes all of them into account.
 void expectPairsOfBruteForce(World& world, bool exactly) {
   world.bullet().computeOverlappingPairs();
   btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
@@ -51,7 +51,7 @@ void expectPairsOfBruteForce(World& world, bool exactly) {
     ASSERT_TRUE(cache.needsBroadphaseCollision(pairs[i].m_pProxy0, pairs[i].m_pProxy1));
 }
 
-/// What ghosts say to overlap is what does. Returns how much that is.
+/// Checks that ghosts list exactly the objects that they overlap. Returns how many.
 int expectGhostsRight(World& world) {
   btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
   const btCollisionObjectArray& objects = objectsOf(world);

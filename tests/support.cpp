@@ -81,7 +81,7 @@ Boxes hugeAndTiny(std::size_t n, Random& r) {
   });
 }
 
-// One body fell out of the world: the others must not end in one cell of the grid.
+// One body fell out of the world: the others must not all be in one cell of the grid.
 Boxes outlier(std::size_t n, Random& r) {
   Boxes boxes = uniform(n, r);
   if (n > 0) boxes[n / 2] = boxAt(0, -3e9f, 0, 0.5f);

@@ -1,5 +1,5 @@
 // Worlds and finders that are built, stepped, queried and destroyed on different threads, many at
-// once. Written for ThreadSanitizer; every course is also held against the same one on one thread.
+// once. Written for ThreadSanitizer; every run is also compared with the same one on one thread.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
@@ -186,7 +186,7 @@ class World {
 
   void step() { world_.stepSimulation(btScalar(1) / 60, 0); }
 
-  /// Lifts so many bodies that the next query has a tree to build.
+  /// Lifts so many bodies that the next query has to build a tree.
   void lift() {
     for (std::size_t i = 1; i < bodies_.all.size(); i += 2) {
       bodies_.all[i]->translate(btVector3(0, 1, 0));

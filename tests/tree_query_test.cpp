@@ -54,7 +54,8 @@ Indices scan(const Boxes& boxes, const Hits& hits) {
   return found;
 }
 
-/// Between two boxes' corners, so at the set's own scale; some along an axis, or of no length.
+/// Rays between the corners of two boxes, so at the scale of the set; some along an axis, or of no
+/// length.
 std::vector<Ray> raysAmong(const Boxes& boxes, std::size_t n, Random& random) {
   std::vector<Ray> rays;
   for (std::size_t i = 0; i < n && !boxes.empty(); ++i) {

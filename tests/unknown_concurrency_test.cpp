@@ -1,5 +1,5 @@
-// A machine that does not tell how many threads it has, as some containers: oneTBB then says 0.
-// Takes the place of oneTBB's function in this process.
+// A machine that does not say how many threads it has, such as some containers: oneTBB then returns
+// 0. Replaces oneTBB's function in this process.
 #include <gtest/gtest.h>
 #include <tbb/info.h>
 

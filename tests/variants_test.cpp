@@ -1,5 +1,5 @@
-// The founding documents' variants on the host; and what the documents say about how much work each
-// of them does, counted.
+// The founding documents' variants on the host. Counts how much work each does, and compares that
+// with what the documents say.
 #include "variants_checks.h"
 
 namespace lbvh::variants {

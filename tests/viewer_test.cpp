@@ -1,5 +1,5 @@
 // The parts of the viewer that need no OpenGL and a world: picking, changes of pairs, graphs' data,
-// overlays, sessions, and the judge of swapped broad phases. Camera and meshes:
+// overlays, sessions, and the check of swapped broad phases. Camera and meshes:
 // viewer_geometry_test.cpp.
 #include <gtest/gtest.h>
 

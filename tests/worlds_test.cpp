@@ -27,7 +27,7 @@ namespace {
 
 const btScalar kHalf = btScalar(0.5);
 
-/// A world with things in it. Owns all but the broad phase, and lets all go before that goes.
+/// A world with things in it. Owns all but the broad phase, and frees all of it before that.
 class Rig {
  public:
   virtual ~Rig() = default;
@@ -46,8 +46,8 @@ class Rig {
 
 using RigOwner = std::unique_ptr<Rig>;
 
-/// A rig of a world that simulates: a plane, and on it pairs of a box and a sphere upon it, so far
-/// apart that what happens to one pair does not depend on the order of the others.
+/// The things of a world that simulates: a plane, and on it boxes with a sphere on each. They are
+/// so far apart that what happens to one does not depend on the order of the others.
 template <class BulletWorld>
 class DynamicRig : public Rig {
  public:
@@ -353,8 +353,8 @@ void expectPairsExact(btCollisionWorld& world) {
   ASSERT_GT(expected, 10);
 }
 
-// Boxes are compared as they were when the pairs were made: soft bodies and btSimpleDynamicsWorld
-// set some later in the step. A second look makes them all count.
+// Soft bodies and btSimpleDynamicsWorld set some boxes after a step's pairs were found. Finding
+// pairs a second time takes all of them into account.
 TEST_P(EveryWorld, PairsAreExact) {
   GpuLbvhBroadphase ours;
   RigOwner rig = GetParam().make(ours);

@@ -13,7 +13,7 @@ class Canvas {
 
   int width() const { return width_; }
   int height() const { return height_; }
-  /// What is drawn from now on goes here.
+  /// From now on everything is drawn into this picture.
   void bind() const;
   /// @throws std::runtime_error if the file cannot be written
   void savePng(const std::string& path) const;

@@ -45,9 +45,9 @@ struct Series {
 };
 
 /// How far the axis of a graph must reach.
-/// @param cutsSpikes not farther than two and a half times what three steps of four stay below: a
-///   busy machine makes single steps so slow that nothing else would be seen
+/// @param cutsSpikes at most to two and a half times the third quartile: on a busy machine single
+///   steps are so slow that nothing else would be seen
 double reachOf(const History& history, const std::vector<Series>& series, bool cutsSpikes);
 
-/// The least of 1, 2 or 5 times a power of ten that is no less: where an axis ends.
+/// Rounds up to 1, 2 or 5 times a power of ten: where an axis ends.
 double niceCeiling(double value);

@@ -52,7 +52,7 @@ void Input::apply(const Event& event) {
   const bool isScene = !ui_.covers(float(event.x), float(event.y));
   switch (event.kind) {
     case Kind::key:
-      // The first tells of the time before this frame, the second of what a click has just begun.
+      // WantCaptureKeyboard is that of the last frame; IsAnyItemActive knows of a click just now.
       if (!ImGui::GetIO().WantCaptureKeyboard && !ImGui::IsAnyItemActive()) key(event);
       break;
     case Kind::press:

@@ -18,7 +18,7 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  /// Applies what happened since the last call, to a framebuffer of so many pixels.
+  /// Applies the events since the last call. The size is the framebuffer's, in pixels.
   void update(int width, int height);
 
  private:

@@ -1,5 +1,5 @@
-// Which pairs came and went with each step, and which did so lately, for any broad phase: found by
-// comparing the pair cache with itself a step before. Does not draw.
+// Which pairs were added and removed by the last step, and which lately, with any broad phase.
+// Compares the pair cache with what it was a step before. Does not draw.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 #include "scenes/world.h"
 
-/// A pair that came or went, where its two objects were then.
+/// A pair that was added or removed, at the place that its two objects had then.
 struct Flash {
   btVector3 from, to;
   bool isAdded = false;
   int age = 0;  ///< steps since
 };
 
-/// Bullet's index in the world's array of objects, of both; the lesser first.
+/// The indices of two objects in the world's array of objects; the lesser first.
 using ObjectPair = std::pair<int, int>;
 
 /// All pairs of the cache, sorted.
@@ -33,8 +33,8 @@ class PairChanges {
 
   /// To be called after each step.
   void update(World& world);
-  /// What is in the cache now neither came nor went: for a new world, or a new broad phase, whose
-  /// other idea of a pair is no event.
+  /// Takes the cache as it is, without any change to show: for a new world, and for a new broad
+  /// phase, which may have other pairs of the same boxes.
   void reset(World& world);
 
   const std::deque<Flash>& flashes() const { return flashes_; }

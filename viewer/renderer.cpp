@@ -239,7 +239,8 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   glDepthFunc(GL_LEQUAL);
   drawLines(drawing.lines, 1, 0);
   drawLines(drawing.linesBetween, 1, drawing.objectSize);
-  // What solids hide shines through; the more lines, the less each, lest they hide the solids.
+  // Lines behind solids shine through: the more there are, the fainter, or they would hide the
+  // solids.
   glDepthFunc(GL_GREATER);
   drawLines(drawing.lines, std::clamp(400.0f / float(drawing.lines.size() + 1), 0.03f, 0.15f), 0);
   glDepthFunc(GL_ALWAYS);

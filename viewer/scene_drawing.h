@@ -23,7 +23,7 @@ std::vector<const btCollisionObject*> blockers(World& world, const Extent& exten
 
 class SceneDrawing {
  public:
-  /// Forgets the shapes of a world that goes.
+  /// Drops the shapes of a world that is about to be destroyed.
   void clear();
 
   /// Fills `drawing` with every object of the world.

@@ -1,5 +1,5 @@
-// A run without a window: so many steps, with swaps of the broad phase on the way, checks after
-// each, and pictures. Does not parse the command line (main.cpp).
+// A run without a window: a number of steps, swaps of the broad phase between them, checks after
+// each swap, and pictures. Does not parse the command line (main.cpp).
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ void Session::restart(const SessionOptions& options) {
   if (options_.objects == 0) options_.objects = scene->defaultObjects;
   shots_.clear();
   nextShot_ = 0;
-  // What must know the number of objects at its birth gets them from one that need not.
+  // A broad phase that must be told the number of objects takes over from one that need not.
   const bool asksForSize = isSized(options.broadphase);
   world_ = std::make_unique<World>(
       make(asksForSize ? "dbvt" : options.broadphase, options.finder, options_.objects));

@@ -25,7 +25,7 @@ class Session {
  public:
   explicit Session(const SessionOptions& options);
 
-  /// Starts anew.
+  /// Starts the scene from the beginning.
   void restart(const SessionOptions& options);
 
   /// @throws std::runtime_error if the broad phase could not finish the step
@@ -37,7 +37,7 @@ class Session {
   /// Gives the running world another broad phase, or the same one with other options.
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
-  /// Throws a box along a ray. The oldest comes back when there are kShots.
+  /// Throws a box along a ray. When there are kShots, the oldest is thrown again.
   void shoot(const PickRay& ray);
   static constexpr int kShots = 100;
 

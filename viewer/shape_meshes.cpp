@@ -9,7 +9,7 @@ namespace {
 
 enum UnitMesh : std::size_t { kBox, kSphere, kCylinder, kCone, kPlane };
 
-constexpr int kRound = 16;  // sides of what is round
+constexpr int kRound = 16;  // sides of round shapes
 
 Vertex vertexOf(const btVector3& place, const btVector3& normal = {0, 0, 0}) {
   return {{float(place.x()), float(place.y()), float(place.z())},
@@ -136,7 +136,7 @@ Mesh hull(const std::vector<btVector3>& points) {
   return closed(std::move(mesh));
 }
 
-/// Its corners; of what has none, some forty points on it.
+/// The corners of a convex shape; if it has none, about forty points on it.
 std::vector<btVector3> pointsOf(const btConvexShape& shape) {
   std::vector<btVector3> points;
   if (shape.isPolyhedral()) {

@@ -16,8 +16,8 @@ class Ui {
   /// What the panel and the graphs leave to the scene, in pixels.
   Area sceneArea(int width, int height) const;
 
-  /// Whether a point, counted from the upper left corner, is the panel's, the graphs' or the
-  /// list's; every point is while a list is open to choose from.
+  /// Whether a point, counted from the upper left corner, lies on the panel, the graphs or the
+  /// list. While a list to choose from is open, every point does.
   bool covers(float x, float y) const;
 
   /// Begins ImGui's frame, lays everything out and draws it into the current framebuffer, which has

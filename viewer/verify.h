@@ -1,4 +1,4 @@
-// Holds a world's broad phase against brute force over the boxes that it has itself.
+// Compares a world's broad phase with brute force over the boxes that the broad phase has.
 // Does not change anything.
 #pragma once
 
@@ -14,7 +14,7 @@ enum class PairPromise {
 
 PairPromise promiseOf(const std::string& broadphase);
 
-/// Empty if the world has `objects` objects, each with a proxy of its own that a box query finds,
-/// and the pairs in the cache are as promised; else one line that says what is wrong. Collision
-/// filters are heeded; a half space of setPlane, which brute force knows as a box, is not.
+/// One line that says what is wrong; empty if nothing is. The world must have `objects` objects.
+/// Each must have a proxy of its own, which a box query finds. The pairs in the cache must be as
+/// promised. Brute force applies collision filters, but takes a half space of setPlane for its box.
 std::string verifyWorld(World& world, int objects, PairPromise promise);

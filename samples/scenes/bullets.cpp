@@ -1,5 +1,5 @@
-// The bullets scene: a turret fires into a ring of brick walls, faster than a wall is thick per
-// step. Continuous detection sweeps each bullet through the broad phase: rays in every step.
+// The bullets scene: a turret fires into a ring of brick walls. In one step a bullet flies farther
+// than a wall is thick. Continuous detection sweeps each one through the broad phase in every step.
 #include <algorithm>
 #include <cmath>
 

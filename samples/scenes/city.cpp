@@ -1,5 +1,5 @@
 // The city scene: blocks of houses, lamps and trees; cars drive round them, people walk.
-// Nine tenths never move, the case that a tree which is kept from step to step likes best.
+// Nine tenths never move: the best case for a tree that is kept from step to step.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // The rain scene: five kinds of shapes fall on a hilly triangle mesh with a raised rim.
-// The mesh is one static object whose box holds all others, the case that a tree likes least.
+// The mesh is one static object whose box holds all others: the worst case for a tree.
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,5 +1,5 @@
 // The swarm scene: boxes that a program moves fly in tilted circles round the middles of flocks.
-// Every box is another one in every step, and nothing else happens: setAabb and search alone.
+// Every box changes in every step and little else happens, so setAabb and the search take the time.
 #include <algorithm>
 #include <cmath>
 

@@ -22,7 +22,7 @@ struct Character {
   btScalar phase, turn;  // rad, rad a step
 };
 
-/// Walks in circles, which no step of the others changes.
+/// Walks in circles, independent of what the others do.
 void walk(const Character& one, int step) {
   const btScalar angle = one.phase + one.turn * btScalar(step);
   one.controller->setWalkDirection(btVector3(std::cos(angle), 0, std::sin(angle)) * kStride);

@@ -1,5 +1,5 @@
 // A Bullet world that owns all it needs and times the parts of each step.
-// Does not choose the broad phase (broadphases.h) nor what is in the world (scenes.h).
+// Chooses neither the broad phase (support/broadphases.h) nor what is in the world (scenes.h).
 #pragma once
 
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
@@ -48,28 +48,29 @@ class World {
   btRigidBody& addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start);
   btRigidBody& addStatic(btCollisionShape& shape, const btTransform& place);
 
-  /// A body that the scene moves; by Bullet's default it meets neither its kind nor static bodies.
+  /// A body that the scene moves. By default it pairs with neither kinematic nor static bodies, as
+  /// in Bullet.
   btRigidBody& addKinematic(btCollisionShape& shape, const btTransform& start,
                             int group = btBroadphaseProxy::StaticFilter,
                             int mask = btBroadphaseProxy::AllFilter ^
                                        btBroadphaseProxy::StaticFilter);
 
-  /// Whose overlapping objects are kept up to date from now on.
+  /// A ghost whose list of overlapping objects is kept up to date from now on.
   btPairCachingGhostObject& addGhost(btCollisionShape& shape, const btTransform& place, int flags,
                                      int group, int mask);
 
-  /// Made with softInfo().
+  /// @param body made with softInfo()
   btSoftBody& add(std::unique_ptr<btSoftBody> body);
 
-  /// Between two bodies of this world, which no longer touch each other.
+  /// A joint of two bodies of this world, which no longer collide with each other.
   void add(std::unique_ptr<btTypedConstraint> joint);
   void add(std::unique_ptr<btActionInterface> action);
 
-  /// Decides from now on which pairs are wanted, instead of groups and masks.
+  /// From now on the filter decides which pairs collide, instead of groups and masks.
   void setFilter(std::unique_ptr<btOverlapFilterCallback> filter);
 
-  /// What the scene does itself, before each step: moves kinematic bodies, fires, reads ghosts. It
-  /// may keep references to what is in the world. Not timed.
+  /// Sets what the world calls before each step: the scene may move kinematic bodies, fire shots or
+  /// read ghosts. The callback may keep references to what is in the world. It is not timed.
   void beforeEachStep(std::function<void(int step)> callback);
 
   /// One step of 1/60 s, not subdivided.
@@ -85,8 +86,8 @@ class World {
   int staticObjects() const;        ///< that never move
   std::vector<lbvh::Aabb> boxes();  ///< of all objects, as the broad phase has them
 
-  /// Of all transforms, and nodes of soft bodies, bit by bit: two runs with one hash went the same
-  /// way.
+  /// Of all transforms and all nodes of soft bodies, bit by bit. Two runs with the same hash are
+  /// the same simulation.
   std::uint64_t hash() const;
   btDiscreteDynamicsWorld& bullet();  ///< a btSoftRigidDynamicsWorld
   btSoftBodyWorldInfo& softInfo();

@@ -96,7 +96,7 @@ class BulletFinder : public BoxFinder {
   const lbvh::StepStats* stats() const override { return statsOf(*broadphase_); }
 
  private:
-  /// In the first frame only: the number of objects is that of the file.
+  /// In the first frame only: the file has a fixed number of objects.
   void createProxies(const std::vector<lbvh::Aabb>& boxes) {
     indices_.resize(boxes.size());
     proxies_.reserve(boxes.size());

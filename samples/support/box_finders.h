@@ -24,20 +24,21 @@ class BoxFinder {
 
   virtual Space space() const = 0;
 
-  /// Of the last find(); null where the broad phase tells nothing of its stages.
+  /// Of the last find(); null if the broad phase has no times of its stages.
   virtual const lbvh::StepStats* stats() const { return nullptr; }
 };
 
 /// core, then broadphaseNames().
 std::vector<std::string> boxFinderNames();
 
-/// Recordings have no NaN; and Bullet's axis-sweep does not survive boxes with min > max.
-/// @throws FileError if there are such boxes
+/// @throws FileError if a box has a NaN, which no finder takes, or min > max, which Bullet's
+///   axis-sweep does not survive
 void requireBoxes(const std::string& name, const std::vector<lbvh::Aabb>& boxes,
                   const std::string& file);
 
 /// @param name one of boxFinderNames()
-/// @param first boxes of the first frame, to size what must be sized; not handed over yet
+/// @param first boxes of the first frame, for broad phases that must be told a size; it does not
+///   hand them over yet
 /// @throws std::length_error on more boxes than Bullet can count
 std::unique_ptr<BoxFinder> makeBoxFinder(const std::string& name, const lbvh::Options& options,
                                          const std::vector<lbvh::Aabb>& first);

@@ -17,9 +17,9 @@ struct Row {
   const char* name;
   Owner (*make)(const BroadphaseSetup& setup);
   bool isExact;         ///< pairs are those that overlap, and not more
-  bool isSized;         ///< must know the number of objects at its birth
+  bool isSized;         ///< must be told the number of objects when it is made
   int mostObjects;      ///< more would take minutes; 0: any number
-  const char* because;  ///< of that
+  const char* because;  ///< why they would
 };
 
 Owner makeGpuLbvh(const BroadphaseSetup& setup) {

@@ -10,7 +10,7 @@
 
 #include "broadphase/pair_finder.h"
 
-/// What a broad phase must be told at its birth; each takes what it needs.
+/// What a broad phase is told when it is made; each uses what it needs.
 struct BroadphaseSetup {
   lbvh::Options options;   ///< gpu-lbvh
   int maxObjects = 0;      ///< axis-sweep, simple
@@ -25,13 +25,13 @@ const std::vector<std::string>& broadphaseNames();
 std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
                                                       const BroadphaseSetup& setup);
 
-/// Whether its pairs are exactly those that overlap, and not more; the core's are.
+/// Whether it finds exactly the pairs that overlap, and not more. The core does.
 bool findsExactly(const std::string& name);
 
-/// Whether it must know the number of objects at its birth.
+/// Whether it must be told the number of objects when it is made.
 bool isSized(const std::string& name);
 
-/// Why a comparison of all broad phases is better off without this one; empty: it is not.
+/// Why a comparison of all broad phases leaves this one out; empty: it does not.
 std::string whyLeftOut(const std::string& name, int objects);
 
 /// Where a broad phase runs.
@@ -53,5 +53,5 @@ std::string errorOf(const btBroadphaseInterface& broadphase);
 void requireFinished(const btBroadphaseInterface& broadphase, const std::string& name);
 
 /// Removes all pairs in one pass. Bullet removes them object by object, and searches all pairs for
-/// each: seconds for a large scene. For use before all objects go.
+/// each: seconds for a large scene. To be called before all objects are removed.
 void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher);

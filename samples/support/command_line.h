@@ -1,6 +1,7 @@
 // What the samples' command lines share: the options of a finder, and one way to fail.
-// An error is one line on stderr; status 2 for a wrong call or file, 1 for what failed in a run,
-// output to stdout included. A run that was interrupted ends with 128 and the signal's number.
+// An error is one line on stderr. The exit status is 2 for a wrong command line or file, and 1 for
+// a failure in the run, output to stdout included. An interrupted run ends with 128 plus the
+// signal's number.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,7 @@
 #include "broadphase/pair_finder.h"
 #include "support/recorded_boxes.h"
 
-/// A call that cannot be done as asked.
+/// A command line that cannot be carried out.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,11 +20,11 @@ struct UsageError : std::runtime_error {
 /// Adds --backend and --threads.
 void addFinderOptions(CLI::App& app, lbvh::Options& options);
 
-/// @param isUsed whether anything will run on it
-/// @throws UsageError if the backend that was asked for cannot be had here, or is for nothing
+/// @param isUsed whether anything will run on the backend
+/// @throws UsageError if the chosen backend is not available here, or nothing would run on it
 void requireBackend(const lbvh::Options& options, bool isUsed = true);
 
-/// For Option::check, of what has no meaning when it is empty, such as the name of a file.
+/// For Option::check of a value that must not be empty, such as the name of a file.
 CLI::Validator notEmpty();
 
 /// Says on stderr if the file has fewer frames than its header promises.

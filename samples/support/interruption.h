@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM as a question that a long run asks between two steps, so that it can finish
-// its files first. Does not end anything.
+// Lets a long run ask between two steps whether Ctrl-C or SIGTERM has come, so that it can finish
+// its files first. Does not end the run itself.
 #pragma once
 
 /// From now on the first SIGINT or SIGTERM only changes what interruption() says. The second one

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Opens a file for writing and creates it where it is missing; removes it again in the end.
+/// Opens a file for writing, and creates it if it is missing; then removes it again in the end.
 class Probe {
  public:
   explicit Probe(const OutputFile& output) : output_(output) {

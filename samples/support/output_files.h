@@ -5,11 +5,11 @@
 #include <vector>
 
 struct OutputFile {
-  const char* option;  ///< that names it, for messages
-  std::string path;    ///< empty: not asked for
+  const char* option;  ///< the option that names it, for messages
+  std::string path;    ///< empty: not wanted
 };
 
-/// Leaves every file as it is, and none behind that was not there.
+/// Changes no file, and leaves no new one behind.
 /// @throws FileError if one of them cannot be written
 /// @throws UsageError if two of them are the same file
 void requireWritable(const std::vector<OutputFile>& files);

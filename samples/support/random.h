@@ -9,7 +9,7 @@
 
 class Random {
  public:
-  /// @param start the seed; a header of Bullet has a global of that name
+  /// @param start the seed. A header of Bullet has a global that is named seed.
   explicit Random(std::uint32_t start) : generator_(start) {}
 
   /// In [0, 1), with 24 bits, so it is exact in a float.

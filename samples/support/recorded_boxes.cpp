@@ -90,8 +90,8 @@ BoxWriter::BoxWriter(const std::string& path, std::uint32_t frames) : path_(path
 }
 
 BoxWriter::~BoxWriter() {
-  // After a failure the last frame may be cut off, and then the promise must stay: a reader takes
-  // more bytes than promised for an error. It must stay, too, where one cannot go back: in pipes.
+  // After a failure the last frame may be cut off. The promise must then stay: to a reader, more
+  // bytes than promised are an error. It must also stay in pipes, where one cannot go back.
   if (!file_ || written_ == 0 || written_ >= frames_) return;
   file_.seekp(offsetof(Header, frames));
   file_.write(reinterpret_cast<const char*>(&written_), sizeof written_);

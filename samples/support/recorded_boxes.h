@@ -1,5 +1,5 @@
 // Recorded boxes: reads and writes .aabb files, frame by frame, and reads the .ref beside one.
-// Does not hold more than a frame, and does not judge the boxes: NaN and inverted ones are data.
+// Holds no more than a frame. Does not check the boxes: NaN and inverted ones are data, too.
 //
 // .aabb, little-endian: char magic[8] = "AABBFRM1", uint32 objects, uint32 frames, then per frame
 // and object float min[3], max[3]. .ref, text: `frame pairs hash`, and comments that begin with #.
@@ -15,7 +15,7 @@
 
 #include "broadphase/types.h"
 
-/// A file that cannot be used; what() names it and says why, on one line.
+/// A file that cannot be used; what() is one line that names it and says why.
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,7 +27,7 @@ class BoxReader {
   explicit BoxReader(const std::string& path);
 
   std::uint32_t objects() const { return objects_; }
-  /// Whole frames that are there; fewer than promised() where the writing was cut off.
+  /// Whole frames in the file; fewer than promised() if the writing was cut off.
   std::uint32_t frames() const { return frames_; }
   /// What the header says.
   std::uint32_t promised() const { return promised_; }
@@ -50,7 +50,7 @@ class BoxWriter {
   /// @throws FileError
   BoxWriter(const std::string& path, std::uint32_t frames);
 
-  /// Mends the header's count where fewer frames were written.
+  /// Corrects the header's count if fewer frames were written.
   ~BoxWriter();
   BoxWriter(const BoxWriter&) = delete;
   BoxWriter& operator=(const BoxWriter&) = delete;

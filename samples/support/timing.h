@@ -19,7 +19,7 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// A value that was measured and that `share` of them stay below; 0 of nothing.
+/// The measured value that a `share` of the values stay below; 0 if there are none.
 inline double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto last = static_cast<std::ptrdiff_t>(values.size()) - 1;

@@ -1,4 +1,4 @@
-// What the user of an episode does but for creating, moving and destroying: filters, planes, steps,
+// What the user of an episode does besides creating, moving and destroying: filters, planes, steps,
 // the cache, other broad phases. See adapter_episode.h.
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ void Episode::changeFilter() {
   enterTwin(client);
 }
 
-/// Set, taken away, or of another mind.
+/// The filter callback is set, removed, or changes its answers.
 void Episode::changeCallback() {
   if (bytes_.below(2) == 0) {
     cache_->setOverlapFilterCallback(hasFilter() ? nullptr : &filter_);
@@ -55,7 +55,8 @@ void Episode::changePlane() {
   client.plane = std::make_unique<HalfSpace>(plane);
 }
 
-/// All or nothing; what ghosts did not get for want of memory, a step makes up for.
+/// All or none are created. A step delivers the pairs of ghosts that were missed when memory ran
+/// out.
 void Episode::createWithLittleMemory() {
   const std::uint32_t count = 1 + bytes_.below(3) * 200;
   const long allocations = bytes_.below(12);
@@ -91,8 +92,8 @@ void Episode::step() {
   stepIsDone();
 }
 
-/// For want of memory, or by a filter callback that throws; the next step makes up for it. Not
-/// with edited pairs: what becomes of those then is nobody's promise.
+/// A step fails because memory runs out or a filter callback throws. The next step delivers what it
+/// did not. Not with edited pairs: nothing is promised for those.
 void Episode::stepThatFails() {
   if (!edited_.empty()) return step();
   if (hasFilter() && bytes_.below(2) == 0) {
@@ -203,7 +204,7 @@ void Episode::meddleInCache() {
   afterChange();
 }
 
-/// Sometimes two threads ask together.
+/// Sometimes two threads query at the same time.
 void Episode::query() {
   if (bytes_.oneIn(16)) {
     const std::vector<std::uint8_t> theirs = randomBytes(bytes_.byte(), 64);
@@ -364,7 +365,7 @@ void Episode::migrate() {
   stepIsDone();
 }
 
-/// For its own sake; what it prints goes nowhere.
+/// Only called; what it prints is discarded.
 void Episode::printStats() {
   std::fflush(stdout);
   const int screen = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY);

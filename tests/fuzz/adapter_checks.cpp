@@ -76,7 +76,7 @@ std::size_t Episode::countFound() const {
   return found;
 }
 
-/// A step was asked for; it may have found more than it may.
+/// A step was made; it may have found more pairs than allowed.
 void Episode::stepIsDone() {
   const std::size_t found = countFound();
   const bool isTooMany = found > broadPhase_.options.maxPairs;
@@ -123,8 +123,8 @@ void Episode::checkPairs() {
   stepPairs_ = std::move(stepPairs);
 }
 
-/// A pair that the user removed or added is his, until it begins or ends to overlap, or the filters
-/// are asked anew. Whether it is still his.
+/// Whether a pair that the user removed or added still stays as he left it. It does until the boxes
+/// begin or end to overlap, or all filters are applied again.
 bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool overlapsNow) {
   if (edited_.count(key) == 0) return false;
   const bool overlappedBefore = stepPairs_.count(key) == 1;
@@ -133,7 +133,7 @@ bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool ov
   return isHis;
 }
 
-/// Between two steps only pairs of ghosts come and go.
+/// Between two steps only pairs of ghosts are added and removed.
 void Episode::afterChange() {
   isStepped_ = false;
   const Pairs now = readCache();

@@ -72,7 +72,7 @@ void Episode::shareCache() {
   if (broadPhase_.isShared) cache_->addOverlappingPair(&strangeProxies_[0], &strangeProxies_[1]);
 }
 
-/// The pair of others is still there; it goes, as its owner's.
+/// The pair of the other broad phase is still there. It is removed by its owner.
 void Episode::unshareCache() {
   if (!broadPhase_.isShared) return;
   require(cache_->getNumOverlappingPairs() == 1 &&

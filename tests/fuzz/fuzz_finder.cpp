@@ -220,7 +220,7 @@ void Program::misuse() {
   hasFailed_ = true;
 }
 
-/// Those that may differ by the contract of update, and some more.
+/// Bits for the boxes that may differ by the contract of update, and for some more.
 std::vector<std::uint64_t> Program::changedBits() {
   std::vector<std::uint64_t> bits(now_.boxes.size() / 64 + 1);
   const auto differ = [](const auto& a, const auto& b) {
@@ -264,8 +264,8 @@ void Program::update() {
   removed_.assign(now_.boxes.size(), 0);
 }
 
-/// False: it did with what memory there was; then its delta is checked here, and what the second
-/// call of the same update says is no longer known, so it is made to know all again.
+/// False if the limited memory sufficed. Then the delta is checked here, and the finder goes back
+/// to the last boxes, because the caller makes the same update again.
 bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> changed) {
   const long allocations = bytes_.below(40);
   bool isDone = false;

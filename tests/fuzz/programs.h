@@ -1,4 +1,4 @@
-// The command lines of the programs, parsed but not obeyed.
+// The command lines of the programs, parsed but not run.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace fuzz {
 
-/// Of the program of that number, counted around. Empty if it would run, or if this build has no
-/// programs; else why it would not.
+/// Parses the command line of the program with that index, modulo their number. Empty if it would
+/// run, or if this build has no programs; otherwise the reason why it would not.
 std::string parseCommandLine(std::uint32_t program, const std::vector<std::string>& line);
 
 }  // namespace fuzz
