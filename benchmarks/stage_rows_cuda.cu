@@ -1,5 +1,6 @@
 #define GPULBVH_STAGE_ROWS_BODY
 #include "broadphase/exec/cuda/space.cuh"
+#include "broadphase/pipelines/cuda.h"
 #include "stage_rows.h"
 
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {

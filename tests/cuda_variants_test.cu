@@ -1,5 +1,6 @@
 // The founding documents' variants on the CUDA space. Skipped where there is no device.
 #include "broadphase/exec/cuda/space.cuh"
+#include "broadphase/pipelines/cuda.h"
 #include "variants_checks.h"
 
 namespace lbvh {

@@ -57,7 +57,8 @@ TEST(Sort, OrdersIndicesLikeAStableSort) {
         std::iota(expected.begin(), expected.end(), 0u);
         std::stable_sort(expected.begin(), expected.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
-        HostSpace(threads).orderByKey(test::view(keys), all(order), spare.data(), 31);
+        HostSpace(threads).orderByKey(test::view(keys), all(order), spare.data(), spare.data() + n,
+                                      31);
         ASSERT_EQ(order, expected) << n << " keys, " << distinct << ", " << threads << " threads";
       }
 }
