@@ -15,10 +15,13 @@
 
 namespace {
 
-/// The finder with the backend that was asked for, or the best that this machine has.
+/// The finder with the backend and instructions that were asked for, or the best that this machine
+/// has.
 lbvh::PairFinder makeFinder(lbvh::Options options) {
   options.threads = std::max(options.threads, 0);
   if (!lbvh::whyUnavailable(options.backend).empty()) options.backend = lbvh::Backend::automatic;
+  if (!lbvh::whyUnavailable(options.instructions).empty())
+    options.instructions = lbvh::InstructionSet::automatic;
   return lbvh::PairFinder(options);
 }
 

@@ -298,6 +298,16 @@ TEST(AdapterContract, UnavailableBackendBecomesTheHost) {
   EXPECT_NE(ours.stats().reason.find("cuda"), std::string::npos) << ours.stats().reason;
 }
 
+TEST(AdapterContract, UnavailableInstructionsBecomeThoseOfTheProcessor) {
+  lbvh::Options options;
+  const std::string usual = GpuLbvhBroadphase(options).stats().instructions;
+  options.instructions = static_cast<lbvh::InstructionSet>(99);
+  ASSERT_NE(lbvh::whyUnavailable(options.instructions), "");
+  EXPECT_EQ(GpuLbvhBroadphase(options).stats().instructions, usual);
+  options.instructions = lbvh::InstructionSet::baseline;
+  EXPECT_EQ(GpuLbvhBroadphase(options).stats().instructions, "baseline");
+}
+
 TEST(AdapterContract, PrintsATableOfTheLastStep) {
   GpuLbvhBroadphase ours;
   int number = 0;

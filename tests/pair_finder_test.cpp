@@ -279,6 +279,34 @@ TEST(PairFinder, SaysWhichBackendAndWhy) {
   EXPECT_NE(PairFinder().stats().reason, "");
 }
 
+// GPULBVH_SIMD is for automatic only.
+TEST(PairFinder, UsesTheInstructionsThatAreAskedFor) {
+  Random random(19);
+  const Boxes boxes = test::boxSets()[0].make(300, random);
+  const char* const names[] = {"baseline", "avx2", "avx512"};
+  setenv("GPULBVH_SIMD", "avx2", 1);
+  Options options;
+  options.backend = Backend::host;
+  EXPECT_STRNE(PairFinder(options).stats().instructions.c_str(), "avx512");
+  int available = 0;
+  for (const InstructionSet set :
+       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+    options.instructions = set;
+    if (!whyUnavailable(set).empty()) {
+      EXPECT_THROW(PairFinder{options}, std::runtime_error);
+      continue;
+    }
+    ++available;
+    PairFinder finder(options);
+    finder.update(view(boxes));
+    EXPECT_EQ(finder.stats().instructions, names[static_cast<int>(set) - 1]);
+    EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+  }
+  EXPECT_GE(available, 1);
+  EXPECT_EQ(whyUnavailable(InstructionSet::automatic), "");
+  unsetenv("GPULBVH_SIMD");
+}
+
 TEST(PairFinder, InstancesAreIndependent) {
   Random random(18);
   const Boxes a = test::boxSets()[0].make(300, random), b = test::boxSets()[1].make(200, random);

@@ -80,7 +80,7 @@ void expectSameTrees(const Boxes& boxes) {
     if (std::string(builder.name) == "apetrei" && problem.n > 0) {
       const std::vector<Node> split = tree;
       const auto root =
-          download(bench.space(), View<const std::uint32_t>{problem.scratch.numbers[1].data(), 1});
+          download(bench.space(), View<const std::uint32_t>{problem.memory.root.data(), 1});
       const auto n = static_cast<std::uint32_t>(problem.n);
       Relabel{split, tree, n}(root[0], 0, {0, n - 1}, kNullIndex);
     }

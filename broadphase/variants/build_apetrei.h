@@ -36,13 +36,16 @@ struct ApetreiNode {
   }
 };
 
-/// The root is numbers[1][0] of the scratch.
+/// The root's number goes to memory.root.
 template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
   const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
-  std::uint32_t* ends = problem.scratch.numbers[0].ensure(problem.n).data;
-  std::uint32_t* root = problem.scratch.numbers[1].ensure(1).data;
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(Scratch::template bytesFor<std::uint32_t>(n));
+  std::uint32_t* ends = scratch.template lend<std::uint32_t>("ends", n).data;
+  std::uint32_t* root = problem.memory.root.ensure(1).data;
   problem.space.forEach(problem.n, Fill{ends, kNullIndex});
   problem.space.forEach(
       problem.n,

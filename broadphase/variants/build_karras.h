@@ -37,8 +37,11 @@ template <class Space>
 void buildKarras(BuildProblem<Space>& problem) {
   const auto n = static_cast<std::uint32_t>(problem.n);
   if (n == 0) return;
-  std::uint32_t* parents = problem.scratch.numbers[0].ensure(2 * problem.n).data;
-  std::uint32_t* flags = problem.scratch.numbers[1].ensure(problem.n).data;
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(3 * Scratch::template bytesFor<std::uint32_t>(n));
+  std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", 2 * std::size_t{n}).data;
+  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", n).data;
   problem.space.forEach(
       problem.n,
       KarrasNode{problem.boxes, problem.ids, {problem.codes, n}, parents, flags, problem.nodes});

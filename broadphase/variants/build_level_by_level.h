@@ -79,11 +79,16 @@ void buildLevelByLevel(BuildProblem<Space>& problem) {
   if (n == 0) return;
   Space& space = problem.space;
   const std::size_t all = 2 * problem.n;
-  std::uint32_t* parents = problem.scratch.numbers[0].ensure(all).data;
-  std::uint32_t* flags = problem.scratch.numbers[1].ensure(all).data;
-  auto* tasks = reinterpret_cast<Task*>(problem.scratch.numbers[2].ensure(4 * all).data);
-  std::uint32_t* counter = problem.scratch.words[0].ensure(1).data;
-  std::uint32_t* answer = problem.scratch.answer.ensure(1).data;
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(2 * Scratch::template bytesFor<std::uint32_t>(all) +
+                Scratch::template bytesFor<Task>(all) +
+                Scratch::template bytesFor<std::uint32_t>(1));
+  std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", all).data;
+  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", all).data;
+  Task* tasks = scratch.template lend<Task>("tasks", all).data;
+  std::uint32_t* counter = scratch.template lend<std::uint32_t>("counter", 1).data;
+  std::uint32_t* answer = problem.memory.answer.ensure(1).data;
   space.forEach(all, Fill{flags, kNullIndex});
   space.forEach(1, BeginLevels{n, tasks, counter, parents});
   for (std::uint32_t begin = 0, end = 1; begin < end;) {

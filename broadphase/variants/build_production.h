@@ -7,7 +7,10 @@ namespace lbvh::variants {
 
 template <class Space>
 void buildProduction(BuildProblem<Space>& problem) {
-  std::uint32_t* arrivals = problem.scratch.numbers[0].ensure(problem.n).data;
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(Scratch::template bytesFor<std::uint32_t>(problem.n));
+  std::uint32_t* arrivals = scratch.template lend<std::uint32_t>("arrivals", problem.n).data;
   problem.space.forEach(problem.n, Fill{arrivals, kNullIndex});  // a step does it with the codes
   problem.space.forEach(problem.n,
                         BuildHierarchy<std::uint32_t>{problem.boxes, problem.ids, problem.codes,

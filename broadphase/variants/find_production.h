@@ -12,7 +12,7 @@ namespace lbvh::variants {
 template <class Space>
 void findProduction(FindProblem<Space>& problem) {
   if constexpr (Space::kKnowsCounts) {
-    VariantMemory<Space>& memory = problem.scratch;
+    VariantMemory<Space>& memory = problem.memory;
     if (memory.search == nullptr) {
       memory.search = std::make_unique<NeighbourSearch>(problem.space.tasks(), simdKernels());
       memory.sort = std::make_unique<NeighbourSort>(problem.space.tasks(), simdKernels());
@@ -23,11 +23,11 @@ void findProduction(FindProblem<Space>& problem) {
     scene.nan += std::exchange(scene.oversized, 0u);  // oversized boxes are not part of the problem
     memory.blocks->pack(problem.boxes, {}, problem.ids, scene);
     const PackedBoxes& all = memory.blocks->packed();
-    NeighbourLists lists{memory.words[0].ensure(memory.words[0].capacity()),
+    NeighbourLists lists{memory.neighbours.ensure(memory.neighbours.capacity()),
                          memory.lists.ensure(n).data};
     const std::size_t found = memory.search->find(all, all, lists, problem.out.limit);
     if (found > lists.indices.size) {
-      lists.indices = memory.words[0].ensure(found);
+      lists.indices = memory.neighbours.ensure(found);
       memory.search->find(all, all, lists, problem.out.limit);
     }
     *problem.out.count = found;

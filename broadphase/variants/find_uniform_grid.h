@@ -144,14 +144,19 @@ void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   };
   Space& space = problem.space;
   const std::size_t all = problem.boxes.size;
-  auto* h = reinterpret_cast<Head*>(problem.scratch.numbers[0].ensure(sizeof(Head)).data);
-  std::uint32_t* w = problem.scratch.words[0].ensure(4 * all).data;
-  const View<std::uint32_t> keys{w, all}, ids{w + all, all};
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(Scratch::template bytesFor<Head>(1) +
+                4 * Scratch::template bytesFor<std::uint32_t>(all));
+  Head* h = scratch.template lend<Head>("head", 1).data;
+  const auto keys = scratch.template lend<std::uint32_t>("keys", all);
+  const auto ids = scratch.template lend<std::uint32_t>("ids", all);
+  const auto spareKeys = scratch.template lend<std::uint32_t>("spare keys", all);
+  const auto spareIds = scratch.template lend<std::uint32_t>("spare ids", all);
   space.reduce(all, MeasureLongest{problem.boxes}, &h->longest);
   space.forEach(1, ChooseCells{problem.scene, &h->longest, &h->cells});
   space.forEach(all, AssignCells{problem.boxes, &h->cells, keys.data, ids.data});
-  space.sortByKey(keys, ids, View<std::uint32_t>{w + 2 * all, all},
-                  View<std::uint32_t>{w + 3 * all, all}, 32);
+  space.sortByKey(keys, ids, spareKeys, spareIds, 32);
   space.append(
       problem.n,
       FindInCells<Counter>{problem.boxes, &h->cells, keys.data, ids.data, problem.n, counter},

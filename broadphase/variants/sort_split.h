@@ -51,7 +51,10 @@ struct CopyBack {
 template <class Space>
 void sortBySplitting(SortProblem<Space>& problem) {
   const std::size_t n = problem.keys.size;
-  auto* places = reinterpret_cast<Place*>(problem.scratch.words[0].ensure(n + 1).data);
+  using Scratch = typename VariantMemory<Space>::Scratch;
+  Scratch& scratch = problem.memory.scratch;
+  scratch.reset(Scratch::template bytesFor<Place>(n + 1));
+  Place* places = scratch.template lend<Place>("places", n + 1).data;
   View<std::uint32_t> keys = problem.keys, values = problem.values, toKeys = problem.spareKeys,
                       toValues = problem.spareValues;
   for (int bit = 0; bit < problem.bits; ++bit) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "broadphase/exec/scratch.h"
 #include "broadphase/exec/space.h"
 #include "broadphase/host/build_blocks.h"
 #include "broadphase/host/find_neighbours.h"
@@ -15,18 +16,22 @@
 
 namespace lbvh::variants {
 
-/// Grow-only memory of a space for variants that need some.
+/// Memory of a space for variants that need some. A run begins with scratch.reset().
 template <class Space>
 struct VariantMemory {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
-  Buffer<std::uint32_t> words[4];
-  Buffer<std::uint32_t> numbers[4];
-  Buffer<NeighbourList> lists;
-  std::unique_ptr<NeighbourSearch> search;  ///< host only, and the next two
-  std::unique_ptr<NeighbourSort> sort;
-  std::unique_ptr<BlockBuilder> blocks;
+  using Scratch = lbvh::Scratch<typename Space::Memory>;
+  Scratch scratch;
+  Buffer<std::uint32_t> root;  ///< of a tree whose root may be anywhere
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
+
+  // The host's own search.
+  Buffer<std::uint32_t> neighbours;
+  Buffer<NeighbourList> lists;
+  std::unique_ptr<BlockBuilder> blocks;
+  std::unique_ptr<NeighbourSearch> search;
+  std::unique_ptr<NeighbourSort> sort;
 };
 
 /// Leaves in, tree out: 2 n - 1 nodes by THE INDEX RULE (types.h), where a variant says so in
@@ -35,7 +40,7 @@ struct VariantMemory {
 template <class Space>
 struct BuildProblem {
   Space& space;
-  VariantMemory<Space>& scratch;
+  VariantMemory<Space>& memory;
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   const std::uint32_t* codes;
@@ -48,7 +53,7 @@ struct BuildProblem {
 template <class Space>
 struct FindProblem {
   Space& space;
-  VariantMemory<Space>& scratch;
+  VariantMemory<Space>& memory;
   View<const Aabb> boxes;
   const std::uint32_t* ids;  ///< of the leaves; behind them the boxes that are in no tree
   const Node* nodes;
@@ -62,7 +67,7 @@ struct FindProblem {
 template <class Space>
 struct SortProblem {
   Space& space;
-  VariantMemory<Space>& scratch;
+  VariantMemory<Space>& memory;
   View<std::uint32_t> keys, values, spareKeys, spareValues;
   int bits;
 };

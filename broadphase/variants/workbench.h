@@ -61,7 +61,7 @@ class Workbench {
                                                    ids.data, arrivals_.data()});
     space_.wait();
     return {space_,
-            scratch_,
+            memory_,
             keys,
             ids,
             spareKeys_.ensure(all),
@@ -71,7 +71,7 @@ class Workbench {
 
   /// Needs the keys sorted. The tree goes to its own place, or to production's for finders.
   BuildProblem<Space> buildProblem() {
-    return {space_,       scratch_,
+    return {space_,       memory_,
             boxes_,       ids_.data(),
             keys_.data(), &header_.data()->scene,
             leaves_,      nodes_.ensure(2 * leaves_ + 1).data};
@@ -86,7 +86,7 @@ class Workbench {
   /// Room for `capacity` pairs; the number found is found().
   FindProblem<Space> findProblem(std::size_t capacity) {
     space_.forEach(1, NoPairs{&header_.data()->pairs});
-    return {space_,        scratch_,
+    return {space_,        memory_,
             boxes_,        ids_.data(),
             nodes_.data(), &header_.data()->scene,
             leaves_,       {pairs_.ensure(capacity), ~std::uint64_t{0}, &header_.data()->pairs}};
@@ -114,7 +114,7 @@ class Workbench {
   }
 
   Space space_;
-  VariantMemory<Space> scratch_;
+  VariantMemory<Space> memory_;
   typename Space::template UploadBuffer<Aabb> upload_;
   typename Space::template HostBuffer<StepArguments> arguments_;
   typename Space::template HostBuffer<StepHeader> report_;
