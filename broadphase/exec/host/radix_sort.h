@@ -4,6 +4,7 @@
 // Then each part moves its elements there.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -25,7 +26,7 @@ class HostRadixSort {
     const std::size_t n = keys.size;
     const int passes = passesFor(bits);
     for (int pass = 0; pass < passes; ++pass) {
-      const auto digit = [=](std::size_t i) { return digitOf(from[i], pass, bits); };
+      const auto digit = [from, get = Digit(pass, bits)](std::size_t i) { return get(from[i]); };
       const auto move = [=](std::size_t i, std::size_t place) {
         to[place] = from[i];
         toValue[place] = fromValue[i];
@@ -62,7 +63,9 @@ class HostRadixSort {
                        int bits) {
     std::uint64_t *from = words.data, *to = spare;
     for (int pass = 0; pass < passesFor(bits); ++pass) {
-      const auto digit = [=](std::size_t i) { return digitOf(from[i] >> shift, pass, bits); };
+      const auto digit = [from, get = Digit(pass, bits, shift)](std::size_t i) {
+        return get(from[i]);
+      };
       const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
       if (scatter(tasks, words.size, digit, move)) std::swap(from, to);
     }
@@ -75,13 +78,20 @@ class HostRadixSort {
 
   static int passesFor(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
 
-  /// Digit `pass` when `bits` bits are spread evenly over the passes needed.
-  static std::uint32_t digitOf(std::uint64_t key, int pass, int bits) {
-    const int passes = passesFor(bits);
-    const int width = (bits + passes - 1) / passes;
-    const std::uint64_t used = bits < 64 ? key & ((std::uint64_t{1} << bits) - 1) : key;
-    return static_cast<std::uint32_t>(used >> (pass * width)) & ((1u << width) - 1);
-  }
+  /// The digit of one pass, when `bits` bits from bit `from` on are spread evenly over the passes.
+  class Digit {
+   public:
+    Digit(int pass, int bits, int from = 0) {
+      const int width = (bits + passesFor(bits) - 1) / passesFor(bits);
+      shift_ = from + pass * width;
+      mask_ = (std::uint64_t{1} << std::min(width, bits - pass * width)) - 1;
+    }
+    std::size_t operator()(std::uint64_t key) const { return key >> shift_ & mask_; }
+
+   private:
+    int shift_;
+    std::uint64_t mask_;
+  };
 
   /// One stable pass. False, with nothing moved, if all digits are equal.
   template <class Digit, class Move>
