@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures everything on a machine with an NVIDIA GPU, into one folder: the CUDA tests, also under
 # compute-sanitizer, stage times as CSV, and ncu reports of the two kernels that matter.
-# Needs no build: binaries may come from another machine (static cudart; CMAKE_CUDA_ARCHITECTURES
-# must name this GPU). Usage: gpu.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [FRAMES [OBJECTS_OR_FILE...]]
+# Needs no build: binaries may come from another machine (static cudart, so built without
+# GPULBVH_INTERPRETER; CMAKE_CUDA_ARCHITECTURES must name this GPU).
+# Usage: gpu.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [FRAMES [OBJECTS_OR_FILE...]]
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$1 out=$2 frames=${3:-200}

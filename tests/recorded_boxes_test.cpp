@@ -1,5 +1,5 @@
 // Recorded boxes: files round-trip, broken ones are refused, and the recorded scene's reference
-// holds for every frame (skipped where the recording is not at hand).
+// holds for every frame.
 #include "support/recorded_boxes.h"
 
 #include <gtest/gtest.h>
@@ -130,8 +130,7 @@ TEST(PairHash, IsTheOneOfTheFormat) {
 }
 
 TEST(RecordedScene, EveryFrameEqualsItsReference) {
-  const std::string path = std::string(GPULBVH_SCENES) + "/brownian1k.aabb";
-  if (!fs::exists(path)) GTEST_SKIP() << "no recorded scene at " << path;
+  const std::string path = GPULBVH_TEST_DATA "/brownian1k.aabb";
   const Reference reference = readReference(referencePath(path)).value();
   BoxReader reader(path);
   ASSERT_EQ(reference.size(), reader.frames());

@@ -44,8 +44,7 @@ class Tree:
                      '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
                      '-D', f'CMAKE_BUILD_TYPE={kind}',
                      '-D', f'CMAKE_CXX_FLAGS_{kind.upper()}={flags}',
-                     '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON',
-                     '-D', f'GPULBVH_SCENES={self.root}/../shared/scenes')
+                     '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON')
         targets = self.command('ninja', '-C', self.out, '-t', 'targets', 'all').stdout
         self.tests = [t for t in re.findall(r'^bin/(\w+_test):', targets, re.M)
                       if not t.startswith(('viewer', 'cuda'))]
