@@ -35,12 +35,17 @@ void update(benchmark::State& state) {
       ms * 1e6 / static_cast<double>(state.iterations()) / (n * std::log2(n) + pairs);
 }
 
-BENCHMARK(update)
-    ->ArgNames({"boxes", "threads"})
-    ->ArgsProduct({{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 20}, {1, 2}})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-
 }  // namespace
 
-BENCHMARK_MAIN();
+// Without the macro BENCHMARK, which newer Clangs warn of.
+int main(int argc, char** argv) {
+  benchmark::RegisterBenchmark("update", update)
+      ->ArgNames({"boxes", "threads"})
+      ->ArgsProduct({{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 20}, {1, 2}})
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

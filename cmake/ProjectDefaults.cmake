@@ -15,6 +15,8 @@ if(MSVC)
   target_compile_options(gpulbvh_warnings INTERFACE /W4 $<$<BOOL:${GPULBVH_WERROR}>:/WX>)
 else()
   target_compile_options(gpulbvh_warnings INTERFACE
+    # Clang finds GCC 12's own std::stable_sort deprecated.
+    $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:-Werror>)
 endif()

@@ -123,7 +123,7 @@ void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
 void GpuLbvhGhosts::findAmongGhosts(const lbvh::Aabb& box) {
   struct Collect : btDbvt::ICollide {
     explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
-    void Process(const btDbvtNode* leaf) {
+    void Process(const btDbvtNode* leaf) override {
       found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
     }
     std::vector<GpuLbvhProxy*>& found;

@@ -28,7 +28,7 @@ void prefetchManifold(const btBroadphasePair& pair) {
   if (pair.m_algorithm == nullptr) return;
   btPersistentManifold* few[8];
   btManifoldArray manifolds;
-  manifolds.initializeFromBuffer(few, 0, 8);
+  manifolds.initializeFromBuffer(static_cast<void*>(few), 0, 8);
   pair.m_algorithm->getAllContactManifolds(manifolds);
   if (manifolds.size() > 0) lbvh::prefetch(manifolds[0], sizeof(btPersistentManifold));
 }

@@ -38,7 +38,7 @@ TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   }
 
   btOverlappingPairCache* none = nullptr;
-  GpuLbvhBroadphase a(nullptr), b(0), c(none);
+  GpuLbvhBroadphase a(nullptr), b(0), c(none);  // NOLINT(modernize-use-nullptr)
   btDbvtBroadphase dbvt(nullptr);
   for (btBroadphaseInterface* broadphase :
        {static_cast<btBroadphaseInterface*>(&a), static_cast<btBroadphaseInterface*>(&b),

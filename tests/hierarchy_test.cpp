@@ -16,7 +16,6 @@
 namespace lbvh {
 namespace {
 
-using test::boxAt;
 using test::Boxes;
 using test::Random;
 using test::view;

@@ -72,7 +72,7 @@ Script makeScript(const char* name) {
   return script;
 }
 
-Picture take(View& view, Script script) {
+Picture take(View& view, const Script& script) {
   EXPECT_TRUE(runScript(script, view));
   return Picture(script.screenshot);
 }

@@ -76,8 +76,10 @@ int main(int argc, char** argv) try {
   const Picture picture(argv[1]);
   std::uint64_t hash = 0;
   long count = 0, sumX = 0, sumY = 0;
-  for (int y = std::atoi(argv[3]); y < std::atoi(argv[5]); ++y) {
-    for (int x = std::atoi(argv[2]); x < std::atoi(argv[4]); ++x) {
+  const int left = std::stoi(argv[2]), top = std::stoi(argv[3]);
+  const int right = std::stoi(argv[4]), bottom = std::stoi(argv[5]);
+  for (int y = top; y < bottom; ++y) {
+    for (int x = left; x < right; ++x) {
       const Colour colour = picture.at(x, y);
       for (const std::uint8_t part : {colour.red, colour.green, colour.blue})
         hash = (hash ^ part) * 0x100000001B3u;  // FNV-1a's step

@@ -100,7 +100,8 @@ int run(Settings& settings) {
     script.width = settings.size[0];
     script.height = settings.size[1];
   }
-  if ((script.picks = settings.pick.size() == 2)) {
+  script.picks = settings.pick.size() == 2;
+  if (script.picks) {
     script.pickX = btScalar(settings.pick[0]);
     script.pickY = btScalar(settings.pick[1]);
   }

@@ -50,7 +50,8 @@ LBVH_HD inline std::uint32_t findSplit(const CommonPrefix& prefix, Range range) 
 /// The leaves below inner node i: i is one end, and the other lies towards the neighbour that i has
 /// more in common with, as far as they have more in common than with the other neighbour.
 LBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t i) {
-  const int direction = prefix(i, i + 1) > prefix(i, i - 1) ? 1 : -1;
+  const bool isForward = prefix(i, i + 1) > prefix(i, i - 1);
+  const std::uint32_t direction = isForward ? 1 : ~std::uint32_t{0};  // that is -1
   const int least = prefix(i, i - direction);
   std::uint32_t reach = 2;
   while (prefix(i, i + reach * direction) > least) reach *= 2;
@@ -58,7 +59,7 @@ LBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t i)
   for (std::uint32_t step = reach / 2; step > 0; step /= 2)
     if (prefix(i, i + (length + step) * direction) > least) length += step;
   const std::uint32_t other = i + length * direction;
-  return direction > 0 ? Range{i, other} : Range{other, i};
+  return isForward ? Range{i, other} : Range{other, i};
 }
 
 /// The node behind leaf `last`, that a rope leads to: the inner node that begins there, or the leaf
