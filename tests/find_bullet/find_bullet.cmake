@@ -143,6 +143,7 @@ file(COPY ${single}/include DESTINATION ${SCRATCH}/headers)
 says("${SCRATCH}/headers/include/bullet.* has no library LinearMath in ${SCRATCH}/headers/lib"
   CMAKE_PREFIX_PATH=${SCRATCH}/headers BulletPhysics_HINT=${single})
 file(COPY ${single}/ DESTINATION ${SCRATCH}/mixed)
+file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY keeps a file of the same second
 file(COPY ${double}/lib/libBulletDynamics.a DESTINATION ${SCRATCH}/mixed/lib)
 says("${SCRATCH}/mixed/lib/libBulletDynamics.a does not link with the headers in ${SCRATCH}/mixed"
   Bullet_ROOT=${SCRATCH}/mixed)
