@@ -1,6 +1,7 @@
 #include "broadphase/pair_finder.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct PairFinder::Impl {
   Stats stats;
 
   void choosePipeline();
+  void tellSpace();
 };
 
 void PairFinder::Impl::choosePipeline() {
@@ -66,6 +68,17 @@ void PairFinder::Impl::choosePipeline() {
     stats.reason = error.what();
   }
 #endif
+}
+
+/// Where the last step ran, and why. Without memory the figures stay as they were.
+void PairFinder::Impl::tellSpace() {
+  const SpaceInfo* info = pipeline->info();
+  if (info == nullptr) return;
+  try {
+    stats.backend = info->backend;
+    stats.reason = info->reason;
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>()) {
@@ -103,12 +116,9 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   impl.removedObjects.resize(boxes.size, 0);
   impl.anyRemoved = false;
   impl.hasDelta = impl.isPacked = true;
-  if (const SpaceInfo* info = impl.pipeline->info()) {
-    impl.stats.backend = info->backend;
-    impl.stats.reason = info->reason;
-  }
   stats.objects = boxes.size;
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.removedObjects.capacity();
+  impl.tellSpace();
 }
 
 void PairFinder::updateUnchanged() noexcept {

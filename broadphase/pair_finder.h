@@ -12,8 +12,8 @@
 namespace lbvh {
 
 /// Finds all overlapping pairs of a set of closed boxes. The result is exact: it equals brute force
-/// with `overlap()`, so a box with a NaN has no pairs, and an inverted or infinite box has those
-/// that the six comparisons say. It is the same, in the same order, on every backend, instruction
+/// with `overlap()`. A box with a NaN has no pairs; inverted and infinite boxes have those that the
+/// six comparisons give. It is the same, in the same order, on every backend, instruction
 /// set, thread count and run.
 ///
 /// Coordinates are in any unit. Box i of one update and box i of the next are the same object,
@@ -39,13 +39,13 @@ class PairFinder {
   /// @throws std::invalid_argument if the arrays do not fit each other
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
-  /// After an exception pairs() is still the result of the update before, added() and removed()
-  /// are empty, and stats() tell how far the failed update came.
+  /// After an exception pairs() is still the result of the update before, and added() and removed()
+  /// are empty. If a stage has failed, stats() tell how far the update came.
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
-  /// Does what an update would do with the same boxes and filters as the last one and no object
-  /// removed since: nothing is added or removed. Takes no time. The caller must be sure.
+  /// Counts as an update in which nothing has changed. Takes no time. The caller must be sure that
+  /// no box, filter or object has changed.
   void updateUnchanged() noexcept;
 
   /// From the next update on, box `index` is another object, if there is one. The old object's

@@ -1,5 +1,5 @@
 // Steps in which most boxes rest, on the host: exact and with the right delta whatever moves,
-// comes, goes, changes its filter or is removedObjects, and with every set of SIMD instructions.
+// comes, goes, changes its filter or is removed, and with every set of SIMD instructions.
 #include <gtest/gtest.h>
 
 #include <algorithm>

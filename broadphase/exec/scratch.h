@@ -68,10 +68,11 @@ class Scratch {
   std::size_t bytes() const { return block_.bytes(); }
 
  private:
-  static constexpr std::size_t kAlignment = 128;  // a cache line of a GPU, two of a CPU
+  static constexpr std::size_t kAlignment = 128;  // a cache line of a GPU
 
   void giveBack(std::size_t begin) {
-    if (used_ > begin) Memory::retire(block_.data() + begin, used_ - begin);
+    if (used_ <= begin) return;  // a frame that began before the last reset()
+    Memory::retire(block_.data() + begin, used_ - begin);
     used_ = begin;
   }
 

@@ -1,5 +1,5 @@
-// THE SEAM: what an execution space offers to stages that run on any space. A contract to read; the
-// stages' use of a space checks it. Spaces: HostSpace (exec/host/space.h), CudaSpace
+// THE SEAM: what an execution space offers to the stages. This comment is the contract; the
+// compiler checks only what a stage uses. Spaces: HostSpace (exec/host/space.h), CudaSpace
 // (exec/cuda/space.cuh).
 //
 // A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
@@ -21,12 +21,10 @@
 //   Space::Memory                     the policy of its GrowBuffers and Scratch
 //   Space::Buffer<T>, HostBuffer<T>   storage that only grows, uninitialised
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::kKnowsCounts               its memory is the host's: the host may read what a stage
-//   wrote
-//                                     when the call returns
+//   Space::kKnowsCounts               its memory is the host's, which may read what a stage wrote
+//                                     as soon as the call returns
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -34,9 +32,6 @@
 #include "broadphase/types.h"
 
 namespace lbvh {
-
-/// Addresses and sizes that tell one sequence of launches from another.
-using LaunchKey = std::array<std::uintptr_t, 24>;
 
 /// Where append() writes pairs, and how many there were. If *count exceeds `pairs.size`, only the
 /// first ones were written.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their costs differ much
 
-constexpr std::size_t kScratchArrays = 8;  // of SearchScratch
+constexpr std::size_t kMemoryArrays = 8;  // of SearchMemory
 
 /// Calls visit(index, box) for all that may overlap something.
 template <class Visit>
@@ -37,13 +37,13 @@ std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxe
 void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
                                     const NeighbourLists& lists, const NeighbourCount& count) {
   const std::size_t leafBlocks = targets.tree.leafBlocks;
-  scratch_.ensure(kScratchArrays * SearchScratch::strideFor(leafBlocks) *
-                  static_cast<std::size_t>(tasks_.threads()));
+  memory_.ensure(kMemoryArrays * SearchMemory::strideFor(leafBlocks) *
+                 static_cast<std::size_t>(tasks_.threads()));
   tasks_.forWorkers(queries.tree.leafBlocks, kBlockGrain,
                     [&](std::size_t worker, std::size_t begin, std::size_t end) {
                       return kernels_.search(queries, targets, static_cast<std::uint32_t>(begin),
                                              static_cast<std::uint32_t>(end),
-                                             scratch(worker, leafBlocks), lists, count);
+                                             memoryOf(worker, leafBlocks), lists, count);
                     });
 }
 
@@ -73,9 +73,9 @@ void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const Packe
   });
 }
 
-SearchScratch NeighbourSearch::scratch(std::size_t worker, std::size_t leafBlocks) const {
-  const std::size_t stride = SearchScratch::strideFor(leafBlocks);
-  std::uint32_t* words = scratch_.data() + worker * kScratchArrays * stride;
+SearchMemory NeighbourSearch::memoryOf(std::size_t worker, std::size_t leafBlocks) const {
+  const std::size_t stride = SearchMemory::strideFor(leafBlocks);
+  std::uint32_t* words = memory_.data() + worker * kMemoryArrays * stride;
   return {reinterpret_cast<float*>(words), words + 6 * stride, words + 7 * stride, stride};
 }
 

@@ -25,18 +25,18 @@ class NeighbourSearch {
   std::uint64_t find(const PackedBoxes& queries, const PackedBoxes& targets,
                      const NeighbourLists& lists, std::uint64_t limit);
 
-  std::size_t memoryBytes() const { return scratch_.bytes(); }
+  std::size_t memoryBytes() const { return memory_.bytes(); }
 
  private:
   void findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
                      const NeighbourLists& lists, const NeighbourCount& count);
   void findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets,
                           const NeighbourLists& lists, const NeighbourCount& count);
-  SearchScratch scratch(std::size_t worker, std::size_t leafBlocks) const;
+  SearchMemory memoryOf(std::size_t worker, std::size_t leafBlocks) const;
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;
-  HostBuffer<std::uint32_t> scratch_;  ///< of all workers
+  HostBuffer<std::uint32_t> memory_;  ///< of all workers
 };
 
 }  // namespace lbvh

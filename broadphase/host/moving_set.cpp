@@ -121,7 +121,7 @@ std::uint64_t MovingSet::compare(const StepInput& input, std::size_t first, std:
 }
 
 /// Counts the boxes that are still searched although they rest again. When they add up to a search
-/// of all, a search of all comes next. So the cost is at most twice that of perfect foresight.
+/// of all, a search of all comes next. So the cost is at most twice the least possible.
 bool MovingSet::isWorthIt(std::size_t n) {
   std::size_t changed = 0, moving = 0;
   for (std::size_t word = 0; word < hasChanged_.size(); ++word) {

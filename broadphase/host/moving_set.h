@@ -1,5 +1,5 @@
-// Which boxes move, and which rest. A box rests if it is what it was when all boxes were packed
-// last. The pairs among resting boxes are known, so a step searches only for those that move.
+// Which boxes move, and which rest. A box rests as long as it has not changed since all boxes were
+// packed. The pairs among resting boxes are known, so a step searches only for those that move.
 // Remembers the boxes and filters of the last step, unless the caller tells what has changed. Does
 // not search, and does not own the blocks.
 #pragma once

@@ -28,7 +28,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        growTree(there.boxes, arguments_.data(), stats);
+        runTreeStages(there.boxes, arguments_.data(), stats);
         const View<Pair> found = traverse(there, stats);
         const View<Pair> sorted = sortPairs(found, there.boxes.size, stats);
         return compare(sorted, there, stats);
@@ -44,7 +44,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     scene_ = {};
     const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
     do {
-      growTree(there, arguments_.data(), stats);
+      runTreeStages(there, arguments_.data(), stats);
       space_.forEach(1, Report{header(), report_.data()});
       space_.wait();
     } while (std::exchange(plan_.bits, report().grid.bits) != report().grid.bits);
@@ -60,7 +60,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     space_.useStream(stream);
     report_.ensure(1);
     plan_.pairs = std::max(plan_.pairs, leastCapacity);
-    growTree(boxes, nullptr, unused);
+    runTreeStages(boxes, nullptr, unused);
     const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
     const View<Pair> found = traverse(there, unused);
     const View<Pair> pairs = sortPairs(found, boxes.size, unused);
@@ -140,7 +140,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
   }
 
   /// Stages 1 to 4.
-  void growTree(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
+  void runTreeStages(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
     measure(boxes, arguments, stats);
     if (plan_.bits == 10)
       buildNodes<std::uint32_t>(boxes, boxes.size, stats);

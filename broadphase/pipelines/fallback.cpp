@@ -30,11 +30,13 @@ bool FallbackPipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
       gpuIsBehind_ = false;  // too many pairs are no failure of the GPU: it kept the old ones
       throw;
     }
-    if (!input.removedObjects.empty()) mirror_.dropPairsOf(input.removedObjects);
-    mirror_.log(gpu_->added(), gpu_->removed());
+    SpaceInfo info = info_;
+    if (failures_ > 0) info = {name_, "works again after: " + info_.reason};
+    mirror_.log(gpu_->added(), gpu_->removed(), input.removedObjects);
+    // The step is done: nothing throws from here on.
+    info_ = std::move(info);
     gpuIsBehind_ = false;
     last_ = gpu_.get();
-    if (failures_ > 0) info_ = {name_, "works again after: " + info_.reason};
     failures_ = 0;
     return true;
   } catch (const SpaceError& error) {

@@ -1,6 +1,6 @@
 // The table of contents of a step on the host's cores: the stages in order, each timed. Boxes are
 // ordered as for a tree, but packed into blocks that are searched by vectors (host/). The tree
-// itself is built for queries, when somebody asks. While most boxes rest, only the others are
+// itself is built when a query needs it. While most boxes rest, only the others are
 // ordered, packed and searched for (host/moving_set.h).
 #include "broadphase/pipelines/host.h"
 
@@ -95,7 +95,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
   }
 
  private:
-  /// Whether so many boxes are what they were that only the others need to be searched for.
+  /// Whether enough boxes rest that only the others must be searched for.
   bool updateMovingSet(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
     return movingSet_.update(input, allBlocks_);

@@ -4,15 +4,17 @@
 
 namespace lbvh {
 
-void PairMirror::log(View<const Pair> added, View<const Pair> removed) {
+void PairMirror::log(View<const Pair> added, View<const Pair> removed,
+                     View<const std::uint8_t> removedObjects) {
+  // Also so that the log cannot outgrow the list.
+  if (!removedObjects.empty() || log_.size() > 1024 + pairs_.size()) pairs();
+  const std::size_t needed = log_.size() + added.size + removed.size;
+  if (needed > log_.capacity()) log_.reserve(std::max(needed, 2 * log_.capacity()));
+  // Nothing throws from here on.
+  if (!removedObjects.empty())
+    std::erase_if(pairs_, [&](Pair pair) { return involvesRemoved(pair, removedObjects); });
   for (const Pair pair : removed) log_.push_back({pair, false});
   for (const Pair pair : added) log_.push_back({pair, true});
-  if (log_.size() > 1024 + pairs_.size()) pairs();  // so that the log cannot outgrow the list
-}
-
-void PairMirror::dropPairsOf(View<const std::uint8_t> removedObjects) {
-  pairs();
-  std::erase_if(pairs_, [&](Pair pair) { return involvesRemoved(pair, removedObjects); });
 }
 
 void PairMirror::assign(View<const Pair> pairs) {

@@ -1,5 +1,5 @@
 // The host's copy of a pair list that lives elsewhere. It keeps a log of added and removed pairs,
-// and merges it only when somebody asks. A pair that stays costs nothing.
+// and merges it only when it is read. A pair that stays costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace lbvh {
 
 class PairMirror {
  public:
-  /// Logs the changes of the next step. @throws std::bad_alloc
-  void log(View<const Pair> added, View<const Pair> removed);
-
-  /// Drops the pairs of boxes whose flag is set. @throws std::bad_alloc
-  void dropPairsOf(View<const std::uint8_t> removedObjects);
+  /// Logs the changes of the next step, which begins without the pairs of removed objects.
+  /// @param removedObjects a flag for each box, or none
+  /// @throws std::bad_alloc with nothing changed
+  void log(View<const Pair> added, View<const Pair> removed,
+           View<const std::uint8_t> removedObjects = {});
 
   void assign(View<const Pair> pairs);
 

@@ -45,7 +45,7 @@ class TreeStages {
         scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
     const View<Key> codes = assignCodes<Key>(boxes, arrivals, stats);
     sortByCode(codes, stats);
-    nodes_ = link(boxes, leaves, codes, arrivals, stats);
+    nodes_ = buildHierarchy(boxes, leaves, codes, arrivals, stats);
   }
 
   Tree treeOver(const SceneBounds& scene) const {
@@ -112,8 +112,8 @@ class TreeStages {
 
   /// Stage 4.
   template <class Key>
-  View<Node> link(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
-                  View<std::uint32_t> arrivals, StepStats& stats) {
+  View<Node> buildHierarchy(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
+                            View<std::uint32_t> arrivals, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const View<Node> nodes = scratch_.template lend<Node>("nodes", 2 * leaves);
     space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, &header()->scene,

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "broadphase/host/simd/kernels.h"
+#include "broadphase/host/block_tree.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

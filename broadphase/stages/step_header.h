@@ -58,7 +58,7 @@ struct DeltaCount {
   }
 };
 
-/// What differs from step to step even where the launches are the same.
+/// What may change from step to step while the launches stay the same.
 struct StepArguments {
   std::uint64_t boxes = 0;  ///< of the array that was handed in; what lies behind is padding
   std::uint64_t oldPairs = 0;

@@ -53,8 +53,8 @@ struct FindOversizedPairs {
     const std::uint32_t n = scene->ordinary, end = n + scene->oversized;
     if (k >= end) return;
     const std::uint32_t box = ids[k];
-    for (std::uint32_t side = k < n ? n : k + 1; side < end; ++side) {
-      const std::uint32_t other = ids[side];
+    for (std::uint32_t i = k < n ? n : k + 1; i < end; ++i) {
+      const std::uint32_t other = ids[i];
       if (!overlap(boxes[box], boxes[other])) continue;
       if (!shouldCollide(filters, box, other)) continue;
       if (!sink.push(makePair(box, other))) return;

@@ -39,7 +39,7 @@ struct ApetreiNode {
 /// The root's number goes to memory.root.
 template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::uint32_t>(problem.n);
+  const auto n = problem.n;
   if (n == 0) return;
   using Scratch = typename VariantMemory<Space>::Scratch;
   Scratch& scratch = problem.memory.scratch;

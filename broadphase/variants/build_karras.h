@@ -17,8 +17,7 @@ struct KarrasNode {
   std::uint32_t* flags;
   Node* nodes;
 
-  LBVH_HD void operator()(std::uint32_t element) const {
-    const auto i = element;
+  LBVH_HD void operator()(std::uint32_t i) const {
     const Numbering tree{prefix.n};
     nodes[tree.leaf(i)] = leafOver(boxes, ids[i], ropeBehind(prefix, i));
     if (i == 0) parents[0] = kNullIndex;
@@ -35,7 +34,7 @@ struct KarrasNode {
 
 template <class Space>
 void buildKarras(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::uint32_t>(problem.n);
+  const auto n = problem.n;
   if (n == 0) return;
   using Scratch = typename VariantMemory<Space>::Scratch;
   Scratch& scratch = problem.memory.scratch;

@@ -75,7 +75,7 @@ struct Answer {
 
 template <class Space>
 void buildLevelByLevel(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::uint32_t>(problem.n);
+  const auto n = problem.n;
   if (n == 0) return;
   Space& space = problem.space;
   const std::size_t all = 2 * problem.n;

@@ -36,7 +36,7 @@ struct RecursiveBuilder {
 
 template <class Space>
 void buildRecursively(BuildProblem<Space>& problem) {
-  const auto n = static_cast<std::uint32_t>(problem.n);
+  const auto n = problem.n;
   if (n == 0) return;
   RecursiveBuilder{problem.boxes, problem.ids, {problem.codes, n}, problem.nodes}.build(
       0, {0, n - 1}, kNullIndex);

@@ -55,7 +55,7 @@ template <class Space>
 std::vector<FindVariant<Space>> finders() {
   const char* partTwo = "Thinking Parallel, Part II";
   std::vector<FindVariant<Space>> rows = {
-      {{"production", "stages/", 0, findProduction<Space>}},
+      {{"production", "this library", 0, findProduction<Space>}},
       finder<Space>("recursive", partTwo, 3.8,
                     [](const auto& p, auto count) { appendRecursively(p, count); }),
       finder<Space>("stack, object order", partTwo, 0.91,
@@ -81,7 +81,7 @@ std::vector<FindVariant<Space>> finders() {
 template <class Space>
 std::vector<Variant<SortProblem<Space>>> sorts() {
   return {
-      {"production", "stages/", 0.18, sortProduction<Space>},
+      {"production", "this library", 0.18, sortProduction<Space>},
       {"bitonic", "Batcher 1968", 0, sortBitonically<Space>},
       {"split by bit", "Harris, Sengupta, Owens 2007", 0, sortBySplitting<Space>},
   };

@@ -97,14 +97,14 @@ struct FindFromCut : FindSimultaneously<Counter> {
 template <class Space, class Counter>
 void appendFromRoot(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
-  FindFromRoot<Counter> body{{problem.nodes, static_cast<std::uint32_t>(problem.n), counter}};
+  FindFromRoot<Counter> body{{problem.nodes, problem.n, counter}};
   problem.space.append(1, body, problem.out);
 }
 
 template <class Space, class Counter>
 void appendFromCut(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
-  FindFromCut<Counter> body{{problem.nodes, static_cast<std::uint32_t>(problem.n), counter}};
+  FindFromCut<Counter> body{{problem.nodes, problem.n, counter}};
   problem.space.append(body.cutPairs(), body, problem.out);
 }
 

@@ -32,8 +32,7 @@ struct FindBySkipLinks {
 template <bool kFromRoot, class Space, class Counter>
 void appendBySkipLinks(const FindProblem<Space>& problem, Counter counter) {
   problem.space.append(problem.n,
-                       FindBySkipLinks<kFromRoot, Counter>{
-                           problem.nodes, static_cast<std::uint32_t>(problem.n), counter},
+                       FindBySkipLinks<kFromRoot, Counter>{problem.nodes, problem.n, counter},
                        problem.out);
 }
 

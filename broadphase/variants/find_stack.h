@@ -124,17 +124,15 @@ template <class Space, class Counter>
 void appendRecursively(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
   problem.space.append(problem.boxes.size,
-                       FindRecursively<Counter>{problem.boxes, problem.nodes,
-                                                static_cast<std::uint32_t>(problem.n), counter},
+                       FindRecursively<Counter>{problem.boxes, problem.nodes, problem.n, counter},
                        problem.out);
 }
 
 template <Order kOrder, class Space, class Counter>
 void appendByStack(const FindProblem<Space>& problem, Counter counter) {
-  problem.space.append(kOrder == Order::objects ? problem.boxes.size : problem.n,
-                       FindByStack<kOrder, Counter>{problem.boxes, problem.nodes,
-                                                    static_cast<std::uint32_t>(problem.n), counter},
-                       problem.out);
+  problem.space.append(
+      kOrder == Order::objects ? problem.boxes.size : problem.n,
+      FindByStack<kOrder, Counter>{problem.boxes, problem.nodes, problem.n, counter}, problem.out);
 }
 
 }  // namespace lbvh::variants

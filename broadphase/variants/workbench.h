@@ -79,6 +79,7 @@ class Workbench {
 
   /// Overwrites the tree, so that a builder that writes nothing is noticed.
   void scribble(Node* nodes) {
+    if (leaves_ == 0) return;
     space_.forEach(2 * leaves_ - 1, Scribble{nodes});
     space_.wait();
   }

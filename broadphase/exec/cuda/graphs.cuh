@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "broadphase/exec/cuda/check.cuh"
-#include "broadphase/exec/space.h"
 
 namespace lbvh {
+
+/// Addresses and sizes that tell one sequence of launches from another.
+using LaunchKey = std::array<std::uintptr_t, 24>;
 
 /// Two events for each stage, and the place for its milliseconds.
 class StageEvents {

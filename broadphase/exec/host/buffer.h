@@ -1,4 +1,4 @@
-// The host's memory for GrowBuffer and Scratch, aligned to a cache line.
+// The host's memory for GrowBuffer and Scratch.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 namespace lbvh {
 
 struct HostMemory {
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::align_val_t kAlignment{128};  // of Scratch's pieces
 
   static void* allocate(std::size_t bytes) { return ::operator new(bytes, kAlignment); }
   static void release(void* p) { ::operator delete(p, kAlignment); }

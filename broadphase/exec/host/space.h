@@ -103,10 +103,10 @@ class HostSpace {
   void wait() {}
 
  private:
-  static constexpr std::size_t kGrain =
-      4096;  // of cheap bodies: together they cost far more than a task
-  static constexpr std::size_t kAppendGrain =
-      64;  // small, because traversals are expensive and differ
+  // Cheap bodies: so many cost far more than a task.
+  static constexpr std::size_t kGrain = 4096;
+  // Traversals are expensive, and their costs differ: few a task.
+  static constexpr std::size_t kAppendGrain = 64;
 
   /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
   class Sink {

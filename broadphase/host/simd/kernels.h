@@ -33,7 +33,7 @@ struct NeighbourCount {
 };
 
 /// One thread's memory for a search.
-struct SearchScratch {
+struct SearchMemory {
   float* corners;         ///< six arrays: of the leaf blocks that overlap the query's block
   std::uint32_t* blocks;  ///< their indices
   std::uint32_t* nearby;  ///< those that overlap the query itself
@@ -78,7 +78,7 @@ struct SimdKernels {
   /// Writes the lists of the boxes in leaf blocks [begin, end) of `queries`: what they overlap of
   /// `targets`, which is `queries` itself, or other boxes. False: beyond the limit.
   bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
-                 std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists,
+                 std::uint32_t end, const SearchMemory& memory, const NeighbourLists& lists,
                  const NeighbourCount& count);
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other. They just fill `out`.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,

@@ -1,19 +1,19 @@
 // Stage 5 on the host: for each box the list of its neighbours, found sixteen boxes at a time.
 // Included by kernels.inl.
 
-/// Searches for the boxes of a range of leaf blocks. It narrows down in three steps: the target
-/// leaf blocks that overlap the bounds of a query block; of these, the blocks that overlap one of
-/// its boxes; and the boxes in those. In a search among the same boxes each pair is met from both
-/// sides and kept from the side of the lesser index. So each box's list is in one piece, and no
-/// pairs need to be sorted by their first box.
+/// Searches for the boxes of a range of leaf blocks. First it finds the target leaf blocks that
+/// overlap the query block's bounds. Among these it finds the blocks that overlap one query box.
+/// Then it tests their boxes. In a search among the same boxes each pair is met from both sides and
+/// kept from the side of the lesser index. So each box's list is in one piece, and no pairs need to
+/// be sorted by their first box.
 class Search {
  public:
-  Search(const PackedBoxes& queries, const PackedBoxes& targets, const SearchScratch& scratch,
+  Search(const PackedBoxes& queries, const PackedBoxes& targets, const SearchMemory& memory,
          const NeighbourLists& lists, const NeighbourCount& count)
       : queries_(queries.tree),
         targets_(targets),
         tree_(targets.tree),
-        scratch_(scratch),
+        memory_(memory),
         lists_(lists),
         count_(count),
         isSelfSearch_(&queries == &targets) {}
@@ -35,7 +35,7 @@ class Search {
   static constexpr std::uint32_t kRoom = 4096;
 
   /// Writes the target leaf blocks that overlap the bounds of the query leaf block `block` into the
-  /// scratch arrays.
+  /// memory of the search.
   void findBlocks(std::uint32_t block) {
     // The block's bounds are a lane of its parent, which lies behind the leaf blocks.
     const Simd::Box around(queries_.blocks[queries_.leafBlocks + block / kLanes], block % kLanes);
@@ -51,13 +51,13 @@ class Search {
         continue;
       }
       for (std::size_t k = 0; k < 6; ++k)
-        Simd::append(scratch_.corners + k * scratch_.stride + blocks_, at.corners[k], hits);
-      Simd::append(scratch_.blocks + blocks_, at.child, hits);
+        Simd::append(memory_.corners + k * memory_.stride + blocks_, at.corners[k], hits);
+      Simd::append(memory_.blocks + blocks_, at.child, hits);
       blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
       if (!isSelfSearch_) prefetchBlocks(at.child, hits);
     }
     for (std::uint32_t lane = 0; lane < kLanes; ++lane)  // the last sixteen may be fewer
-      scratch_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
+      memory_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
   }
 
   /// Only for other targets: the query blocks themselves are still in the cache.
@@ -72,12 +72,12 @@ class Search {
   /// Writes the list of one box behind those in `waiting_`. False: beyond the limit.
   bool findList(std::uint32_t block, std::uint32_t lane) {
     const Simd::Box box(queries_.blocks[block], lane);
-    const SearchScratch scratch = scratch_;
-    const std::uint32_t blocks = blocks_;  // writing to the scratch arrays does not change it
+    const SearchMemory memory = memory_;
+    const std::uint32_t blocks = blocks_;  // writing to the memory of the search does not change it
     std::uint32_t nearby = 0;
     for (std::uint32_t i = 0; i < blocks; i += kLanes) {
-      const std::uint32_t hits = Simd::overlaps(box, scratch.corners + i, scratch.stride);
-      Simd::append(scratch.nearby + nearby, scratch.blocks + i, hits);
+      const std::uint32_t hits = Simd::overlaps(box, memory.corners + i, memory.stride);
+      Simd::append(memory.nearby + nearby, memory.blocks + i, hits);
       nearby += static_cast<std::uint32_t>(std::popcount(hits));
     }
     const std::size_t most = std::size_t{nearby} * kLanes + targets_.oversized.size;
@@ -108,7 +108,7 @@ class Search {
   template <bool kFiltered>
   std::uint32_t testBlocks(const Query& query, std::uint32_t begin, std::uint32_t end,
                            std::uint32_t at) {
-    const std::uint32_t* const nearby = scratch_.nearby;  // writing to list_ does not change them
+    const std::uint32_t* const nearby = memory_.nearby;  // writing to list_ does not change them
     const BoxBlock* const blocks = tree_.blocks;
     for (std::uint32_t i = begin; i < end; ++i) {
       const std::uint32_t index = nearby[i];
@@ -185,18 +185,18 @@ class Search {
   const BlockTree queries_;
   const PackedBoxes& targets_;
   const BlockTree tree_;  ///< the targets'
-  const SearchScratch scratch_;
+  const SearchMemory memory_;
   const NeighbourLists& lists_;
   const NeighbourCount& count_;
   const bool isSelfSearch_;
-  std::uint32_t blocks_ = 0;  ///< in the scratch arrays
+  std::uint32_t blocks_ = 0;  ///< in the memory of the search
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
   Waiting waiting_[kLanes];
   std::uint32_t list_[kRoom + kLanes];
 };
 
 bool search(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
-            std::uint32_t end, const SearchScratch& scratch, const NeighbourLists& lists,
+            std::uint32_t end, const SearchMemory& memory, const NeighbourLists& lists,
             const NeighbourCount& count) {
-  return Search(queries, targets, scratch, lists, count).run(begin, end);
+  return Search(queries, targets, memory, lists, count).run(begin, end);
 }
