@@ -64,10 +64,11 @@ struct GpuLbvhNewProxy {
 /// callbacks, with the own cache. No callback may call calculateOverlappingPairs or resetPool, or
 /// delete the broad phase. docs/contract.md has the table.
 ///
-/// Errors: no call throws but the constructors: std::bad_alloc, and std::runtime_error if
-/// Backend::cuda is asked for and a device that is there cannot be used. A step that cannot be
-/// finished (out of memory, more than Options::maxPairs) keeps the pairs it had, and error() says
-/// why. What a callback throws goes through, and the next step makes up for the rest.
+/// Errors: no call throws of its own accord but the constructors: std::bad_alloc, and
+/// std::runtime_error if Backend::cuda is asked for and a device that is there cannot be used. A
+/// step that cannot be finished (out of memory, more than Options::maxPairs) keeps the pairs it
+/// had, and error() says why. What a callback throws goes through, and the next step makes up for
+/// the rest.
 class GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options an lbvh::Options converts to them. A backend that is not available is replaced

@@ -1,6 +1,6 @@
 // Where a broad phase's pairs go: one interface for its own pair cache and for each kind of cache
-// that can be handed in. A sink is chosen once, when the broad phase is made; nobody else asks
-// which it is. Does not decide which pairs there are. Not installed.
+// that can be handed in. The sink is chosen when the broad phase is made. No other code depends on
+// its kind. Does not decide which pairs there are. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -38,7 +38,7 @@ class GpuLbvhPairSink {
   /// Removes the pairs of a proxy that is about to be destroyed.
   virtual void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) = 0;
   /// To be called before removePairsOf is called for each of `count` proxies. Removes all their
-  /// pairs in one pass, if a pass for each would be dearer.
+  /// pairs in one pass, if that is cheaper than a pass for each.
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 

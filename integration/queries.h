@@ -1,6 +1,6 @@
-// Ray and box queries of the broad phase. A query asks the boxes as the finder's last step, or a
-// tree, left them, and then, one by one, the proxies that have changed since. It sees every change
-// at once. Safe on many threads between changes. Not installed.
+// Ray and box queries of the broad phase. A query searches the blocks of the last step, or a tree.
+// Then it tests the proxies that have changed since, one by one. So it sees every change at once.
+// Safe on many threads between changes. Not installed.
 #pragma once
 
 #include <atomic>

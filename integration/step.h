@@ -39,7 +39,7 @@ class GpuLbvhStep {
   /// Why the last step could not be finished; empty if it was.
   const char* error() const { return m_error; }
 
-  /// Pairs of the finder that are none; of the last step.
+  /// Pairs of the finder's last step that are no pairs of Bullet's.
   lbvh::View<const lbvh::Pair> refused() const { return m_exact.refused(); }
 
  private:
