@@ -18,7 +18,7 @@ using HostScratch = Scratch<HostMemory>;
 
 TEST(Scratch, PiecesLieApartAndAreAligned) {
   HostScratch scratch;
-  scratch.reset(HostScratch::bytesFor<std::uint8_t>(3) + HostScratch::bytesFor<Node>(5));
+  scratch.reset(scratchBytes<std::uint8_t>(3) + scratchBytes<Node>(5));
   const View<std::uint8_t> bytes = scratch.lend<std::uint8_t>("bytes", 3);
   const View<Node> nodes = scratch.lend<Node>("nodes", 5);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(nodes.data) % alignof(Node), 0u);
@@ -30,7 +30,7 @@ TEST(Scratch, PiecesLieApartAndAreAligned) {
 
 TEST(Scratch, AFrameGivesBackWhatWasLentInIt) {
   HostScratch scratch;
-  scratch.reset(2 * HostScratch::bytesFor<std::uint64_t>(100));
+  scratch.reset(2 * scratchBytes<std::uint64_t>(100));
   const View<std::uint64_t> kept = scratch.lend<std::uint64_t>("kept", 100);
   kept[99] = 12;
   std::uint64_t* first = nullptr;
@@ -45,7 +45,7 @@ TEST(Scratch, AFrameGivesBackWhatWasLentInIt) {
 TEST(Scratch, LendsNoMoreThanThereIs) {
   HostScratch scratch;
   EXPECT_THROW(scratch.lend<std::uint32_t>("anything", 1), std::logic_error);
-  scratch.reset(HostScratch::bytesFor<std::uint32_t>(1000));
+  scratch.reset(scratchBytes<std::uint32_t>(1000));
   const std::size_t bytes = scratch.bytes();
   try {
     scratch.lend<std::uint32_t>("neighbours", bytes);
@@ -61,19 +61,25 @@ TEST(Scratch, LendsNoMoreThanThereIs) {
 
 TEST(Scratch, NeedsNoMemoryForTheSameAgain) {
   HostScratch scratch;
-  scratch.reset(HostScratch::bytesFor<Pair>(500));
+  scratch.reset(scratchBytes<Pair>(500));
   const Pair* const first = scratch.lend<Pair>("pairs", 500).data;
-  scratch.reset(HostScratch::bytesFor<Pair>(400));
+  scratch.reset(scratchBytes<Pair>(400));
   EXPECT_EQ(scratch.lend<Pair>("pairs", 400).data, first);
+}
+
+/// A piece that was written, and given back.
+[[maybe_unused]] View<std::uint32_t> givenBack(HostScratch& scratch) {
+  scratch.reset(scratchBytes<std::uint32_t>(64));
+  const View<std::uint32_t> piece = scratch.lend<std::uint32_t>("piece", 64);
+  piece[3] = 5;
+  scratch.reset(0);
+  return piece;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || LBVH_HAS_FEATURE(address_sanitizer)
 TEST(ScratchDeathTest, AddressSanitizerReportsAPieceThatWasGivenBack) {
   HostScratch scratch;
-  scratch.reset(HostScratch::bytesFor<std::uint32_t>(64));
-  const View<std::uint32_t> piece = scratch.lend<std::uint32_t>("piece", 64);
-  piece[3] = 5;
-  scratch.reset(0);
+  const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_DEATH(EXPECT_EQ(piece[3], 5u), "use-after-poison");
   EXPECT_EQ(scratch.lend<std::uint32_t>("again", 64).data, piece.data);
   piece[3] = 6;
@@ -82,10 +88,7 @@ TEST(ScratchDeathTest, AddressSanitizerReportsAPieceThatWasGivenBack) {
 #elif !defined(NDEBUG)
 TEST(Scratch, DebugBuildsOverwriteWhatWasGivenBack) {
   HostScratch scratch;
-  scratch.reset(HostScratch::bytesFor<std::uint32_t>(64));
-  const View<std::uint32_t> piece = scratch.lend<std::uint32_t>("piece", 64);
-  piece[3] = 5;
-  scratch.reset(0);
+  const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_EQ(piece[3], 0xDBDBDBDBu);
 }
 #endif

@@ -72,7 +72,7 @@ void expectSameTrees(const Boxes& boxes) {
     SCOPED_TRACE(builder.name);
     BuildProblem<Space> problem = bench.buildProblem();
     ASSERT_EQ(reference.size(), problem.n == 0 ? 0 : 2 * problem.n - 1);
-    if (problem.n > 0) bench.scribble(problem.nodes);
+    bench.scribble(problem.nodes);
     builder.run(problem);
     bench.space().wait();
     std::vector<Node> tree =

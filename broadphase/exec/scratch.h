@@ -12,17 +12,19 @@
 
 namespace lbvh {
 
+inline constexpr std::size_t kScratchAlignment = 128;  // a cache line of a GPU
+
+/// What n elements take up in a Scratch, alignment included.
+template <class T>
+constexpr std::size_t scratchBytes(std::size_t n) {
+  return (n * sizeof(T) + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+}
+
 /// @tparam Memory as for GrowBuffer; and static retire(pointer, bytes), for memory that was given
 ///   back, and lend(pointer, bytes), for memory that is used again
 template <class Memory>
 class Scratch {
  public:
-  /// What n elements take up, alignment included.
-  template <class T>
-  static constexpr std::size_t bytesFor(std::size_t n) {
-    return (n * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-  }
-
   /// Takes all pieces back, and makes room for new ones of `bytes` bytes together.
   /// @throws std::bad_alloc
   void reset(std::size_t bytes) {
@@ -35,8 +37,8 @@ class Scratch {
   /// @throws std::logic_error if reset() made no room for them: a bug of the caller's
   template <class T>
   View<T> lend(const char* name, std::size_t n) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment);
-    const std::size_t bytes = bytesFor<T>(n);
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kScratchAlignment);
+    const std::size_t bytes = scratchBytes<T>(n);
     if (bytes > block_.bytes() - used_)
       throw std::logic_error(std::string("no room in the scratch memory: ") + name);
     std::byte* const piece = block_.data() + used_;
@@ -48,7 +50,8 @@ class Scratch {
   /// Lends all that is left.
   template <class T>
   View<T> lendRest(const char* name) {
-    return lend<T>(name, (block_.bytes() - used_) / kAlignment * kAlignment / sizeof(T));
+    return lend<T>(name,
+                   (block_.bytes() - used_) / kScratchAlignment * kScratchAlignment / sizeof(T));
   }
 
   /// Pieces that are lent while it lives are given back at its end.
@@ -68,8 +71,6 @@ class Scratch {
   std::size_t bytes() const { return block_.bytes(); }
 
  private:
-  static constexpr std::size_t kAlignment = 128;  // a cache line of a GPU
-
   void giveBack(std::size_t begin) {
     if (used_ <= begin) return;  // a frame that began before the last reset()
     Memory::retire(block_.data() + begin, used_ - begin);

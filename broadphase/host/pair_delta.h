@@ -9,6 +9,7 @@
 
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/merge_pairs.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/stages/pair_delta.h"
 #include "broadphase/types.h"
@@ -56,15 +57,12 @@ class HostPairDelta {
   std::size_t memoryBytes() const { return chunks_.bytes(); }
 
  private:
+  static constexpr PairWords kKeys{32};
+
   struct Chunk {
     std::size_t newBegin, newEnd, oldBegin, oldEnd;
     std::size_t added, removed;
   };
-
-  /// A pair as a number that sorts in the same order.
-  static std::uint64_t key(const Pair& pair) {
-    return std::uint64_t{pair.first} << 32 | pair.second;
-  }
 
   void merge(Chunk& chunk, Pair* oldPairs, const Pair* newPairs,
              View<const std::uint8_t> removedObjects, Pair* added) const {
@@ -76,7 +74,7 @@ class HostPairDelta {
       return removedObjects.empty() || !involvesRemoved(pair, removedObjects);
     };
     while (n != nEnd && o != oEnd) {
-      const std::uint64_t newKey = key(*n), oldKey = key(*o);
+      const std::uint64_t newKey = kKeys.of(*n), oldKey = kKeys.of(*o);
       if (newKey == oldKey) {  // nearly always
         if (!counts(*o)) *add++ = *n;
         ++n;

@@ -140,9 +140,9 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
 
   /// Room for the sort of `keys` boxes, and later for the lists of `lists` boxes.
   void reserveScratch(std::size_t keys, std::size_t lists) {
-    scratch_.reset(std::max(
-        Scratch::bytesFor<std::uint32_t>(keys) + 2 * Scratch::bytesFor<std::uint64_t>(keys),
-        Scratch::bytesFor<NeighbourList>(lists)));
+    scratch_.reset(
+        std::max(scratchBytes<std::uint32_t>(keys) + 2 * scratchBytes<std::uint64_t>(keys),
+                 scratchBytes<NeighbourList>(lists)));
   }
 
   /// Stages 1 to 3: as for a tree, but along another curve.
@@ -198,7 +198,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
     std::size_t room = pairs_.size == 0 ? 8 * queries.boxes.size : 2 * pairs_.size;
     for (;;) {
       Scratch& block = pairBlocks_[next(1)];
-      block.reset(Scratch::bytesFor<std::uint32_t>(room));
+      block.reset(scratchBytes<std::uint32_t>(room));
       lists.indices = block.lendRest<std::uint32_t>("neighbours");
       const std::uint64_t found = search_.find(queries, targets, lists, maxPairs);
       requireAtMost(maxPairs, found);
@@ -260,7 +260,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
 
   /// All of one of the three blocks.
   View<Pair> lendPairs(const char* name, int block, std::size_t n) {
-    pairBlocks_[block].reset(Scratch::bytesFor<Pair>(n));
+    pairBlocks_[block].reset(scratchBytes<Pair>(n));
     return pairBlocks_[block].lend<Pair>(name, n);
   }
 

@@ -66,7 +66,7 @@ class TreeStages {
   }
   template <class Key>
   static std::size_t bytesForSort(std::size_t n) {
-    return Scratch::template bytesFor<Key>(n) + Scratch::template bytesFor<std::uint32_t>(n);
+    return scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n);
   }
 
   static void describe(const StepHeader& header, StepStats& stats) {
@@ -88,9 +88,8 @@ class TreeStages {
  private:
   template <class Key>
   static std::size_t bytesForTree(std::size_t boxes, std::size_t leaves) {
-    return Scratch::template bytesFor<std::uint32_t>(boxes) +
-           Scratch::template bytesFor<Key>(boxes) +
-           std::max(bytesForSort<Key>(boxes), Scratch::template bytesFor<Node>(2 * leaves));
+    return scratchBytes<std::uint32_t>(boxes) + scratchBytes<Key>(boxes) +
+           std::max(bytesForSort<Key>(boxes), scratchBytes<Node>(2 * leaves));
   }
 
   /// Stage 2.

@@ -51,6 +51,12 @@ LBVH_HD inline void unite(Node& out, const Node& left, const Node& right) {
   }
 }
 
+LBVH_HD inline Node leafOver(View<const Aabb> boxes, std::uint32_t id, std::uint32_t rope) {
+  const Aabb box = boxes[id];
+  return Node{
+      {box.min[0], box.min[1], box.min[2]}, ~id, {box.max[0], box.max[1], box.max[2]}, rope};
+}
+
 /// Element i starts at leaf i and climbs. At each node the first thread to arrive writes its end of
 /// the range to `arrivals` and stops; the second goes on. Before, `arrivals` must be all
 /// kNullIndex.
@@ -78,7 +84,7 @@ struct BuildHierarchy {
     };
     std::uint32_t first = leaf, last = leaf;
     std::int64_t before = difference(first - 1), after = difference(last);
-    Node node = makeLeaf(ids[leaf], rope(last, after));
+    Node node = leafOver(boxes, ids[leaf], rope(last, after));
     nodes[tree.leaf(leaf)] = node;
     while (first != 0 || last != n - 1) {
       const bool isLeftChild = after < before;
@@ -98,12 +104,6 @@ struct BuildHierarchy {
       node.rope = rope(last, after);
       nodes[after < before ? last : first] = node;
     }
-  }
-
-  LBVH_HD Node makeLeaf(std::uint32_t id, std::uint32_t rope) const {
-    const Aabb box = boxes[id];
-    return Node{
-        {box.min[0], box.min[1], box.min[2]}, ~id, {box.max[0], box.max[1], box.max[2]}, rope};
   }
 };
 

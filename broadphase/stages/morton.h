@@ -116,10 +116,14 @@ struct AssignCodes {
     keys[i] = key(boxes[i]);
   }
 
+  /// Of a box that is not ordinary.
+  LBVH_HD static Key keyBehindCodes(BoxClass boxClass) {
+    return (Key{1} << kCodeBits) | (boxClass == BoxClass::nan ? 1 : 0);
+  }
+
   LBVH_HD Key key(const Aabb& box) const {
     const BoxClass boxClass = classify(box);
-    if (boxClass != BoxClass::ordinary)
-      return (Key{1} << kCodeBits) | (boxClass == BoxClass::nan ? 1 : 0);
+    if (boxClass != BoxClass::ordinary) return keyBehindCodes(boxClass);
     constexpr int bits = kCodeBits / 3;
     const std::uint32_t x = grid->cell(centre(box, 0), 0, bits);
     const std::uint32_t y = grid->cell(centre(box, 1), 1, bits);

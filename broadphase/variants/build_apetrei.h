@@ -41,9 +41,8 @@ template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
   const auto n = problem.n;
   if (n == 0) return;
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(Scratch::template bytesFor<std::uint32_t>(n));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(scratchBytes<std::uint32_t>(n));
   std::uint32_t* ends = scratch.template lend<std::uint32_t>("ends", n).data;
   std::uint32_t* root = problem.memory.root.ensure(1).data;
   problem.space.forEach(problem.n, Fill{ends, kNullIndex});

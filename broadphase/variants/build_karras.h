@@ -36,9 +36,8 @@ template <class Space>
 void buildKarras(BuildProblem<Space>& problem) {
   const auto n = problem.n;
   if (n == 0) return;
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(3 * Scratch::template bytesFor<std::uint32_t>(n));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(3 * scratchBytes<std::uint32_t>(n));
   std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", 2 * std::size_t{n}).data;
   std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", n).data;
   problem.space.forEach(

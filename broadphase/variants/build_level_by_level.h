@@ -79,11 +79,9 @@ void buildLevelByLevel(BuildProblem<Space>& problem) {
   if (n == 0) return;
   Space& space = problem.space;
   const std::size_t all = 2 * problem.n;
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(2 * Scratch::template bytesFor<std::uint32_t>(all) +
-                Scratch::template bytesFor<Task>(all) +
-                Scratch::template bytesFor<std::uint32_t>(1));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(2 * scratchBytes<std::uint32_t>(all) + scratchBytes<Task>(all) +
+                scratchBytes<std::uint32_t>(1));
   std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", all).data;
   std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", all).data;
   Task* tasks = scratch.template lend<Task>("tasks", all).data;

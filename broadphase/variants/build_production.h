@@ -7,9 +7,8 @@ namespace lbvh::variants {
 
 template <class Space>
 void buildProduction(BuildProblem<Space>& problem) {
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(Scratch::template bytesFor<std::uint32_t>(problem.n));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(scratchBytes<std::uint32_t>(problem.n));
   std::uint32_t* arrivals = scratch.template lend<std::uint32_t>("arrivals", problem.n).data;
   problem.space.forEach(problem.n, Fill{arrivals, kNullIndex});  // a step does it with the codes
   problem.space.forEach(problem.n,

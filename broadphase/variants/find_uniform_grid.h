@@ -144,10 +144,8 @@ void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   };
   Space& space = problem.space;
   const std::size_t all = problem.boxes.size;
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(Scratch::template bytesFor<Head>(1) +
-                4 * Scratch::template bytesFor<std::uint32_t>(all));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(scratchBytes<Head>(1) + 4 * scratchBytes<std::uint32_t>(all));
   Head* h = scratch.template lend<Head>("head", 1).data;
   const auto keys = scratch.template lend<std::uint32_t>("keys", all);
   const auto ids = scratch.template lend<std::uint32_t>("ids", all);

@@ -71,10 +71,4 @@ LBVH_HD inline std::uint32_t ropeBehind(const CommonPrefix& prefix, std::uint32_
   return isLeaf ? Numbering{n}.leaf(next) : next;
 }
 
-LBVH_HD inline Node leafOver(View<const Aabb> boxes, std::uint32_t id, std::uint32_t rope) {
-  const Aabb box = boxes[id];
-  return Node{
-      {box.min[0], box.min[1], box.min[2]}, ~id, {box.max[0], box.max[1], box.max[2]}, rope};
-}
-
 }  // namespace lbvh::variants

@@ -51,9 +51,8 @@ struct CopyBack {
 template <class Space>
 void sortBySplitting(SortProblem<Space>& problem) {
   const std::size_t n = problem.keys.size;
-  using Scratch = typename VariantMemory<Space>::Scratch;
-  Scratch& scratch = problem.memory.scratch;
-  scratch.reset(Scratch::template bytesFor<Place>(n + 1));
+  auto& scratch = problem.memory.scratch;
+  scratch.reset(scratchBytes<Place>(n + 1));
   Place* places = scratch.template lend<Place>("places", n + 1).data;
   View<std::uint32_t> keys = problem.keys, values = problem.values, toKeys = problem.spareKeys,
                       toValues = problem.spareValues;

@@ -21,8 +21,7 @@ template <class Space>
 struct VariantMemory {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
-  using Scratch = lbvh::Scratch<typename Space::Memory>;
-  Scratch scratch;
+  Scratch<typename Space::Memory> scratch;
   Buffer<std::uint32_t> root;  ///< of a tree whose root may be anywhere
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 

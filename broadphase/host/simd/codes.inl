@@ -115,7 +115,7 @@ inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres,
 template <class Key>
 void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
                 std::size_t begin, std::size_t end) {
-  constexpr int kCodeBits = AssignCodes<Key>::kCodeBits, kBits = kCodeBits / 3;
+  constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
   for (std::size_t from = begin; from < end; from += kLanes) {
     const std::size_t count = std::min<std::size_t>(kLanes, end - from);
     Aabb last[kLanes] = {};  // where there are fewer than sixteen left
@@ -138,8 +138,7 @@ void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32
     if (sixteen.areOrdinary()) continue;
     for (std::size_t i = from; i < from + count; ++i) {
       const BoxClass boxClass = classify(boxes[i]);
-      if (boxClass != BoxClass::ordinary)
-        keys[i] = Key{1} << kCodeBits | (boxClass == BoxClass::nan ? 1 : 0);
+      if (boxClass != BoxClass::ordinary) keys[i] = AssignCodes<Key>::keyBehindCodes(boxClass);
     }
   }
 }
