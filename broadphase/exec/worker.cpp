@@ -1,0 +1,117 @@
+#include "broadphase/exec/worker.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+namespace lbvh {
+namespace {
+
+#if defined(__unix__) || defined(__APPLE__)
+long processId() noexcept { return getpid(); }
+#else
+long processId() noexcept { return 0; }  // there is no fork()
+#endif
+
+enum State : int { kIdle, kBusy, kQuit };
+
+}  // namespace
+
+struct Worker::Thread {
+  std::atomic<int> state{kIdle};
+  std::function<void()>* job = nullptr;
+  std::exception_ptr error;
+  const long process = processId();
+  std::thread thread;
+
+  void loop() noexcept;
+  void waitWhile(State s) const noexcept { state.wait(s, std::memory_order_acquire); }
+  void set(State s) noexcept {
+    state.store(s, std::memory_order_release);
+    state.notify_all();
+  }
+
+  // All of this process, for its end. Never destroyed: statics of the program may come later.
+  struct All {
+    std::mutex mutex;
+    std::vector<Thread*> threads;
+  };
+  static All& all() {
+    static All* const all = new All;
+    return *all;
+  }
+  static void awaitAll() noexcept;
+};
+
+void Worker::Thread::loop() noexcept {
+  for (;;) {
+    waitWhile(kIdle);
+    if (state.load(std::memory_order_acquire) == kQuit) return;
+    try {
+      (*job)();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    set(kIdle);
+  }
+}
+
+// Not if the lock is taken: in a child after fork() whoever held it may be gone.
+void Worker::Thread::awaitAll() noexcept {
+  const std::unique_lock<std::mutex> lock(all().mutex, std::try_to_lock);
+  if (!lock) return;
+  for (const Thread* thread : all().threads)
+    if (thread->process == processId()) thread->waitWhile(kBusy);
+}
+
+Worker::Worker() {
+  auto thread = std::make_unique<Thread>();
+  Thread::All& all = Thread::all();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  static const int registered = std::atexit(Thread::awaitAll);
+  static_cast<void>(registered);
+  all.threads.reserve(all.threads.size() + 1);
+  thread->thread = std::thread(&Thread::loop, thread.get());
+  all.threads.push_back(thread.get());
+  thread_ = thread.release();
+}
+
+Worker::~Worker() {
+  if (!isHere()) return;
+  thread_->waitWhile(kBusy);
+  {
+    Thread::All& all = Thread::all();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    std::erase(all.threads, thread_);
+  }
+  thread_->set(kQuit);
+  thread_->thread.join();
+  delete thread_;
+}
+
+void Worker::start(std::function<void()>& job) noexcept {
+  thread_->job = &job;
+  thread_->error = nullptr;
+  thread_->set(kBusy);
+}
+
+bool Worker::isBusy() const noexcept {
+  return thread_->state.load(std::memory_order_acquire) == kBusy;
+}
+
+void Worker::wait() {
+  thread_->waitWhile(kBusy);
+  if (thread_->error) std::rethrow_exception(std::exchange(thread_->error, nullptr));
+}
+
+bool Worker::isHere() const noexcept { return thread_->process == processId(); }
+
+}  // namespace lbvh

@@ -1,0 +1,108 @@
+// The thread that does one job at a time.
+#include "broadphase/exec/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+namespace lbvh {
+namespace {
+
+void sleepAWhile() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
+
+TEST(Worker, RunsJobsInOrderOnOneOtherThread) {
+  Worker worker;
+  std::vector<int> order;
+  std::thread::id first, second;
+  worker.run([&] { order.push_back(1), first = std::this_thread::get_id(); });
+  worker.run([&] { order.push_back(2), second = std::this_thread::get_id(); });
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first, std::this_thread::get_id());
+}
+
+TEST(Worker, PassesOnWhatAJobThrowsOnce) {
+  Worker worker;
+  EXPECT_THROW(worker.run([] { throw std::length_error("x"); }), std::length_error);
+  worker.wait();
+  bool hasRun = false;
+  worker.run([&] { hasRun = true; });
+  EXPECT_TRUE(hasRun);
+}
+
+TEST(Worker, StartsWithoutWaitingAndItsEndWaits) {
+  std::atomic<bool> mayEnd{false}, hasEnded{false};
+  std::function<void()> job = [&] {
+    mayEnd.wait(false);
+    sleepAWhile();
+    hasEnded = true;
+  };
+  {
+    Worker worker;
+    worker.start(job);
+    EXPECT_TRUE(worker.isBusy());
+    mayEnd = true;
+    mayEnd.notify_all();
+  }
+  EXPECT_TRUE(hasEnded);
+}
+
+#if defined(__unix__)
+// ThreadSanitizer does not follow a process with threads through fork().
+#if !defined(__SANITIZE_THREAD__)
+
+/// The exit status of a child that runs f and then exits.
+template <class F>
+int statusOfChild(const F& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    f();
+    std::exit(7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(Worker, StaysBehindInAChildProcess) {
+  Worker worker;
+  std::atomic<bool> mayEnd{false};
+  std::function<void()> job = [&] { mayEnd.wait(false); };
+  worker.start(job);
+  EXPECT_TRUE(worker.isHere());
+  EXPECT_EQ(statusOfChild([&] {
+              if (worker.isHere()) std::_Exit(1);
+              worker.~Worker();  // neither waits nor ends what is not there
+            }),
+            7);
+  mayEnd = true;
+  mayEnd.notify_all();
+}
+
+TEST(Worker, AProcessEndsWhenTheJobHasEnded) {
+  EXPECT_EQ(statusOfChild([] {
+              auto* const forgotten = new Worker;
+              static std::function<void()> job = [] {
+                sleepAWhile();
+                std::_Exit(42);
+              };
+              forgotten->start(job);
+            }),
+            42)
+      << "the process did not wait for the job";
+}
+
+#endif
+#endif
+
+}  // namespace
+}  // namespace lbvh
