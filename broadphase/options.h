@@ -8,7 +8,7 @@
 namespace lbvh {
 
 enum class Backend {
-  automatic,  ///< the GPU if this build and machine have one, else the host's cores
+  automatic,  ///< whichever is faster: the host's cores first, the GPU once it has shown that it is
   host,       ///< the host's cores
   cuda,       ///< the GPU; an error where there is none
 };
@@ -76,9 +76,16 @@ inline constexpr Stage kStages[] = {
 };
 
 struct Stats : StepStats {
-  std::string backend;  ///< "host" or the GPU's name
-  std::string reason;   ///< why this backend was chosen
-  int threads = 0;      ///< host threads in use
+  std::string backend;  ///< where the last step ran: "host" or the GPU's name
+  std::string reason;   ///< why there
+
+  // With Backend::automatic: of the last steps or trials on each, milliseconds, looked at now and
+  // then, 0 if there were none; and how often the steps have moved to the other.
+  double hostMedianMs = 0;
+  double gpuMedianMs = 0;
+  std::size_t switches = 0;
+
+  int threads = 0;  ///< host threads in use
 
   /// The host's inner loops in use: "avx512", "avx2" or "baseline".
   std::string instructions;

@@ -8,21 +8,52 @@
 #include "broadphase/exec/host/stage_timer.h"
 #include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/pipelines/fallback.h"
 #include "broadphase/pipelines/host.h"
 #include "broadphase/pipelines/limits.h"
 
 #if defined(GPULBVH_CUDA)
+#include <mutex>
+#include <thread>
+
 #include "broadphase/exec/space.h"
+#include "broadphase/pipelines/adaptive.h"
 #include "broadphase/pipelines/cuda.h"
 #endif
 
 namespace lbvh {
 
+#if defined(GPULBVH_CUDA)
+namespace {
+
+/// What whyNoCuda() has said last, in this process. A machine without a GPU gets none: once that is
+/// known, no finder starts a thread to look again.
+class NoCuda {
+ public:
+  std::string ask() {
+    const std::string why = whyNoCuda();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return known_ = why;
+  }
+  std::string known() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return known_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string known_;
+};
+NoCuda noCuda;
+
+}  // namespace
+#endif
+
 std::string whyUnavailable(Backend backend) {
   if (backend != Backend::cuda) return {};
 #if defined(GPULBVH_CUDA)
-  return whyNoCuda();
+  std::string why;  // asked on a thread of its own: CUDA keeps errors by thread
+  std::thread([&] { why = noCuda.ask(); }).join();
+  return why;
 #else
   return "no cuda: built without it";
 #endif
@@ -44,31 +75,52 @@ struct PairFinder::Impl {
   Stats stats;
 
   void choosePipeline();
+  std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, int threads,
+                                    const SimdKernels& kernels) const;
   void tellSpace();
 };
 
 void PairFinder::Impl::choosePipeline() {
-  stats.threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
-  stats.backend = "host";
-  stats.reason = options.backend == Backend::host ? "asked for" : whyUnavailable(Backend::cuda);
+  const int threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
   const SimdKernels& kernels = *simdKernels(options.instructions);
+  stats.threads = threads;
   stats.instructions = kernels.name;
-  pipeline = makeHostPipeline(stats.threads, kernels);
+  stats.backend = "host";
+  stats.reason = "asked for";
+  pipeline = makeHostPipeline(threads, kernels);
+  if (options.backend == Backend::host) return;
 #if defined(GPULBVH_CUDA)
-  if (!stats.reason.empty()) return;
-  try {
-    auto gpu = makeCudaPipeline(options.stageTimes);
-    auto name = cudaDeviceName();
-    pipeline =
-        std::make_unique<FallbackPipeline>(std::move(gpu), std::move(pipeline), std::move(name));
-    stats.backend = pipeline->info()->backend;
-    stats.reason = pipeline->info()->reason;
-  } catch (const SpaceError& error) {
-    if (options.backend == Backend::cuda) throw;
-    stats.reason = error.what();
-  }
+  stats.reason = noCuda.known();
+  if (!stats.reason.empty() && options.backend == Backend::automatic) return;
+  pipeline = withGpu(std::move(pipeline), threads, kernels);
+  tellSpace();
+#else
+  stats.reason = whyUnavailable(Backend::cuda);
 #endif
 }
+
+#if defined(GPULBVH_CUDA)
+std::unique_ptr<Pipeline> PairFinder::Impl::withGpu(std::unique_ptr<Pipeline> host, int threads,
+                                                    const SimdKernels& kernels) const {
+  const auto makeHost = [threads, &kernels] {
+    return NamedPipeline{makeHostPipeline(threads, kernels), "host"};
+  };
+  const auto makeGpu = [options = options] {
+    if (const std::string why = noCuda.ask(); !why.empty()) throw SpaceError(why, true);
+    return NamedPipeline{makeCudaPipeline(options.stageTimes), cudaDeviceName()};
+  };
+  const bool isAsked = options.backend == Backend::cuda;
+  std::unique_ptr<SpaceChooser> chooser;
+  if (isAsked)
+    chooser = std::make_unique<AlwaysGpu>();
+  else
+    chooser = std::make_unique<FasterSpace>();
+  auto both =
+      std::make_unique<AdaptivePipeline>(std::move(host), makeHost, makeGpu, std::move(chooser));
+  if (isAsked) both->awaitGpu();
+  return both;
+}
+#endif
 
 /// Where the last step ran, and why. Without memory the figures stay as they were.
 void PairFinder::Impl::tellSpace() {
@@ -77,6 +129,9 @@ void PairFinder::Impl::tellSpace() {
   try {
     stats.backend = info->backend;
     stats.reason = info->reason;
+    stats.hostMedianMs = info->hostMedianMs;
+    stats.gpuMedianMs = info->gpuMedianMs;
+    stats.switches = info->switches;
   } catch (const std::bad_alloc&) {
   }
 }

@@ -221,5 +221,10 @@ void GpuLbvhBroadphase::printStats() {
   count("bytes held", s.memoryBytes);
   for (const lbvh::Stage& stage : lbvh::kStages) time(stage.name, s.*stage.ms);
   time("all stages", s.totalMs);
+  if (s.hostMedianMs > 0 && s.gpuMedianMs > 0) {
+    time("median on the host", s.hostMedianMs);
+    time("median on the GPU", s.gpuMedianMs);
+    count("moves between them", s.switches);
+  }
   if (error()[0] != '\0') std::printf("  last step failed: %s\n", error());
 }

@@ -2,6 +2,7 @@
 // and merges it only when it is read. A pair that stays costs nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,11 @@ class PairMirror {
 
   /// Sorted by (first, second); valid until the next call. @throws std::bad_alloc
   View<const Pair> pairs();
+
+  std::size_t memoryBytes() const {
+    return (pairs_.capacity() + merged_.capacity()) * sizeof(Pair) +
+           log_.capacity() * sizeof(Entry);
+  }
 
  private:
   struct Entry {

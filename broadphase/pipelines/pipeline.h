@@ -1,5 +1,5 @@
 // What a pipeline takes and gives, and how it fails: the seam between PairFinder and the spaces.
-// Pipelines: host.cpp, cuda.cuh, and fallback.h over both.
+// Pipelines: host.cpp, cuda.cuh, and adaptive.h over both.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ namespace lbvh {
 /// Where the last step ran, and why there; as in Stats.
 struct SpaceInfo {
   std::string backend, reason;
+  double hostMedianMs = 0, gpuMedianMs = 0;
+  std::size_t switches = 0;
 };
 
 /// All stages of a step in their order, on a space that the caller does not know.

@@ -1,0 +1,181 @@
+// The real GPU pipeline under the choice of spaces: warmed up in the background, tried on copies,
+// and made to take turns with the host. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "broadphase/exec/space.h"
+#include "broadphase/pair_finder.h"
+#include "broadphase/pipelines/adaptive.h"
+#include "broadphase/pipelines/cuda.h"
+#include "broadphase/pipelines/host.h"
+#include "support.h"
+
+#if defined(HAS_SCENES)
+#include "scenes/scenes.h"
+#include "support/recorded_boxes.h"
+#endif
+
+namespace lbvh {
+namespace {
+
+using test::Boxes;
+using test::Random;
+using test::toVector;
+using test::view;
+
+class CudaAdaptive : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("PTXVM_FAIL") != nullptr) return;  // even looking for a device may fail
+    const std::string why = whyUnavailable(Backend::cuda);
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+/// Each space in its turn for a few steps; the other one is tried in between, or not.
+class InTurns final : public SpaceChooser {
+ public:
+  explicit InTurns(bool tries) : tries_(tries) {}
+  Where next() const override { return step_ / 4 % 2 == 0 ? Where::gpu : Where::host; }
+  bool wantsGpu() const override { return true; }
+  bool wantsTrial() const override { return tries_; }
+  void stepped(Where, const StepFigures&) noexcept override { ++step_; }
+  void tried(Where, double) noexcept override {}
+  double medianMs(Where) const noexcept override { return 0; }
+  const char* why() const noexcept override { return "its turn"; }
+
+ private:
+  const bool tries_;
+  int step_ = 0;
+};
+
+NamedPipeline makeHost() { return {makeHostPipeline(1, simdKernels()), "host"}; }
+
+NamedPipeline makeGpu() {
+  if (const std::string why = whyNoCuda(); !why.empty()) throw SpaceError(why, true);
+  return {makeCudaPipeline(false), cudaDeviceName()};
+}
+
+std::unique_ptr<AdaptivePipeline> makeAdaptive(bool tries) {
+  return std::make_unique<AdaptivePipeline>(makeHost().pipeline, makeHost, makeGpu,
+                                            std::make_unique<InTurns>(tries));
+}
+
+/// A step on both, whose lists must agree.
+void stepBoth(AdaptivePipeline& adaptive, Pipeline& host, const StepInput& input) {
+  StepStats stats;
+  adaptive.step(input, stats);
+  host.step(input, stats);
+  ASSERT_EQ(toVector(adaptive.added()), toVector(host.added()));
+  ASSERT_EQ(toVector(adaptive.removed()), toVector(host.removed()));
+  ASSERT_EQ(toVector(adaptive.pairs()), toVector(host.pairs()));
+}
+
+// Under PTXVM_FAIL one call of the warm-up, a trial or a step fails; see cuda_faults.sh.
+TEST_F(CudaAdaptive, PairsAreTheSameWhoeverServes) {
+  Random random(201);
+  const auto adaptive = makeAdaptive(true);
+  const auto host = makeHost().pipeline;
+  Boxes boxes = test::boxSets()[0].make(150, random);
+  std::vector<std::uint8_t> removedObjects(boxes.size(), 0);
+  removedObjects[7] = 1;
+  const bool mayFail = std::getenv("PTXVM_FAIL") != nullptr;
+  const int rounds = mayFail ? 200 : 20000, enough = mayFail ? 8 : 24;
+  int onGpu = 0;
+  for (int round = 0; round < rounds && onGpu < enough; ++round) {
+    SCOPED_TRACE(round);
+    for (std::size_t i = 0; i < 20; ++i) boxes[random.below(150)] = boxes[i];
+    ASSERT_NO_FATAL_FAILURE(
+        stepBoth(*adaptive, *host, {view(boxes), {}, view(removedObjects), 1u << 20}));
+    if (adaptive->info()->backend == "host")
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the warm-up takes its time
+    else
+      ++onGpu;
+  }
+  if (!mayFail) EXPECT_EQ(onGpu, enough) << adaptive->info()->reason;
+}
+
+// However slow the GPU is (the interpreter is), the program runs on the host, and says so.
+TEST_F(CudaAdaptive, SettlesOnTheFasterSpace) {
+  Random random(202);
+  AdaptivePipeline adaptive(makeHost().pipeline, makeHost, makeGpu,
+                            std::make_unique<FasterSpace>(0.0));
+  const auto host = makeHost().pipeline;
+  Boxes boxes = test::boxSets()[0].make(100, random);
+  const SpaceInfo& info = *adaptive.info();
+  for (int round = 0; round < 60000 && info.reason.rfind("faster than", 0) != 0; ++round) {
+    for (std::size_t i = 0; i < 20; ++i) boxes[random.below(100)] = boxes[i];
+    ASSERT_NO_FATAL_FAILURE(stepBoth(adaptive, *host, {view(boxes), {}, {}, 1u << 20}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GT(info.hostMedianMs, 0);
+  EXPECT_GT(info.gpuMedianMs, 0);
+  const bool isHost = info.hostMedianMs < info.gpuMedianMs;
+  EXPECT_EQ(info.backend == "host", isHost) << info.backend;
+  EXPECT_EQ(info.reason, isHost ? "faster than the GPU" : "faster than the host");
+}
+
+TEST_F(CudaAdaptive, ASmallWorldStaysOnTheHostAndSaysWhy) {
+  Random random(203);
+  PairFinder finder;
+  EXPECT_EQ(finder.stats().backend, "host");
+  finder.update(view(test::boxSets()[0].make(20, random)));
+  EXPECT_EQ(finder.stats().backend, "host");
+  EXPECT_EQ(finder.stats().reason, "a GPU needs longer to begin");
+}
+
+#if defined(HAS_SCENES)
+Options onHost() {
+  Options options;
+  options.backend = Backend::host;
+  options.threads = 1;
+  return options;
+}
+
+Boxes boxesOf(World& world) {
+  Boxes boxes;
+  const btCollisionObjectArray& objects = world.bullet().getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i) {
+    const btBroadphaseProxy& proxy = *objects[i]->getBroadphaseHandle();
+    Aabb box;
+    for (int axis = 0; axis < 3; ++axis) {
+      box.min[axis] = static_cast<float>(proxy.m_aabbMin[axis]);
+      box.max[axis] = static_cast<float>(proxy.m_aabbMax[axis]);
+    }
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+TEST_F(CudaAdaptive, SixHundredStepsOfDebrisHaveTheHostsHashes) {
+  World world(makeBroadphase("gpu-lbvh", setupFor(120, onHost())));
+  buildDebris(world, {120, 1});
+  const auto adaptive = makeAdaptive(false);
+  const auto host = makeHost().pipeline;
+  while (adaptive->info()->reason == "the GPU is being warmed up") {
+    StepStats stats;
+    adaptive->step({{}, {}, {}, 1}, stats);
+  }
+  PairHash hashes[2];
+  for (int step = 0; step < 600; ++step) {
+    world.step();
+    const Boxes boxes = boxesOf(world);
+    StepStats stats;
+    for (Pipeline* one : {static_cast<Pipeline*>(adaptive.get()), host.get()}) {
+      one->step({view(boxes), {}, {}, 1u << 20}, stats);
+      PairHash& hash = hashes[one == host.get()];
+      for (const auto list : {one->pairs(), one->added(), one->removed()})
+        for (const Pair pair : list) hash.add(pair);
+    }
+    ASSERT_EQ(hashes[0].hash(), hashes[1].hash()) << step;
+  }
+  EXPECT_GT(hashes[1].pairs(), 600u * 120u);
+  EXPECT_GE(adaptive->info()->switches, 100u) << adaptive->info()->reason;
+}
+#endif
+
+}  // namespace
+}  // namespace lbvh
