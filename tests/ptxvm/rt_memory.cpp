@@ -1,0 +1,258 @@
+// CUDA runtime API front end: device, managed and pinned memory, memory pools
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "rt.h"
+
+static std::map<u64, unsigned> g_hostflags;
+size_t mem_limit() {
+  static size_t lim = (size_t)env_long("PTXVM_MEM_MB", 8192) << 20;
+  return lim;
+}
+static size_t g_used = 0, g_pool_used = 0, g_pool_high = 0;
+static std::set<u64> g_pooled;
+static size_t granule(size_t n) { return (n + 511) & ~511ull; }
+static size_t page_up(size_t n) { return (n + 4095) & ~4095ull; }
+
+// New memory reads 0xCD; inaccessible pages follow it.
+static int mem_alloc(void** p, size_t n, u8 kind) {
+  if (!p) return cudaErrorInvalidValue;
+  *p = nullptr;
+  if (!n) return 0;
+  bool dev = kind == K_DEVICE || kind == K_MANAGED;
+  if (n > mem_limit() * 64 || (dev && g_used + granule(n) > mem_limit())) return cudaErrorMemoryAllocation;
+  void* q = mmap(nullptr, page_up(n) + 8192, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (q == MAP_FAILED) return cudaErrorMemoryAllocation;
+  mprotect((char*)q + page_up(n), 8192, PROT_NONE);
+  memset(q, 0xCD, n);
+  vm_add_alloc(q, n, kind);
+  if (dev) g_used += granule(n);
+  *p = q;
+  return 0;
+}
+static int mem_free(void* p, bool host) {
+  if (!p) return 0;
+  const Alloc* a = vm_find_alloc((u64)p);
+  bool ok =
+      a && a->lo == (u64)p && (host ? a->kind == K_PINNED : a->kind == K_DEVICE || a->kind == K_MANAGED);
+  if (!ok) {
+    fprintf(stderr, "ptxvm: free of an unknown, foreign or already freed pointer %p\n", p);
+    return cudaErrorInvalidValue;
+  }
+  size_t n = a->hi - a->lo;
+  if (!host) g_used -= granule(n);
+  if (g_pooled.erase((u64)p)) g_pool_used -= granule(n);
+  g_hostflags.erase((u64)p);
+  vm_del_alloc(p);
+  munmap(p, page_up(n) + 8192);
+  return 0;
+}
+API cudaError_t cudaMalloc(void** p, size_t n) {
+  ENTER("malloc", F_NOCAP);
+  return E(mem_alloc(p, n, K_DEVICE));
+}
+API cudaError_t cudaMallocManaged(void** p, size_t n, unsigned flags) {
+  ENTER("malloc", F_NOCAP);
+  if (!n || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return E(cudaErrorInvalidValue);
+  return E(mem_alloc(p, n, K_MANAGED));
+}
+API cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t w, size_t h) {
+  ENTER("malloc", F_NOCAP);
+  *pitch = (w + 511) / 512 * 512;
+  return E(mem_alloc(p, *pitch * h, K_DEVICE));
+}
+API cudaError_t cudaFree(void* p) {
+  ENTER("free", F_NOCAP | F_SYNC);
+  return E(mem_free(p, false));
+}
+API cudaError_t cudaMallocHost(void** p, size_t n) {
+  ENTER("hostalloc", F_NOCAP);
+  return E(mem_alloc(p, n, K_PINNED));
+}
+API cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) {
+  ENTER("hostalloc", F_NOCAP);
+  if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+    return E(cudaErrorInvalidValue);
+  int r = mem_alloc(p, n, K_PINNED);
+  if (!r && *p) g_hostflags[(u64)*p] = flags;
+  return E(r);
+}
+API cudaError_t cudaFreeHost(void* p) {
+  ENTER("free", F_NOCAP | F_SYNC);
+  return E(mem_free(p, true));
+}
+API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
+  ENTER("hostalloc", F_NOCAP);
+  if (!p || !n) return E(cudaErrorInvalidValue);
+  if (vm_find_alloc((u64)p) || vm_find_alloc((u64)p + n - 1)) return E(cudaErrorHostMemoryAlreadyRegistered);
+  vm_add_alloc(p, n, K_REGISTERED);
+  g_hostflags[(u64)p] = flags;
+  return cudaSuccess;
+}
+API cudaError_t cudaHostUnregister(void* p) {
+  ENTER("free", F_NOCAP | F_SYNC);
+  const Alloc* a = vm_find_alloc((u64)p);
+  if (!a || a->lo != (u64)p || a->kind != K_REGISTERED) return E(cudaErrorHostMemoryNotRegistered);
+  g_hostflags.erase((u64)p);
+  vm_del_alloc(p);
+  return cudaSuccess;
+}
+API cudaError_t cudaHostGetDevicePointer(void** d, void* h, unsigned) {
+  ENTER("", 0);
+  const Alloc* a = vm_find_alloc((u64)h);
+  if (!a || (a->kind != K_PINNED && a->kind != K_REGISTERED)) return E(cudaErrorInvalidValue);
+  *d = h;
+  return cudaSuccess;
+}
+API cudaError_t cudaHostGetFlags(unsigned* f, void* h) {
+  ENTER("", 0);
+  const Alloc* a = vm_find_alloc((u64)h);
+  if (!a || (a->kind != K_PINNED && a->kind != K_REGISTERED)) return E(cudaErrorInvalidValue);
+  auto it = g_hostflags.find(a->lo);
+  *f = (it == g_hostflags.end() ? 0 : it->second) | cudaHostAllocMapped;
+  return cudaSuccess;
+}
+API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
+  ENTER("", 0);
+  *t = mem_limit();
+  *f = *t - g_used;
+  return cudaSuccess;
+}
+API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
+  ENTER("", 0);
+  memset(a, 0, sizeof *a);
+  const Alloc* q = vm_find_alloc((u64)p);
+  if (!q || (u64)p >= q->hi) {
+    a->type = cudaMemoryTypeUnregistered;
+    a->device = -2;
+    a->hostPointer = (void*)p;
+    return cudaSuccess;
+  }
+  a->devicePointer = (void*)p;
+  if (q->kind == K_DEVICE || q->kind == K_MODULE) {
+    a->type = cudaMemoryTypeDevice;
+  } else {
+    a->type = q->kind == K_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+    a->hostPointer = (void*)p;
+  }
+  return cudaSuccess;
+}
+API cudaError_t cudaMemPrefetchAsync(const void* p, size_t n, cudaMemLocation, unsigned, cudaStream_t) {
+  ENTER("", 0);
+  const Alloc* a = vm_find_alloc((u64)p);
+  return E(a && a->kind == K_MANAGED && (u64)p + n <= a->hi ? 0 : cudaErrorInvalidValue);
+}
+API cudaError_t cudaMemAdvise(const void* p, size_t n, cudaMemoryAdvise, cudaMemLocation) {
+  ENTER("", 0);
+  const Alloc* a = vm_find_alloc((u64)p);
+  return E(a && a->kind == K_MANAGED && (u64)p + n <= a->hi ? 0 : cudaErrorInvalidValue);
+}
+
+// Stream-ordered allocation: one pool per device (others may be created), memory returned at once.
+struct Pool {
+  u64 threshold = 0;
+  int reuse[3] = {1, 1, 1};
+};
+static Pool g_pool, *g_curpool = &g_pool;
+static int pool_alloc(void** p, size_t n, cudaStream_t s) {
+  if (is_capturing(s)) {
+    fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
+    return cudaErrorNotSupported;
+  }
+  int r = mem_alloc(p, n, K_DEVICE);
+  if (!r && *p) {
+    g_pooled.insert((u64)*p);
+    g_pool_used += granule(n);
+    g_pool_high = std::max(g_pool_high, g_pool_used);
+  }
+  return r;
+}
+API cudaError_t cudaMallocAsync(void** p, size_t n, cudaStream_t s) {
+  ENTER("malloc", 0);
+  return E(pool_alloc(p, n, s));
+}
+API cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) {
+  ENTER("malloc", 0);
+  return E(pool ? pool_alloc(p, n, s) : cudaErrorInvalidValue);
+}
+API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
+  ENTER("free", 0);
+  if (is_capturing(s)) {
+    fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
+    return E(cudaErrorNotSupported);
+  }
+  return E(p ? mem_free(p, false) : cudaErrorInvalidValue);
+}
+API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* p, int d) {
+  ENTER("", 0);
+  *p = (cudaMemPool_t)&g_pool;
+  return E(d ? cudaErrorInvalidDevice : 0);
+}
+API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* p, int d) {
+  ENTER("", 0);
+  *p = (cudaMemPool_t)g_curpool;
+  return E(d ? cudaErrorInvalidDevice : 0);
+}
+API cudaError_t cudaDeviceSetMemPool(int d, cudaMemPool_t p) {
+  ENTER("", 0);
+  if (d || !p) return E(d ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
+  g_curpool = (Pool*)p;
+  return cudaSuccess;
+}
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t* p, const cudaMemPoolProps*) {
+  ENTER("", 0);
+  *p = (cudaMemPool_t) new Pool;
+  return cudaSuccess;
+}
+API cudaError_t cudaMemPoolDestroy(cudaMemPool_t p) {
+  ENTER("", 0);
+  if (!p || (Pool*)p == &g_pool) return E(cudaErrorInvalidValue);
+  if (g_curpool == (Pool*)p) g_curpool = &g_pool;
+  delete (Pool*)p;
+  return cudaSuccess;
+}
+API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t p, size_t) {
+  ENTER("", 0);
+  return E(p ? 0 : cudaErrorInvalidValue);
+}
+API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void* v) {
+  ENTER("", 0);
+  if (!p || !v) return E(cudaErrorInvalidValue);
+  switch (a) {
+    case cudaMemPoolReuseFollowEventDependencies:
+    case cudaMemPoolReuseAllowOpportunistic:
+    case cudaMemPoolReuseAllowInternalDependencies:
+      ((Pool*)p)->reuse[(int)a - (int)cudaMemPoolReuseFollowEventDependencies] = *(int*)v;
+      return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold: ((Pool*)p)->threshold = *(u64*)v; return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+    case cudaMemPoolAttrUsedMemHigh:
+      if (*(u64*)v) return E(cudaErrorInvalidValue);
+      g_pool_high = g_pool_used;
+      return cudaSuccess;
+    default: return E(cudaErrorInvalidValue);
+  }
+}
+API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void* v) {
+  ENTER("", 0);
+  if (!p || !v) return E(cudaErrorInvalidValue);
+  switch (a) {
+    case cudaMemPoolReuseFollowEventDependencies:
+    case cudaMemPoolReuseAllowOpportunistic:
+    case cudaMemPoolReuseAllowInternalDependencies:
+      *(int*)v = ((Pool*)p)->reuse[(int)a - (int)cudaMemPoolReuseFollowEventDependencies];
+      return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold: *(u64*)v = ((Pool*)p)->threshold; return cudaSuccess;
+    case cudaMemPoolAttrReservedMemCurrent:
+    case cudaMemPoolAttrUsedMemCurrent: *(u64*)v = g_pool_used; return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+    case cudaMemPoolAttrUsedMemHigh: *(u64*)v = g_pool_high; return cudaSuccess;
+    default: return E(cudaErrorInvalidValue);
+  }
+}
+API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t p, const cudaMemAccessDesc*, size_t) {
+  ENTER("", 0);
+  return E(p ? 0 : cudaErrorInvalidValue);
+}
