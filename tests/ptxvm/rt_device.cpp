@@ -1,4 +1,6 @@
 // CUDA runtime API front end: devices, their properties and limits
+#include <algorithm>
+
 #include "rt.h"
 
 // Programs choose grids by it: in profile mode that of the modelled device
@@ -11,6 +13,14 @@ Arch arch() {
   return {1024, 16, 64 << 10, 64 << 10};
 }
 
+// ---------------------------------------------------------------- which device
+int device_count() {
+  static int n = (int)std::max(0l, std::min<long>(MAX_DEVICES, env_long("PTXVM_DEVICES", 1)));
+  return n;
+}
+static thread_local int tl_device = 0;
+int current_device() { return tl_device; }
+bool no_such_device(int d) { return d < 0 || d >= device_count(); }
 API cudaError_t cudaGetDeviceCount(int* n) {
   ApiCall call("cudaGetDeviceCount", "", F_NODEV);
   *n = call.err ? 0 : device_count();
@@ -18,31 +28,33 @@ API cudaError_t cudaGetDeviceCount(int* n) {
 }
 API cudaError_t cudaGetDevice(int* d) {
   ENTER("", 0);
-  *d = 0;
+  *d = tl_device;
   return cudaSuccess;
 }
 API cudaError_t cudaSetDevice(int d) {
   ENTER("", 0);
-  return E(d ? cudaErrorInvalidDevice : 0);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
+  tl_device = d;
+  return cudaSuccess;
 }
 API cudaError_t cudaInitDevice(int d, unsigned, unsigned) {
   ENTER("", 0);
-  return E(d ? cudaErrorInvalidDevice : 0);
+  return E(no_such_device(d) ? cudaErrorInvalidDevice : 0);
 }
 API cudaError_t cudaChooseDevice(int* d, const cudaDeviceProp*) {
   ENTER("", 0);
   *d = 0;
   return cudaSuccess;
 }
-static unsigned g_devflags = 0;
+static unsigned g_devflags[MAX_DEVICES];
 API cudaError_t cudaSetDeviceFlags(unsigned f) {
   ENTER("", F_NODEV);
-  g_devflags = f;
+  g_devflags[tl_device] = f;
   return cudaSuccess;
 }
 API cudaError_t cudaGetDeviceFlags(unsigned* f) {
   ENTER("", F_NODEV);
-  *f = g_devflags;
+  *f = g_devflags[tl_device];
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceSynchronize() {
@@ -97,28 +109,32 @@ API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 API cudaError_t cudaDeviceGetPCIBusId(char* s, int len, int d) {
   ENTER("", 0);
-  if (d) return E(cudaErrorInvalidDevice);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   if (len < 13) return E(cudaErrorInvalidValue);
-  strcpy(s, "0000:00:00.0");
+  snprintf(s, len, "0000:00:%02x.0", d);
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetByPCIBusId(int* d, const char* s) {
   ENTER("", 0);
-  *d = 0;
-  return E(strstr(s, "00:00.0") ? 0 : cudaErrorInvalidDevice);
+  const char* slot = strrchr(s, ':');
+  *d = slot ? (int)strtol(slot + 1, nullptr, 16) : -1;
+  return E(no_such_device(*d) ? cudaErrorInvalidDevice : 0);
 }
-API cudaError_t cudaDeviceCanAccessPeer(int* v, int, int) {
+API cudaError_t cudaDeviceCanAccessPeer(int* v, int a, int b) {
   ENTER("", 0);
+  if (no_such_device(a) || no_such_device(b)) return E(cudaErrorInvalidDevice);
   *v = 0;
   return cudaSuccess;
 }
 API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
   ENTER("", 0);
-  if (d) return E(cudaErrorInvalidDevice);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   Arch a = arch();
   memset(p, 0, sizeof *p);
   strcpy(p->name, "ptxvm (CPU PTX interpreter)");
-  memset(&p->uuid, 0x5A, sizeof p->uuid);
+  if (d) snprintf(p->name, sizeof p->name, "ptxvm (CPU PTX interpreter), device %d", d);
+  memset(&p->uuid, 0x5A + d, sizeof p->uuid);
+  p->pciDeviceID = d;
   p->totalGlobalMem = mem_limit();
   p->sharedMemPerBlock = 48 << 10;
   p->regsPerBlock = p->regsPerMultiprocessor = 65536;
@@ -146,9 +162,10 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
 }
 API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
   ENTER("", 0);
-  if (d) return E(cudaErrorInvalidDevice);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   Arch a = arch();
   switch (at) {
+    case cudaDevAttrPciDeviceId: *v = d; break;
     case cudaDevAttrMaxThreadsPerBlock:
     case cudaDevAttrMaxBlockDimX:
     case cudaDevAttrMaxBlockDimY: *v = 1024; break;

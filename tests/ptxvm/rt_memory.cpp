@@ -10,25 +10,31 @@ size_t mem_limit() {
   static size_t lim = (size_t)env_long("PTXVM_MEM_MB", 8192) << 20;
   return lim;
 }
-static size_t g_used = 0, g_pool_used = 0, g_pool_high = 0;
-static std::set<u64> g_pooled;
+static size_t g_used[MAX_DEVICES];
+struct Pool {
+  int dev = 0;
+  u64 threshold = 0;
+  int reuse[3] = {1, 1, 1};
+  size_t used = 0, high = 0;
+};
+static std::map<u64, Pool*> g_pooled;
 static size_t granule(size_t n) { return (n + 511) & ~511ull; }
 static size_t page_up(size_t n) { return (n + 4095) & ~4095ull; }
 
 // New memory reads 0xCD; inaccessible pages follow it.
-static int mem_alloc(void** p, size_t n, u8 kind) {
+static int mem_alloc(void** p, size_t n, u8 kind, int d = current_device()) {
   if (!p) return cudaErrorInvalidValue;
   *p = nullptr;
   if (!n) return 0;
   bool dev = kind == K_DEVICE || kind == K_MANAGED;
-  if (n > mem_limit() * 64 || (dev && g_used + granule(n) > mem_limit())) return cudaErrorMemoryAllocation;
+  if (n > mem_limit() * 64 || (dev && g_used[d] + granule(n) > mem_limit())) return cudaErrorMemoryAllocation;
   void* q = mmap(nullptr, page_up(n) + 8192, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (q == MAP_FAILED) return cudaErrorMemoryAllocation;
   mprotect((char*)q + page_up(n), 8192, PROT_NONE);
   memset(q, 0xCD, n);
-  vm_add_alloc(q, n, kind);
-  if (dev) g_used += granule(n);
+  vm_add_alloc(q, n, kind, d);
+  if (dev) g_used[d] += granule(n);
   *p = q;
   return 0;
 }
@@ -42,8 +48,12 @@ static int mem_free(void* p, bool host) {
     return cudaErrorInvalidValue;
   }
   size_t n = a->hi - a->lo;
-  if (!host) g_used -= granule(n);
-  if (g_pooled.erase((u64)p)) g_pool_used -= granule(n);
+  if (!host) g_used[a->dev] -= granule(n);
+  auto pooled = g_pooled.find((u64)p);
+  if (pooled != g_pooled.end()) {
+    pooled->second->used -= granule(n);
+    g_pooled.erase(pooled);
+  }
   g_hostflags.erase((u64)p);
   vm_del_alloc(p);
   munmap(p, page_up(n) + 8192);
@@ -87,7 +97,7 @@ API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
   ENTER("hostalloc", F_NOCAP);
   if (!p || !n) return E(cudaErrorInvalidValue);
   if (vm_find_alloc((u64)p) || vm_find_alloc((u64)p + n - 1)) return E(cudaErrorHostMemoryAlreadyRegistered);
-  vm_add_alloc(p, n, K_REGISTERED);
+  vm_add_alloc(p, n, K_REGISTERED, current_device());
   g_hostflags[(u64)p] = flags;
   return cudaSuccess;
 }
@@ -117,7 +127,7 @@ API cudaError_t cudaHostGetFlags(unsigned* f, void* h) {
 API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
-  *f = *t - g_used;
+  *f = *t - g_used[current_device()];
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
@@ -131,6 +141,7 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p
     return cudaSuccess;
   }
   a->devicePointer = (void*)p;
+  a->device = q->kind == K_MODULE ? current_device() : q->dev;
   if (q->kind == K_DEVICE || q->kind == K_MODULE) {
     a->type = cudaMemoryTypeDevice;
   } else {
@@ -151,31 +162,38 @@ API cudaError_t cudaMemAdvise(const void* p, size_t n, cudaMemoryAdvise, cudaMem
 }
 
 // Stream-ordered allocation: one pool per device (others may be created), memory returned at once.
-struct Pool {
-  u64 threshold = 0;
-  int reuse[3] = {1, 1, 1};
-};
-static Pool g_pool, *g_curpool = &g_pool;
-static int pool_alloc(void** p, size_t n, cudaStream_t s) {
+static Pool& default_pool(int d) {
+  static std::vector<Pool> pools(MAX_DEVICES);
+  pools[d].dev = d;
+  return pools[d];
+}
+static Pool*& current_pool(int d) {
+  static std::vector<Pool*> pools(MAX_DEVICES);
+  if (!pools[d]) pools[d] = &default_pool(d);
+  return pools[d];
+}
+static int pool_alloc(void** p, size_t n, Pool* pool, cudaStream_t s) {
+  if (!p || stream_device(s) < 0) return p ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+  if (!pool) pool = current_pool(stream_device(s));
   if (is_capturing(s)) {
     fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
     return cudaErrorNotSupported;
   }
-  int r = mem_alloc(p, n, K_DEVICE);
+  int r = mem_alloc(p, n, K_DEVICE, pool->dev);
   if (!r && *p) {
-    g_pooled.insert((u64)*p);
-    g_pool_used += granule(n);
-    g_pool_high = std::max(g_pool_high, g_pool_used);
+    g_pooled[(u64)*p] = pool;
+    pool->used += granule(n);
+    pool->high = std::max(pool->high, pool->used);
   }
   return r;
 }
 API cudaError_t cudaMallocAsync(void** p, size_t n, cudaStream_t s) {
   ENTER("malloc", 0);
-  return E(pool_alloc(p, n, s));
+  return E(pool_alloc(p, n, nullptr, s));
 }
 API cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t s) {
   ENTER("malloc", 0);
-  return E(pool ? pool_alloc(p, n, s) : cudaErrorInvalidValue);
+  return E(pool ? pool_alloc(p, n, (Pool*)pool, s) : cudaErrorInvalidValue);
 }
 API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
   ENTER("free", 0);
@@ -183,34 +201,45 @@ API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
     fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
     return E(cudaErrorNotSupported);
   }
+  if (stream_device(s) < 0) return E(cudaErrorInvalidResourceHandle);
   return E(p ? mem_free(p, false) : cudaErrorInvalidValue);
 }
 API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* p, int d) {
   ENTER("", 0);
-  *p = (cudaMemPool_t)&g_pool;
-  return E(d ? cudaErrorInvalidDevice : 0);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
+  *p = (cudaMemPool_t)&default_pool(d);
+  return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* p, int d) {
   ENTER("", 0);
-  *p = (cudaMemPool_t)g_curpool;
-  return E(d ? cudaErrorInvalidDevice : 0);
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
+  *p = (cudaMemPool_t)current_pool(d);
+  return cudaSuccess;
 }
 API cudaError_t cudaDeviceSetMemPool(int d, cudaMemPool_t p) {
   ENTER("", 0);
-  if (d || !p) return E(d ? cudaErrorInvalidDevice : cudaErrorInvalidValue);
-  g_curpool = (Pool*)p;
+  if (no_such_device(d)) return E(cudaErrorInvalidDevice);
+  if (!p || ((Pool*)p)->dev != d) return E(cudaErrorInvalidValue);
+  current_pool(d) = (Pool*)p;
   return cudaSuccess;
 }
-API cudaError_t cudaMemPoolCreate(cudaMemPool_t* p, const cudaMemPoolProps*) {
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t* p, const cudaMemPoolProps* props) {
   ENTER("", 0);
-  *p = (cudaMemPool_t) new Pool;
+  if (!props || no_such_device(props->location.id)) return E(cudaErrorInvalidValue);
+  auto* q = new Pool;
+  q->dev = props->location.id;
+  *p = (cudaMemPool_t)q;
   return cudaSuccess;
 }
 API cudaError_t cudaMemPoolDestroy(cudaMemPool_t p) {
   ENTER("", 0);
-  if (!p || (Pool*)p == &g_pool) return E(cudaErrorInvalidValue);
-  if (g_curpool == (Pool*)p) g_curpool = &g_pool;
-  delete (Pool*)p;
+  auto* q = (Pool*)p;
+  if (!q || q == &default_pool(q->dev)) return E(cudaErrorInvalidValue);
+  if (current_pool(q->dev) == q) current_pool(q->dev) = &default_pool(q->dev);
+  for (auto& a : g_pooled)
+    if (a.second == q)
+      a.second = &default_pool(q->dev), a.second->used += granule(vm_find_alloc(a.first)->hi - a.first);
+  delete q;
   return cudaSuccess;
 }
 API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t p, size_t) {
@@ -230,7 +259,7 @@ API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void
     case cudaMemPoolAttrReservedMemHigh:
     case cudaMemPoolAttrUsedMemHigh:
       if (*(u64*)v) return E(cudaErrorInvalidValue);
-      g_pool_high = g_pool_used;
+      ((Pool*)p)->high = ((Pool*)p)->used;
       return cudaSuccess;
     default: return E(cudaErrorInvalidValue);
   }
@@ -246,9 +275,9 @@ API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void
       return cudaSuccess;
     case cudaMemPoolAttrReleaseThreshold: *(u64*)v = ((Pool*)p)->threshold; return cudaSuccess;
     case cudaMemPoolAttrReservedMemCurrent:
-    case cudaMemPoolAttrUsedMemCurrent: *(u64*)v = g_pool_used; return cudaSuccess;
+    case cudaMemPoolAttrUsedMemCurrent: *(u64*)v = ((Pool*)p)->used; return cudaSuccess;
     case cudaMemPoolAttrReservedMemHigh:
-    case cudaMemPoolAttrUsedMemHigh: *(u64*)v = g_pool_high; return cudaSuccess;
+    case cudaMemPoolAttrUsedMemHigh: *(u64*)v = ((Pool*)p)->high; return cudaSuccess;
     default: return E(cudaErrorInvalidValue);
   }
 }
