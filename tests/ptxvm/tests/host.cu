@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -205,21 +206,107 @@ static void graphs_of_devices() {
   IS(cudaStreamEndCapture(blocking, &g), cudaErrorStreamCaptureInvalidated);
 }
 
+// ---- errors that wait for cudaGetLastError
+static int (*control())(const char*, long) {  // not there on a real runtime
+  return (int (*)(const char*, long))dlsym(RTLD_DEFAULT, "ptxvm_control");
+}
+static void not_ready() {
+  cudaEvent_t e;
+  OK(cudaEventCreate(&e));
+  IS(control() != nullptr, 1);
+  if (!control()) return;
+  OK(control()("events_pending", 2));
+  IS(cudaEventQuery(e), cudaErrorNotReady);
+  IS(cudaPeekAtLastError(), cudaErrorNotReady);  // it counts as an error
+  elsewhere([&] {
+    OK(cudaPeekAtLastError());  // of the other thread
+    IS(cudaStreamQuery(nullptr), cudaErrorNotReady);
+    IS(cudaGetLastError(), cudaErrorNotReady);
+    OK(cudaGetLastError());
+    OK(cudaEventQuery(e));
+  });
+  OK(cudaEventQuery(e));
+  IS(cudaGetLastError(), cudaErrorNotReady);  // a success does not clear it
+  OK(cudaGetLastError());
+  IS(control()("no such thing", 1), cudaErrorInvalidValue);
+}
+static void not_ready_injected() {  // cudaEventQuery:1=600
+  cudaEvent_t e;
+  OK(cudaEventCreate(&e));
+  IS(cudaEventQuery(e), cudaErrorNotReady);
+  OK(cudaEventQuery(e));
+  IS(cudaGetLastError(), cudaErrorNotReady);
+}
+static void fail_next() {
+  void* p = nullptr;
+  OK(control()("fail_next_any", cudaErrorMemoryAllocation));
+  elsewhere([] { OK(cudaDeviceSynchronize()); });
+  IS(cudaMalloc(&p, 64), cudaErrorMemoryAllocation);
+  IS(p == nullptr, 1);
+  OK(cudaMalloc(&p, 64));
+  IS(cudaGetLastError(), cudaErrorMemoryAllocation);
+  OK(cudaFree(p));
+}
+
+// ---- PTXVM_DELAY
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+static void delays() {  // cudaMalloc:2=1000,launch:2=200,sync:every3=100
+  void *p, *q;
+  double t, shortest = 1;
+  OK(cudaMalloc(&p, 64));
+  OK(cudaMemset(p, 0, 64));
+  inc<<<1, 16>>>((int*)p);
+  t = now();
+  inc<<<1, 16>>>((int*)p);
+  IS(now() - t >= 0.2, 1);
+  for (int k = 1; k <= 6; k++) {
+    t = now();
+    OK(cudaStreamSynchronize(nullptr));
+    if (k % 3 == 0)
+      IS(now() - t >= 0.1, 1);
+    else
+      shortest = std::min(shortest, now() - t);
+  }
+  IS(shortest < 0.1, 1);
+  std::atomic<bool> over{false};
+  std::thread slow([&] {
+    double b = now();
+    OK(cudaMalloc(&q, 64));
+    IS(now() - b >= 1, 1);
+    over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int k = 0; k < 10; k++) inc<<<1, 16>>>((int*)p);  // others go on meanwhile
+  IS(over, 0);
+  slow.join();
+  int h[16];
+  OK(cudaMemcpy(h, p, 64, cudaMemcpyDeviceToHost));
+  IS(h[2], 12);
+}
+
 struct Case {
   const char* name;
   void (*f)();
   std::vector<const char*> env;  // name, value, ...
 };
-static const Case cases[] = {{"current_device", current_device, {"PTXVM_DEVICES", "2"}},
-                             {"streams", streams_of_devices, {"PTXVM_DEVICES", "2"}},
-                             {"memory", memory_of_devices, {"PTXVM_DEVICES", "2", "PTXVM_MEM_MB", "16"}},
-                             {"no_peer_access", no_peer_access, {"PTXVM_DEVICES", "2"}},
-                             {"graphs", graphs_of_devices, {"PTXVM_DEVICES", "2"}}};
+static const Case cases[] = {
+    {"current_device", current_device, {"PTXVM_DEVICES", "2"}},
+    {"streams", streams_of_devices, {"PTXVM_DEVICES", "2"}},
+    {"memory", memory_of_devices, {"PTXVM_DEVICES", "2", "PTXVM_MEM_MB", "16"}},
+    {"no_peer_access", no_peer_access, {"PTXVM_DEVICES", "2"}},
+    {"graphs", graphs_of_devices, {"PTXVM_DEVICES", "2"}},
+    {"not_ready", not_ready, {}},
+    {"not_ready_injected", not_ready_injected, {"PTXVM_FAIL", "cudaEventQuery:1=600"}},
+    {"fail_next", fail_next, {}},
+    {"delays", delays, {"PTXVM_DELAY", "cudaMalloc:2=1000,launch:2=200,sync:every3=100"}},
+    {"bad_delay", nullptr, {"PTXVM_DELAY", "cudaMalloc:1=5:sticky"}}};
 int main(int argc, char** argv) {
   if (argc > 1) {
     for (auto& c : cases)
       if (!strcmp(c.name, argv[1])) {
-        c.f();
+        c.f ? c.f() : (void)cudaSetDevice(0);
         fflush(stdout);
         return bad ? 1 : 0;
       }
@@ -237,8 +324,8 @@ int main(int argc, char** argv) {
     }
     int st = 0;
     waitpid(pid, &st, 0);
-    bool ok = WIFEXITED(st) && WEXITSTATUS(st) == 0;
-    printf("%-16s %s\n", c.name, ok ? "OK" : "WRONG");
+    bool ok = WIFEXITED(st) && WEXITSTATUS(st) == (c.f ? 0 : 2);
+    printf("%-20s %s\n", c.name, ok ? "OK" : "WRONG");
     failed += !ok;
   }
   return failed;
