@@ -25,6 +25,49 @@ bool capture_blocks(const char* api) {
   if (hit) fprintf(stderr, "ptxvm: %s is not permitted during stream capture\n", api);
   return hit;
 }
+// Whatever its mode, no capture in a stream of the device survives that the device is waited for.
+bool capture_blocks_wait(const char* api) {
+  bool hit = false;
+  for (Capture* c : g_caps)
+    for (Stream* q : c->streams)
+      if (q->dev == current_device()) {
+        invalidate(c);
+        hit = true;
+      }
+  if (hit) fprintf(stderr, "ptxvm: %s waits for a device with a capturing stream\n", api);
+  return hit;
+}
+// Some calls that release memory wait for the device on real ones.
+bool capture_blocks_free(const char* api) {
+  static bool waits = env_long("PTXVM_FREE_SYNCS", 0);
+  return waits && tl_mode != cudaStreamCaptureModeRelaxed && capture_blocks_wait(api);
+}
+// The legacy stream would wait for the blocking streams of its device, those that capture too.
+static bool blocks_legacy(Capture* c, int dev) {
+  for (Stream* q : c->streams)
+    if (!(q->flags & cudaStreamNonBlocking) && q->dev == dev) return true;
+  return false;
+}
+bool capture_blocks_legacy(const char* api) {
+  bool hit = false;
+  for (Capture* c : g_caps)
+    if (blocks_legacy(c, current_device())) {
+      invalidate(c);
+      hit = true;
+    }
+  if (hit) fprintf(stderr, "ptxvm: %s uses the legacy stream while a blocking stream is captured\n", api);
+  return hit;
+}
+int use_stream(Stream* st, const char* api) {
+  return st->kind == LEGACY && capture_blocks_legacy(api) ? cudaErrorStreamCaptureImplicit : 0;
+}
+int wait_stream(Stream* st, const char* api) {
+  if (int r = use_stream(st, api)) return r;
+  if (!st->cap) return 0;
+  if (st->cap->invalid) return cudaErrorStreamCaptureInvalidated;
+  invalidate(st->cap);
+  return cudaErrorStreamCaptureUnsupported;
+}
 int record(Stream* st, Node&& n) {
   Capture* c = st->cap;
   if (c->invalid) return cudaErrorStreamCaptureInvalidated;
@@ -41,19 +84,7 @@ int submit(cudaStream_t s, Node&& n) {
   }
   n.dev = st->dev;
   if (st->cap) return record(st, std::move(n));
-  if (st->kind == LEGACY) {  // would synchronise with a capturing blocking stream
-    bool hit = false;
-    for (Capture* c : g_caps)
-      for (Stream* q : c->streams)
-        if (!(q->flags & cudaStreamNonBlocking) && q->dev == st->dev) {
-          invalidate(c);
-          hit = true;
-        }
-    if (hit) {
-      fprintf(stderr, "ptxvm: work in the legacy default stream while a blocking stream is captured\n");
-      return cudaErrorStreamCaptureImplicit;
-    }
-  }
+  if (int r = use_stream(st, "work")) return r;
   return run_node(n);
 }
 void drop_capture(Capture* c) {
@@ -111,23 +142,26 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* g) {
   *g = (cudaGraph_t)graph;
   return cudaSuccess;
 }
-static cudaStreamCaptureStatus cap_status(Stream* q) {
-  return !q->cap           ? cudaStreamCaptureStatusNone
-         : q->cap->invalid ? cudaStreamCaptureStatusInvalidated
-                           : cudaStreamCaptureStatusActive;
+static int cap_status(Stream* q, cudaStreamCaptureStatus* status) {
+  if (q->kind == LEGACY)  // in no usable state; asking does no harm
+    for (Capture* c : g_caps)
+      if (blocks_legacy(c, q->dev)) return cudaErrorStreamCaptureImplicit;
+  *status = !q->cap           ? cudaStreamCaptureStatusNone
+            : q->cap->invalid ? cudaStreamCaptureStatusInvalidated
+                              : cudaStreamCaptureStatusActive;
+  return 0;
 }
 API cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus* c) {
   ENTER("", 0);
   GET_STREAM(q, s);
-  *c = cap_status(q);
-  return cudaSuccess;
+  return E(cap_status(q, c));
 }
 API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus* c, unsigned long long* id,
                                          cudaGraph_t* g, const cudaGraphNode_t** d,
                                          const cudaGraphEdgeData** e, size_t* n) {
   ENTER("", 0);
   GET_STREAM(q, s);
-  *c = cap_status(q);
+  if (int r = cap_status(q, c)) return E(r);
   if (!q->cap) return cudaSuccess;
   if (id) *id = q->cap->id;
   if (g) *g = (cudaGraph_t)q->cap->graph;

@@ -58,7 +58,7 @@ API cudaError_t cudaGetDeviceFlags(unsigned* f) {
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceSynchronize() {
-  ENTER("sync", F_SYNC | F_NOCAP);
+  ENTER("sync", F_SYNC | F_WAIT);
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceReset() {

@@ -277,6 +277,7 @@ API cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
   ENTER("graph", 0);
   GET_STREAM(q, s);
   if (!live(x, "graph exec")) return E(cudaErrorInvalidValue);
+  if (int r = use_stream(q, __func__)) return E(r);
   if (q->cap) {
     fprintf(stderr, "ptxvm: child graphs are not implemented\n");
     invalidate(q->cap);

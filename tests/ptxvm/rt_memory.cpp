@@ -74,7 +74,7 @@ API cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t w, size_t h) {
   return E(mem_alloc(p, *pitch * h, K_DEVICE));
 }
 API cudaError_t cudaFree(void* p) {
-  ENTER("free", F_NOCAP | F_SYNC);
+  ENTER("free", F_NOCAP | F_SYNC | F_FREE);
   return E(mem_free(p, false));
 }
 API cudaError_t cudaMallocHost(void** p, size_t n) {
@@ -90,7 +90,7 @@ API cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) {
   return E(r);
 }
 API cudaError_t cudaFreeHost(void* p) {
-  ENTER("free", F_NOCAP | F_SYNC);
+  ENTER("free", F_NOCAP | F_SYNC | F_FREE);
   return E(mem_free(p, true));
 }
 API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
@@ -102,7 +102,7 @@ API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
   return cudaSuccess;
 }
 API cudaError_t cudaHostUnregister(void* p) {
-  ENTER("free", F_NOCAP | F_SYNC);
+  ENTER("free", F_NOCAP | F_SYNC | F_FREE);
   const Alloc* a = vm_find_alloc((u64)p);
   if (!a || a->lo != (u64)p || a->kind != K_REGISTERED) return E(cudaErrorHostMemoryNotRegistered);
   g_hostflags.erase((u64)p);
@@ -173,7 +173,8 @@ static Pool*& current_pool(int d) {
   return pools[d];
 }
 static int pool_alloc(void** p, size_t n, Pool* pool, cudaStream_t s) {
-  if (!p || stream_device(s) < 0) return p ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+  if (!p) return cudaErrorInvalidValue;
+  if (int r = stream_refused(s, "allocation")) return r;
   if (!pool) pool = current_pool(stream_device(s));
   if (is_capturing(s)) {
     fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
@@ -197,11 +198,11 @@ API cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, 
 }
 API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
   ENTER("free", 0);
+  if (int r = stream_refused(s, "cudaFreeAsync")) return E(r);
   if (is_capturing(s)) {
     fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
     return E(cudaErrorNotSupported);
   }
-  if (stream_device(s) < 0) return E(cudaErrorInvalidResourceHandle);
   return E(p ? mem_free(p, false) : cudaErrorInvalidValue);
 }
 API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* p, int d) {

@@ -56,4 +56,6 @@ Stream* stream_of(cudaStream_t s);
   if (!q) return E(cudaErrorInvalidResourceHandle)
 inline void invalidate(Capture* c) { c->invalid = true; }
 void drop_capture(Capture* c);
-int record(Stream* st, Node&& n);  // as the capture's next node
+int use_stream(Stream* st, const char* api);   // error when a capture forbids work in the stream
+int wait_stream(Stream* st, const char* api);  // ... or to wait for it; invalidates the capture
+int record(Stream* st, Node&& n);              // as the capture's next node
