@@ -520,6 +520,52 @@ static void threads() {  // errors, devices and captures of threads do not mix
   for (auto& t : th) t.join();
 }
 
+// ---- the program ends while other threads are inside the library
+__global__ void endless(int* p, int* q) {  // each access is looked up: they take turns
+  for (volatile int k = 0;; k++) atomicAdd(k & 1 ? p : q, 1);
+}
+// The last thing a process does, after all destructors, is to write out its files: this one takes long to
+// write.
+static void leave_slowly() {
+  cookie_io_functions_t io{};
+  io.write = [](void*, const char*, size_t n) -> ssize_t {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return n;
+  };
+  fputs("x", fopencookie(nullptr, "w", io));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+static void exit_in_kernel() {
+  static int *p, *q;
+  OK(cudaMalloc(&p, 64));
+  OK(cudaMalloc(&q, 64));
+  std::thread([] { endless<<<1, 1>>>(p, q); }).detach();
+  leave_slowly();
+}
+static void exit_in_delay() {  // cudaMalloc:every1=5000
+  for (int k = 0; k < 4; k++)
+    std::thread([] {
+      void* p;
+      for (;;) cudaMalloc(&p, 64), cudaFree(p);
+    }).detach();
+  leave_slowly();
+}
+static void exit_in_calls() {
+  for (int k = 0; k < 4; k++)
+    std::thread([] {
+      int* p;
+      cudaEvent_t e[8];
+      for (;;) {
+        cudaMalloc(&p, 64);
+        for (auto& x : e) cudaEventCreate(&x);
+        inc<<<1, 16>>>(p);
+        for (auto& x : e) cudaEventDestroy(x);
+        cudaFree(p);
+      }
+    }).detach();
+  leave_slowly();
+}
+
 struct Case {
   const char* name;
   void (*f)();
@@ -541,6 +587,9 @@ static const Case cases[] = {
     {"captured_events", captured_events, {}},
     {"freeing_waits", freeing_waits, {"PTXVM_FREE_SYNCS", "1"}},
     {"threads", threads, {"PTXVM_DEVICES", "3"}},
+    {"exit_in_kernel", exit_in_kernel, {"PTXVM_STATS", "1"}},
+    {"exit_in_delay", exit_in_delay, {"PTXVM_DELAY", "cudaMalloc:every1=5000"}},
+    {"exit_in_calls", exit_in_calls, {}},
     {"bad_delay", nullptr, {"PTXVM_DELAY", "cudaMalloc:1=5:sticky"}}};
 int main(int argc, char** argv) {
   if (argc > 1) {
