@@ -1,30 +1,8 @@
-// A host program's surroundings: several devices, other threads, captures and errors that are not ours.
-// Without arguments runs every case in a child process with its environment.
-#include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// A host program's surroundings: several devices, other threads, errors that are not ours, slow calls, the
+// end
+#include "cases.h"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <thread>
-#include <vector>
-
-__global__ void inc(int* p) { p[threadIdx.x] += 1; }
 __global__ void both(int* p, const int* q) { p[threadIdx.x] = q[threadIdx.x]; }
-static std::atomic<int> bad{0};
-#define IS(expr, want)                                                                              \
-  do {                                                                                              \
-    long long g_ = (long long)(expr), w_ = (long long)(want);                                       \
-    if (g_ != w_) printf("  line %d: %s is %lld, expected %lld\n", __LINE__, #expr, g_, w_), bad++; \
-  } while (0)
-#define OK(expr) IS(expr, 0)
-static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
-
 // ---- PTXVM_DEVICES=2
 static void current_device() {
   int n, d = 7;
@@ -286,187 +264,7 @@ static void delays() {  // cudaMalloc:2=1000,launch:2=200,sync:every3=100
   IS(h[2], 12);
 }
 
-// ---- captures of others
-static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
-                                              cudaStreamCaptureModeRelaxed};
-// Begins a capture, lets 'f' run on this or another thread whose own mode is 'mode', and ends the capture.
-static cudaError_t captured(cudaStream_t s, cudaStreamCaptureMode mode, bool elsewhere_,
-                            cudaStreamCaptureMode mine, const std::function<void()>& f) {
-  OK(cudaStreamBeginCapture(s, mode));
-  auto run = [&] {
-    cudaStreamCaptureMode m = mine;
-    OK(cudaThreadExchangeStreamCaptureMode(&m));
-    IS(m, cudaStreamCaptureModeGlobal);
-    f();
-    OK(cudaThreadExchangeStreamCaptureMode(&m));
-    IS(m, mine);
-  };
-  elsewhere_ ? elsewhere(run) : run();
-  cudaGraph_t g;
-  cudaError_t r = cudaStreamEndCapture(s, &g);
-  IS(g != nullptr, r == cudaSuccess);
-  if (g) OK(cudaGraphDestroy(g));
-  return r;
-}
-static void unsafe_calls() {
-  cudaStream_t s, other;
-  cudaEvent_t e;
-  static int host[16];
-  void *p = nullptr, *q = nullptr;
-  OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-  OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-  OK(cudaEventCreate(&e));
-  OK(cudaEventRecord(e, other));
-  OK(cudaMalloc(&p, 64));
-  const std::function<cudaError_t()> unsafe[] = {
-      [&] { return cudaMalloc(&q, 64); },
-      [&] { return cudaFree(q); },
-      [&] { return cudaMallocHost(&q, 64); },
-      [&] { return cudaFreeHost(q); },
-      [&] { return cudaHostAlloc(&q, 64, 0); },
-      [&] { return cudaFreeHost(q); },
-      [&] { return cudaHostRegister(host, sizeof host, 0); },
-      [&] { return cudaHostUnregister(host); },
-      [&] { return cudaMemcpy(p, host, 64, cudaMemcpyHostToDevice); },
-      [&] { return cudaMemset(p, 0, 64); },
-      [&] { return cudaEventQuery(e); },
-      [&] { return cudaEventSynchronize(e); }};
-  for (auto mode : modes)
-    for (auto mine : modes)
-      for (bool there : {false, true})
-        for (auto& call : unsafe) {
-          bool allowed =
-              mode == cudaStreamCaptureModeRelaxed || mine == cudaStreamCaptureModeRelaxed ||
-              (there && (mode != cudaStreamCaptureModeGlobal || mine != cudaStreamCaptureModeGlobal));
-          cudaError_t end = captured(s, mode, there, mine, [&] {
-            IS(call(), allowed ? cudaSuccess : cudaErrorStreamCaptureUnsupported);
-            // what is asynchronous, and in streams of one's own, always works
-            inc<<<1, 16, 0, other>>>((int*)p);
-            IS(cudaPeekAtLastError(), allowed ? cudaSuccess : cudaErrorStreamCaptureUnsupported);
-            void* r;
-            OK(cudaMallocAsync(&r, 64, other));
-            OK(cudaMemsetAsync(r, 0, 64, other));
-            OK(cudaFreeAsync(r, other));
-            OK(cudaEventRecord(e, other));
-            OK(cudaStreamSynchronize(other));
-            OK(cudaStreamQuery(other));
-            cudaGetLastError();
-          });
-          IS(end, allowed ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
-          cudaGetLastError();
-          if (!allowed) OK(call());  // each of a pair is called in turn
-        }
-}
-static void waiting_breaks_captures() {
-  cudaStream_t s;
-  cudaEvent_t e;
-  OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-  OK(cudaEventCreate(&e));
-  for (auto mode : modes)
-    for (auto mine : modes)
-      for (bool there : {false, true}) {
-        auto broken = [&](const std::function<cudaError_t()>& call, cudaError_t want) {
-          IS(captured(s, mode, there, mine, [&] { IS(call(), want); }), cudaErrorStreamCaptureInvalidated);
-        };
-        broken([] { return cudaDeviceSynchronize(); }, cudaErrorStreamCaptureUnsupported);
-        broken([&] { return cudaStreamSynchronize(s); }, cudaErrorStreamCaptureUnsupported);
-        broken([&] { return cudaStreamQuery(s); }, cudaErrorStreamCaptureUnsupported);
-        broken([&] { return cudaEventRecord(e, s), cudaEventQuery(e); }, cudaErrorCapturedEvent);
-        broken([&] { return cudaEventRecord(e, s), cudaEventSynchronize(e); }, cudaErrorCapturedEvent);
-        // when it is broken
-        broken([&] { return cudaStreamQuery(s), cudaStreamSynchronize(s); },
-               cudaErrorStreamCaptureInvalidated);
-        broken([&] { return cudaStreamQuery(s), cudaEventRecord(e, s); }, cudaErrorStreamCaptureInvalidated);
-        OK(captured(s, mode, there, mine, [&] {  // another device does no harm
-          OK(cudaSetDevice(1));
-          OK(cudaDeviceSynchronize());
-          OK(cudaSetDevice(0));
-        }));
-      }
-  OK(cudaDeviceSynchronize());
-  OK(cudaStreamQuery(s));
-}
-static void legacy_stream() {
-  cudaStream_t s, other;
-  cudaEvent_t e;
-  void *p, *q;
-  static int h[16];
-  OK(cudaStreamCreate(&s));
-  OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-  OK(cudaEventCreate(&e));
-  OK(cudaMalloc(&p, 64));
-  OK(cudaMallocAsync(&q, 64, other));
-  auto launch = [&] { return inc<<<1, 16>>>((int*)p), cudaGetLastError(); };
-  const std::function<cudaError_t()> calls[] = {
-      launch,
-      [&] { return cudaMemcpy(h, p, 64, cudaMemcpyDeviceToHost); },
-      [&] { return cudaMemset(p, 0, 64); },
-      [&] { return cudaMemcpyAsync(h, p, 64, cudaMemcpyDeviceToHost); },
-      [&] { return cudaStreamSynchronize(nullptr); },
-      [&] { return cudaStreamQuery(nullptr); },
-      [&] { return cudaEventRecord(e); },
-      [&] { return cudaStreamWaitEvent(nullptr, e, 0); },
-      [&] { return cudaFreeAsync(q, nullptr); }};
-  for (auto& call : calls)
-    for (auto mode : modes)
-      IS(captured(s, mode, true, cudaStreamCaptureModeRelaxed,
-                  [&] { IS(call(), cudaErrorStreamCaptureImplicit); }),
-         cudaErrorStreamCaptureInvalidated);
-  OK(captured(s, cudaStreamCaptureModeRelaxed, true, cudaStreamCaptureModeRelaxed, [&] {
-    cudaStreamCaptureStatus c;
-    IS(cudaStreamIsCapturing(nullptr, &c), cudaErrorStreamCaptureImplicit);  // asking does no harm
-    OK(cudaStreamIsCapturing(s, &c));
-    IS(c, cudaStreamCaptureStatusActive);
-    OK(cudaStreamIsCapturing(other, &c));
-    IS(c, cudaStreamCaptureStatusNone);
-    OK(cudaSetDevice(1));
-    OK(cudaStreamSynchronize(nullptr));  // that of another device
-  }));
-  for (auto& call : calls)  // a stream that does not block it
-    OK(captured(other, cudaStreamCaptureModeRelaxed, true, cudaStreamCaptureModeGlobal, [&] { OK(call()); }));
-}
-static void captured_events() {
-  cudaStream_t s, t, u;
-  cudaEvent_t e, f;
-  cudaGraph_t g;
-  for (auto* x : {&s, &t, &u}) OK(cudaStreamCreateWithFlags(x, cudaStreamNonBlocking));
-  for (auto* x : {&e, &f}) OK(cudaEventCreateWithFlags(x, cudaEventDisableTiming));
-  OK(cudaEventRecord(e, u));
-  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-  IS(cudaStreamWaitEvent(s, e, 0), cudaErrorStreamCaptureIsolation);
-  IS(cudaStreamWaitEvent(s, e, 0), cudaErrorStreamCaptureInvalidated);
-  IS(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated);
-  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-  OK(cudaStreamBeginCapture(t, cudaStreamCaptureModeThreadLocal));
-  OK(cudaEventRecord(f, s));
-  IS(cudaStreamWaitEvent(t, f, 0), cudaErrorStreamCaptureMerge);  // breaks both
-  IS(cudaStreamWaitEvent(u, f, 0), cudaErrorInvalidValue);
-  IS(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated);
-  IS(cudaStreamEndCapture(t, &g), cudaErrorStreamCaptureInvalidated);
-  IS(cudaEventQuery(f), cudaErrorCapturedEvent);
-  OK(cudaEventRecord(f, s));
-  OK(cudaEventQuery(f));
-}
-static void freeing_waits() {  // PTXVM_FREE_SYNCS=1
-  cudaStream_t s;
-  static int host[16];
-  void *p, *q;
-  OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-  for (auto mode : modes) {
-    OK(cudaMalloc(&p, 64));
-    OK(cudaMallocHost(&q, 64));
-    OK(cudaHostRegister(host, 64, 0));
-    const std::function<cudaError_t()> calls[] = {[&] { return cudaFree(p); },
-                                                  [&] { return cudaFreeHost(q); },
-                                                  [&] { return cudaHostUnregister(host); }};
-    for (auto& call : calls) {
-      for (auto mine : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal})
-        IS(captured(s, mode, true, mine, [&] { IS(call(), cudaErrorStreamCaptureUnsupported); }),
-           cudaErrorStreamCaptureInvalidated);
-      OK(captured(s, mode, true, cudaStreamCaptureModeRelaxed, [&] { OK(call()); }));
-    }
-  }
-}
+// ---- threads
 static void threads() {  // errors, devices and captures of threads do not mix
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   cudaGraph_t graph;
@@ -542,7 +340,7 @@ static void exit_in_kernel() {
   std::thread([] { endless<<<1, 1>>>(p, q); }).detach();
   leave_slowly();
 }
-static void exit_in_delay() {  // cudaMalloc:every1=5000
+static void exit_in_delay() {  // cudaMalloc:every1=100
   for (int k = 0; k < 4; k++)
     std::thread([] {
       void* p;
@@ -566,56 +364,20 @@ static void exit_in_calls() {
   leave_slowly();
 }
 
-struct Case {
-  const char* name;
-  void (*f)();
-  std::vector<const char*> env;  // name, value, ...
-};
-static const Case cases[] = {
-    {"current_device", current_device, {"PTXVM_DEVICES", "2"}},
-    {"streams", streams_of_devices, {"PTXVM_DEVICES", "2"}},
-    {"memory", memory_of_devices, {"PTXVM_DEVICES", "2", "PTXVM_MEM_MB", "16"}},
-    {"no_peer_access", no_peer_access, {"PTXVM_DEVICES", "2"}},
-    {"graphs", graphs_of_devices, {"PTXVM_DEVICES", "2"}},
-    {"not_ready", not_ready, {}},
-    {"not_ready_injected", not_ready_injected, {"PTXVM_FAIL", "cudaEventQuery:1=600"}},
-    {"fail_next", fail_next, {}},
-    {"delays", delays, {"PTXVM_DELAY", "cudaMalloc:2=1000,launch:2=200,sync:every3=100"}},
-    {"unsafe_calls", unsafe_calls, {}},
-    {"waiting", waiting_breaks_captures, {"PTXVM_DEVICES", "2"}},
-    {"legacy_stream", legacy_stream, {"PTXVM_DEVICES", "2"}},
-    {"captured_events", captured_events, {}},
-    {"freeing_waits", freeing_waits, {"PTXVM_FREE_SYNCS", "1"}},
-    {"threads", threads, {"PTXVM_DEVICES", "3"}},
-    {"exit_in_kernel", exit_in_kernel, {"PTXVM_STATS", "1"}},
-    {"exit_in_delay", exit_in_delay, {"PTXVM_DELAY", "cudaMalloc:every1=5000"}},
-    {"exit_in_calls", exit_in_calls, {}},
-    {"bad_delay", nullptr, {"PTXVM_DELAY", "cudaMalloc:1=5:sticky"}}};
 int main(int argc, char** argv) {
-  if (argc > 1) {
-    for (auto& c : cases)
-      if (!strcmp(c.name, argv[1])) {
-        c.f ? c.f() : (void)cudaSetDevice(0);
-        fflush(stdout);
-        return bad ? 1 : 0;
-      }
-    return 3;
-  }
-  int failed = 0;
-  for (auto& c : cases) {
-    fflush(stdout);
-    pid_t pid = fork();
-    if (!pid) {
-      for (size_t k = 0; k + 1 < c.env.size(); k += 2) setenv(c.env[k], c.env[k + 1], 1);
-      alarm(60);  // a hang ends the case
-      execl("/proc/self/exe", "host", c.name, (char*)nullptr);
-      _exit(4);
-    }
-    int st = 0;
-    waitpid(pid, &st, 0);
-    bool ok = WIFEXITED(st) && WEXITSTATUS(st) == (c.f ? 0 : 2);
-    printf("%-20s %s\n", c.name, ok ? "OK" : "WRONG");
-    failed += !ok;
-  }
-  return failed;
+  return run_cases(argc, argv,
+                   {{"current_device", current_device, {"PTXVM_DEVICES", "2"}},
+                    {"streams", streams_of_devices, {"PTXVM_DEVICES", "2"}},
+                    {"memory", memory_of_devices, {"PTXVM_DEVICES", "2", "PTXVM_MEM_MB", "16"}},
+                    {"no_peer_access", no_peer_access, {"PTXVM_DEVICES", "2"}},
+                    {"graphs", graphs_of_devices, {"PTXVM_DEVICES", "2"}},
+                    {"not_ready", not_ready, {}},
+                    {"not_ready_injected", not_ready_injected, {"PTXVM_FAIL", "cudaEventQuery:1=600"}},
+                    {"fail_next", fail_next, {}},
+                    {"delays", delays, {"PTXVM_DELAY", "cudaMalloc:2=1000,launch:2=200,sync:every3=100"}},
+                    {"threads", threads, {"PTXVM_DEVICES", "3"}},
+                    {"exit_in_kernel", exit_in_kernel, {"PTXVM_STATS", "1"}},
+                    {"exit_in_delay", exit_in_delay, {"PTXVM_DELAY", "cudaMalloc:every1=100"}},
+                    {"exit_in_calls", exit_in_calls, {}},
+                    {"bad_delay", nullptr, {"PTXVM_DELAY", "cudaMalloc:1=5:sticky"}}});
 }
