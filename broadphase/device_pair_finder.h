@@ -1,5 +1,5 @@
 // For engines that keep their boxes on the GPU: device pointers in, sorted pairs on the device out,
-// all on the caller's stream. The host neither waits nor learns anything.
+// all on the caller's stream, which may be captured. The host neither waits nor learns anything.
 // No delta and no fallback; for those see pair_finder.h. C++17, needs no CUDA header.
 #pragma once
 
@@ -12,23 +12,56 @@ struct CUstream_st;  // cudaStream_t is a pointer to it
 
 namespace lbvh {
 
+struct DeviceOptions {
+  /// Pairs that fit from the start; 0: eight a box.
+  std::size_t leastCapacity = 0;
+
+  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  int device = -1;
+
+  /// A search stops when it has found more. Then `*count` exceeds it, and says no more than that:
+  /// so that a scene in which everything overlaps cannot keep the device for seconds.
+  std::uint64_t maxPairs = std::uint64_t{1} << 28;
+};
+
 /// Finds all overlapping pairs of boxes on the GPU: the same ones in the same order as PairFinder.
-/// Used by one thread at a time and on one stream, or on several that wait for each other.
+/// Used by one thread at a time, on one stream or on several that wait for each other. It may be
+/// any thread, whatever its current device is; that, its capture mode and its last error stay as
+/// they are.
 class DevicePairFinder {
  public:
-  /// @param leastCapacity pairs that fit from the start; 0: eight a box
-  /// @throws std::runtime_error if there is no GPU (whyUnavailable(Backend::cuda) says why)
+  /// @throws std::runtime_error if the GPU cannot be had (whyUnavailable(Backend::cuda) says why,
+  ///   for device 0), or there is none with this number
+  /// @throws std::length_error if `leastCapacity` is more than 32 bits can count (2^32 - 2^16)
+  explicit DevicePairFinder(const DeviceOptions& options);
   explicit DevicePairFinder(std::size_t leastCapacity = 0);
+
+  /// Waits for the last find() outside a capture. Graphs with a find() in them must not run any
+  /// more: they use the finder's memory.
   ~DevicePairFinder();
   DevicePairFinder(DevicePairFinder&&) noexcept;
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;
 
-  /// Asks `stream` to find the pairs among `boxes` (at most 2^30; with `filters` only those that
-  /// `shouldCollide()` accepts), which it reads when its turn comes. Returns at once; only when
-  /// memory has to grow does the host wait. The capacity follows the counts of the calls that are
-  /// over when this one begins: after a list that was not complete, synchronise and call again.
-  /// @throws std::invalid_argument, std::length_error as PairFinder::update
+  /// Makes room for searches in captured streams: among up to `boxes` boxes, for `pairs` pairs (0:
+  /// eight a box), which are the `capacity` of each. Waits for the last find(), and for a search
+  /// among empty boxes, so that all code is loaded, too. Not for a stream that is being captured.
+  /// @throws std::length_error on more than 2^30 boxes or 2^32 - 2^16 pairs
   /// @throws std::runtime_error if a CUDA call fails
+  void reserve(std::size_t boxes, std::size_t pairs);
+
+  /// Asks `stream` to find the pairs among `boxes` (at most 2^30; with `filters` only those that
+  /// `shouldCollide()` accepts), which it reads when its turn comes. Returns at once. The capacity
+  /// follows the counts of the calls that are over when this one begins: after a list that was not
+  /// complete, synchronise and call again.
+  ///
+  /// The stream may be captured. The graph can then be launched again and again: each launch reads
+  /// the boxes that are there at its time, and writes to where the returned view points. Its
+  /// capacity is that of the last reserve(). A graph takes its turn as a find() does.
+  /// @throws std::invalid_argument, std::length_error as PairFinder::update
+  /// @throws std::length_error while `stream` is captured, if reserve() made no room for so many
+  ///   boxes; the capture goes on
+  /// @throws std::runtime_error if a CUDA call fails, or if an error is pending on this thread
+  ///   (cudaPeekAtLastError) and `stream` is cudaStreamPerThread
   DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, CUstream_st* stream);
 
  private:

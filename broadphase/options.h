@@ -24,6 +24,9 @@ enum class InstructionSet {
 struct Options {
   Backend backend = Backend::automatic;
 
+  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  int device = -1;
+
   /// Host threads; 0 = all cores. The result does not depend on it.
   int threads = 0;
 
@@ -38,6 +41,18 @@ struct Options {
   /// scenes wait longer for its sixteen events than for their pairs. On the host times cost
   /// nothing.
   bool stageTimes = false;
+
+  /// On a GPU: launch repeated steps as one CUDA graph, recorded when a scene has changed its size.
+  /// Off: no stream is ever captured, and a step costs some microseconds more. Turn it off if
+  /// another thread of the program calls cudaDeviceSynchronize: while a recording is open, that
+  /// call gets an error from CUDA (and the step runs unrecorded).
+  bool graphs = true;
+
+  /// On a GPU: most page-locked memory of the host for added and removed pairs, in MiB (2^20
+  /// bytes). Lists that are longer are copied through ordinary memory, which takes a second wait.
+  /// The default has room for 262,144 pairs in each list, which is more than usually change in a
+  /// step with millions of pairs. At least 32 KiB are taken.
+  std::size_t mappedMiB = 16;
 };
 
 /// What the last step did, and how long each stage took (wall clock, milliseconds).

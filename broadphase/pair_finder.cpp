@@ -6,63 +6,10 @@
 #include <vector>
 
 #include "broadphase/exec/host/stage_timer.h"
-#include "broadphase/exec/host/tasks.h"
-#include "broadphase/host/simd/kernels.h"
-#include "broadphase/pipelines/host.h"
+#include "broadphase/pipelines/choose.h"
 #include "broadphase/pipelines/limits.h"
 
-#if defined(GPULBVH_CUDA)
-#include <mutex>
-#include <thread>
-
-#include "broadphase/exec/space.h"
-#include "broadphase/pipelines/adaptive.h"
-#include "broadphase/pipelines/cuda.h"
-#endif
-
 namespace lbvh {
-
-#if defined(GPULBVH_CUDA)
-namespace {
-
-/// What whyNoCuda() has said last, in this process. A machine without a GPU gets none: once that is
-/// known, no finder starts a thread to look again.
-class NoCuda {
- public:
-  std::string ask() {
-    const std::string why = whyNoCuda();
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return known_ = why;
-  }
-  std::string known() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return known_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string known_;
-};
-NoCuda noCuda;
-
-}  // namespace
-#endif
-
-std::string whyUnavailable(Backend backend) {
-  if (backend != Backend::cuda) return {};
-#if defined(GPULBVH_CUDA)
-  std::string why;  // asked on a thread of its own: CUDA keeps errors by thread
-  std::thread([&] { why = noCuda.ask(); }).join();
-  return why;
-#else
-  return "no cuda: built without it";
-#endif
-}
-
-std::string whyUnavailable(InstructionSet instructions) {
-  if (simdKernels(instructions) != nullptr) return {};
-  return "this processor does not have the instructions that were asked for";
-}
 
 struct PairFinder::Impl {
   Options options;
@@ -74,53 +21,8 @@ struct PairFinder::Impl {
   bool isPacked = false;  // likewise
   Stats stats;
 
-  void choosePipeline();
-  std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, int threads,
-                                    const SimdKernels& kernels) const;
   void tellSpace();
 };
-
-void PairFinder::Impl::choosePipeline() {
-  const int threads = options.threads > 0 ? options.threads : HostTasks::machineThreads();
-  const SimdKernels& kernels = *simdKernels(options.instructions);
-  stats.threads = threads;
-  stats.instructions = kernels.name;
-  stats.backend = "host";
-  stats.reason = "asked for";
-  pipeline = makeHostPipeline(threads, kernels);
-  if (options.backend == Backend::host) return;
-#if defined(GPULBVH_CUDA)
-  stats.reason = noCuda.known();
-  if (!stats.reason.empty() && options.backend == Backend::automatic) return;
-  pipeline = withGpu(std::move(pipeline), threads, kernels);
-  tellSpace();
-#else
-  stats.reason = whyUnavailable(Backend::cuda);
-#endif
-}
-
-#if defined(GPULBVH_CUDA)
-std::unique_ptr<Pipeline> PairFinder::Impl::withGpu(std::unique_ptr<Pipeline> host, int threads,
-                                                    const SimdKernels& kernels) const {
-  const auto makeHost = [threads, &kernels] {
-    return NamedPipeline{makeHostPipeline(threads, kernels), "host"};
-  };
-  const auto makeGpu = [options = options] {
-    if (const std::string why = noCuda.ask(); !why.empty()) throw SpaceError(why, true);
-    return NamedPipeline{makeCudaPipeline(options.stageTimes), cudaDeviceName()};
-  };
-  const bool isAsked = options.backend == Backend::cuda;
-  std::unique_ptr<SpaceChooser> chooser;
-  if (isAsked)
-    chooser = std::make_unique<AlwaysGpu>();
-  else
-    chooser = std::make_unique<FasterSpace>();
-  auto both =
-      std::make_unique<AdaptivePipeline>(std::move(host), makeHost, makeGpu, std::move(chooser));
-  if (isAsked) both->awaitGpu();
-  return both;
-}
-#endif
 
 /// Where the last step ran, and why. Without memory the figures stay as they were.
 void PairFinder::Impl::tellSpace() {
@@ -142,7 +44,8 @@ PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>())
        {whyUnavailable(options.backend), whyUnavailable(options.instructions)})
     if (!why.empty()) throw std::runtime_error(why);
   impl_->options = options;
-  impl_->choosePipeline();
+  impl_->pipeline = choosePipeline(options, impl_->stats);
+  impl_->tellSpace();
 }
 
 PairFinder::~PairFinder() = default;

@@ -40,7 +40,7 @@ class CudaStages : public testing::Test {
   }
 
   static void expectSameTree(const Boxes& boxes) {
-    CudaPipeline gpu(false);
+    CudaPipeline gpu{Options{}};
     const auto host = makeHostPipeline(1, simdKernels());
     StepStats gpuStats, hostStats;
     gpu.buildTree(view(boxes), gpuStats);

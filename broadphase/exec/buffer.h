@@ -4,42 +4,65 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// @tparam Memory static allocate(bytes), which throws, and release(pointer), which does not
+/// @tparam Memory small and copyable, with allocate(bytes), which throws, and release(pointer,
+///   bytes), which does not; requireMayGrow(), which throws where nothing may be allocated now; and
+///   keepsReleased(): whether what is released is freed only in the end
 template <class T, class Memory>
 class GrowBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
+  explicit GrowBuffer(Memory memory = {}) : memory_(memory) {}
+  ~GrowBuffer() { release(); }
+  GrowBuffer(GrowBuffer&& other) noexcept
+      : memory_(other.memory_),
+        data_(std::exchange(other.data_, nullptr)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  GrowBuffer& operator=(GrowBuffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+
   /// Room for n elements, contents undefined. Growth adds an eighth and 128 bytes, so that a slowly
   /// growing scene seldom allocates. The system gives no memory to host pages that are never
   /// touched.
   View<T> ensure(std::size_t n) {
-    if (n > capacity_) {
-      const std::size_t grown = n + n / 8 + std::max<std::size_t>(16, 128 / sizeof(T));
-      data_.reset();  // first, so that old and new are never held together
-      capacity_ = 0;
-      data_.reset(static_cast<T*>(Memory::allocate(grown * sizeof(T))));
-      capacity_ = grown;
-    }
-    return {data_.get(), n};
+    if (n > capacity_) grow(n);
+    return {data_, n};
   }
 
-  T* data() const { return data_.get(); }
+  T* data() const { return data_; }
   std::size_t capacity() const { return capacity_; }
   std::size_t bytes() const { return capacity_ * sizeof(T); }
 
  private:
-  struct Release {
-    void operator()(T* p) const { Memory::release(p); }
-  };
-  std::unique_ptr<T, Release> data_;
+  void grow(std::size_t n) {
+    memory_.requireMayGrow();
+    std::size_t grown = n + n / 8 + std::max<std::size_t>(16, 128 / sizeof(T));
+    // By doubling, what waits to be freed is never more than what is in use.
+    if (memory_.keepsReleased()) grown = std::max(grown, 2 * capacity_);
+    release();  // first, so that old and new are never held together
+    data_ = static_cast<T*>(memory_.allocate(grown * sizeof(T)));
+    capacity_ = grown;
+  }
+
+  void release() {
+    if (data_ != nullptr) memory_.release(data_, bytes());
+    data_ = nullptr;
+    capacity_ = 0;
+  }
+
+  [[no_unique_address]] Memory memory_;
+  T* data_ = nullptr;
   std::size_t capacity_ = 0;
 };
 

@@ -21,10 +21,12 @@ constexpr std::size_t scratchBytes(std::size_t n) {
 }
 
 /// @tparam Memory as for GrowBuffer; and static retire(pointer, bytes), for memory that was given
-///   back, and lend(pointer, bytes), for memory that is used again
+///   back, and static lend(pointer, bytes), for memory that is used again
 template <class Memory>
 class Scratch {
  public:
+  explicit Scratch(Memory memory = {}) : block_(memory) {}
+
   /// Takes all pieces back, and makes room for new ones of `bytes` bytes together.
   /// @throws std::bad_alloc
   void reset(std::size_t bytes) {

@@ -18,7 +18,7 @@
 //                                     with NaN, others with zeros), so that its size seldom changes
 //   space.wait()                      until all work is done; then the host may read HostBuffers
 //
-//   Space::Memory                     the policy of its GrowBuffers and Scratch
+//   Space::Memory, space.memory()     the policy of its GrowBuffers and Scratch
 //   Space::Buffer<T>, HostBuffer<T>   storage that only grows, uninitialised
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
 //   Space::kKnowsCounts               its memory is the host's, which may read what a stage wrote

@@ -1,77 +1,87 @@
-// The pipeline on an NVIDIA GPU.
+// The pipelines on an NVIDIA GPU, and what there is to know of its devices.
 #include "broadphase/pipelines/cuda.cuh"
 
+#include <dlfcn.h>
+
 #include "broadphase/pipelines/cuda.h"
+#include "broadphase/pipelines/cuda_device.cuh"
 
 namespace lbvh {
 
-std::string whyNoCuda() {
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess || devices == 0) {
-    cudaGetLastError();
-    return std::string("no cuda: ") +
-           (error != cudaSuccess ? cudaGetErrorString(error) : "no device");
+namespace {
+
+/// While it lives, a call may fail: what it leaves pending is cleared, if nothing was before.
+struct MayFail {
+  const bool wasClean = cudaPeekAtLastError() == cudaSuccess;
+  ~MayFail() {
+    if (wasClean) cudaGetLastError();
   }
-  cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, forEachKernel<ChooseGrid>) != cudaSuccess)
-    return std::string("no cuda: no code for this device: ") +
-           cudaGetErrorString(cudaGetLastError());
-  return {};
+};
+
+#if defined(GPULBVH_SHARED_CUDART)
+bool mayHaveDriver() { return true; }  // an interpreter in cudart's place has none
+#else
+bool mayHaveDriver() { return dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != nullptr; }
+#endif
+
+/// @throws std::runtime_error if it cannot run our kernels
+int deviceOf(const Options& options) {
+  const int device = options.device < 0 ? currentCudaDevice() : options.device;
+  const std::string why = whyNoCuda(device);
+  if (!why.empty()) throw std::runtime_error(why);
+  return device;
 }
 
-std::string cudaDeviceName() {
-  cudaDeviceProp properties{};
+std::string whyNoCode(int device) {
+  try {
+    const CurrentDevice current(device);
+    cudaFuncAttributes attributes{};
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, forEachKernel<ChooseGrid>);
+    if (error == cudaSuccess) return {};
+    return std::string("no cuda: no code for this device: ") + cudaGetErrorString(error);
+  } catch (const SpaceError& error) {
+    return std::string("no cuda: ") + error.what();
+  }
+}
+
+}  // namespace
+
+int currentCudaDevice() {
   int device = 0;
-  cudaCheck(cudaGetDevice(&device));
+  const MayFail mayFail;
+  return mayHaveDriver() && cudaGetDevice(&device) == cudaSuccess ? device : 0;
+}
+
+std::string whyNoCuda(int device) {
+  const MayFail mayFail;
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess) return std::string("no cuda: ") + cudaGetErrorString(error);
+  if (devices == 0) return "no cuda: no device";
+  if (device < 0 || device >= devices)
+    return "no cuda: no device " + std::to_string(device) + ", there " +
+           (devices == 1 ? "is only device 0" : "are 0 to " + std::to_string(devices - 1));
+  const RelaxedCapture relaxed;
+  return whyNoCode(device);
+}
+
+std::string cudaDeviceName(int device) {
+  cudaDeviceProp properties{};
   cudaCheck(cudaGetDeviceProperties(&properties, device));
   return properties.name;
 }
 
-std::unique_ptr<Pipeline> makeCudaPipeline(bool timesStages) {
-  return std::make_unique<CudaPipeline>(timesStages);
+std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options) {
+  Options known = options;
+  known.device = deviceOf(options);
+  const RelaxedCapture relaxed;
+  return std::make_unique<CudaPipeline>(known);
 }
 
-namespace {
-
-class StreamPipeline final : public DevicePipeline {
- public:
-  explicit StreamPipeline(std::size_t leastCapacity)
-      : leastCapacity_(leastCapacity), pipeline_(false) {
-    cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
-  }
-  ~StreamPipeline() override {
-    cudaEventSynchronize(isOver_);  // its memory is freed next
-    cudaEventDestroy(isOver_);
-  }
-
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
-                   CUstream_st* stream) override {
-    if (wasAsked_ && isOver()) pipeline_.adaptToReport();
-    wasAsked_ = false;  // if a call fails
-    const DevicePairs pairs = pipeline_.find(boxes, filters, leastCapacity_, stream);
-    cudaCheck(cudaEventRecord(isOver_, stream));
-    wasAsked_ = true;
-    return pairs;
-  }
-
- private:
-  bool isOver() const {
-    const cudaError_t state = cudaEventQuery(isOver_);
-    if (state == cudaErrorNotReady) cudaGetLastError();
-    return state == cudaSuccess;
-  }
-
-  const std::size_t leastCapacity_;
-  CudaPipeline pipeline_;
-  cudaEvent_t isOver_ = nullptr;
-  bool wasAsked_ = false;
-};
-
-}  // namespace
-
-std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity) {
-  return std::make_unique<StreamPipeline>(leastCapacity);
+std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity,
+                                                   const Options& options) {
+  const int device = deviceOf(options);
+  return std::make_unique<StreamPipeline>(device, leastCapacity, options.maxPairs);
 }
 
 }  // namespace lbvh

@@ -1,83 +1,36 @@
-// The table of contents of a step on an NVIDIA GPU: the stages in order. Each is launched for what
-// the last step needed and some more (cuda_step_plan.h). Then the host waits once, and looks at
-// what was counted. Owns the buffers between the stages. pair_finder.cpp checks the arguments.
+// The table of contents of a step on an NVIDIA GPU: the stages in order. Then the host waits once,
+// and looks at what was counted. pair_finder.cpp checks the arguments.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 
-#include "broadphase/exec/cuda/space.cuh"
-#include "broadphase/pipelines/cuda_step_plan.h"
+#include "broadphase/exec/host/buffer.h"
+#include "broadphase/pipelines/cuda_stages.cuh"
 #include "broadphase/pipelines/limits.h"
 #include "broadphase/pipelines/pipeline.h"
-#include "broadphase/pipelines/tree_stages.h"
 #include "broadphase/stages/pair_delta.h"
-#include "broadphase/stages/traversal.h"
 
 namespace lbvh {
 
-class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
+/// Made, used and destroyed on a thread where no error of CUDA's is pending, best on one of its
+/// own: it makes its device the current one, and clears the thread's last error.
+class CudaPipeline final : public Pipeline, CudaStages {
  public:
-  explicit CudaPipeline(bool timesStages) : TreeStages(timesStages) {}
+  /// @throws SpaceError
+  explicit CudaPipeline(const Options& options)
+      : CudaStages({options.device, options.graphs, options.stageTimes}) {
+    plan_.mostListed = StepPlan::listedIn(options.mappedMiB << 20);
+  }
 
   void step(const StepInput& input, StepStats& stats) override {
-    added_ = removed_ = {};  // they lie in a buffer that is written now
-    scene_ = {};             // the stages overwrite the tree of the last buildTree()
-    const StepInput there = upload(input);
-    Outcome outcome;
-    do {
-      outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        runTreeStages(there.boxes, arguments_.data(), stats);
-        const View<Pair> found = traverse(there, stats);
-        const View<Pair> sorted = sortPairs(found, there.boxes.size, stats);
-        return compare(sorted, there, stats);
-      });
-      space_.wait();
-      requireAtMost(input.maxPairs, report().pairs);
-    } while (fellShort());
-    keep(outcome, stats);
-    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
+    guarded([&] { runStep(input, stats); });
   }
-
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
-    scene_ = {};
-    const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
-    do {
-      runTreeStages(there, arguments_.data(), stats);
-      space_.forEach(1, Report{header(), report_.data()});
-      space_.wait();
-    } while (std::exchange(plan_.bits, report().grid.bits) != report().grid.bits);
-    describe(report(), stats);
-    scene_ = report().scene;
+    guarded([&] { runBuildTree(boxes, stats); });
   }
-
-  /// Stages 1 to 6 for boxes that are on the device, on the caller's stream, without waiting. The
-  /// stream writes the header to report(). The caller knows when that is over.
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, std::size_t leastCapacity,
-                   cudaStream_t stream) {
-    StepStats unused;
-    space_.useStream(stream);
-    report_.ensure(1);
-    plan_.pairs = std::max(plan_.pairs, leastCapacity);
-    runTreeStages(boxes, nullptr, unused);
-    const StepInput there{boxes, filters, {}, ~std::uint64_t{0}};
-    const View<Pair> found = traverse(there, unused);
-    const View<Pair> pairs = sortPairs(found, boxes.size, unused);
-    space_.forEach(1, Report{header(), report_.data()});
-    return {pairs.data, &header()->pairs, pairs.size};
-  }
-  void adaptToReport() { plan_.adaptTo(report()); }
-
   void setPreviousPairs(View<const Pair> pairs) override {
-    boxes_.invalidate();
-    filters_.invalidate();
-    removedObjects_.invalidate();
-    current_ = {};
-    const View<Pair> room = pairBuffers_[currentBuffer_].ensure(pairs.size);
-    space_.abandonAndCopy(pairs, room.data);
-    current_ = room;
-    added_ = removed_ = {};
+    guarded([&] { copyPreviousPairs(pairs); });
   }
 
   View<const Pair> pairs() const override { return current_; }
@@ -86,11 +39,9 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
   Tree tree() const override { return treeOver(scene_); }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes = treeBytes() + deltaCounts_.bytes() + boxes_.bytes() + filters_.bytes() +
-                        removedObjects_.bytes();
-    for (const auto& buffer : pairBuffers_) bytes += buffer.bytes();
-    return bytes;
+    return space_.allMemory().bytes() + copiedLists_.bytes();
   }
+  std::size_t pinnedBytes() const { return space_.allMemory().pinnedBytes(); }
 
  private:
   /// Where the launches of a step write their results. Their numbers are in the header.
@@ -102,11 +53,72 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
 
   const StepHeader& report() const { return *report_.data(); }
 
+  /// The program's captures do not mind us. After an error nothing of ours runs any more.
+  template <class F>
+  void guarded(const F& f) {
+    const RelaxedCapture relaxed;
+    try {
+      f();
+    } catch (SpaceError& error) {
+      if (space_.isLost()) error.isSticky = true;
+      throw;
+    } catch (...) {
+      space_.isLost();
+      throw;
+    }
+  }
+
+  void runStep(const StepInput& input, StepStats& stats) {
+    added_ = removed_ = {};  // they lie in a buffer that is written now
+    copiedLists_ = HostBuffer<Pair>();
+    scene_ = {};  // the stages overwrite the tree of the last buildTree()
+    const StepInput there = upload(input);
+    plan_.mostPairs = there.maxPairs;
+    plan_.begin(there.boxes.size, current_.size);
+    Outcome outcome;
+    do {
+      outcome = space_.replay(recordings_, launches(there, stats), [&] {
+        runTreeStages(there.boxes, arguments_.data(), stats);
+        const View<Pair> found = traverse(there, stats);
+        const View<Pair> sorted = sortPairs(found, there.boxes.size, stats);
+        return compare(sorted, there, stats);
+      });
+      space_.wait();
+      requireAtMost(there.maxPairs, report().pairs);
+    } while (fellShort());
+    if (!plan_.lists(report().delta)) copyLists(outcome, there);
+    keep(outcome, stats);
+    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
+  }
+
+  void runBuildTree(View<const Aabb> boxes, StepStats& stats) {
+    scene_ = {};
+    const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
+    do {
+      runTreeStages(there, arguments_.data(), stats);
+      space_.forEach(1, Report{header(), report_.data()});
+      space_.wait();
+    } while (std::exchange(plan_.bits, report().grid.bits) != report().grid.bits);
+    describe(report(), stats);
+    scene_ = report().scene;
+  }
+
+  void copyPreviousPairs(View<const Pair> pairs) {
+    boxes_.invalidate();
+    filters_.invalidate();
+    removedObjects_.invalidate();
+    current_ = {};
+    added_ = removed_ = {};
+    const View<Pair> room = pairBuffer(0).ensure(pairs.size);
+    space_.abandonAndCopy(pairs, room.data);
+    current_ = room;
+  }
+
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
     *arguments_.ensure(1).data = {input.boxes.size, current_.size};
     return {space_.upload(input.boxes, boxes_), space_.upload(input.filters, filters_),
-            space_.upload(input.removedObjects, removedObjects_), input.maxPairs};
+            space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
   /// All that the launches of a step depend on: two steps with equal keys launch the same. What may
@@ -122,8 +134,7 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
             there.maxPairs,
             static_cast<std::uintptr_t>(plan_.bits),
             plan_.pairs,
-            plan_.added,
-            plan_.removed,
+            plan_.listed,
             static_cast<std::uintptr_t>(currentBuffer_),
             at(current_.data),
             at(arguments_.data()),
@@ -139,59 +150,54 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
             at(&stats)};
   }
 
-  /// Stages 1 to 4.
-  void runTreeStages(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
-    measure(boxes, arguments, stats);
-    if (plan_.bits == 10)
-      buildNodes<std::uint32_t>(boxes, boxes.size, stats);
-    else
-      buildNodes<std::uint64_t>(boxes, boxes.size, stats);
-  }
-
-  /// Stage 5.
-  View<Pair> traverse(const StepInput& there, StepStats& stats) {
-    const auto timer = space_.timed("traversal", stats.traversalMs);
-    const std::size_t n = there.boxes.size;
-    // Eight a box at first: growing costs a second run.
-    if (plan_.pairs == 0) plan_.pairs = current_.size == 0 ? 8 * n : current_.size;
-    const View<Pair> room = pairBuffers_[(currentBuffer_ + 1) % 3].ensure(plan_.pairs);
-    const PairOutput out{room, there.maxPairs, &header()->pairs};
-    const FindTreePairs treePairs{nodes_.data, &header()->scene, there.filters};
-    const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
-                                            there.filters};
-    space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
-                  out);
-    return room;
-  }
-
-  /// Stage 6.
-  View<Pair> sortPairs(View<Pair> found, std::size_t boxes, StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    Buffer<Pair>& spare = pairBuffers_[(currentBuffer_ + 2) % 3];
-    const auto idBits = static_cast<int>(std::bit_width(boxes > 0 ? boxes - 1 : 0));
-    return space_.sortPairs(found, spare.ensure(found.size), idBits, &header()->pairs);
-  }
-
   /// Stage 7. Of the three pair buffers one holds the old pairs, one the new ones.
   Outcome compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
-    constexpr std::size_t kChunk = 16;
-    const PairDelta delta{current_.data, sorted, header(), there.removedObjects, kChunk};
+    const PairDelta delta = deltaOf(sorted, there);
     const std::size_t chunks = delta.chunks(sorted.size);
     DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
     // One chunk more than there are counts nothing, so its place is the sum of all.
     space_.forEach(chunks + 1, CountDelta{delta, counts});
     space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
 
+    Pair* room = lists_.ensure(2 * plan_.listed).data;
     const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
-    Pair* room = lists_.ensure(plan_.added + plan_.removed).data;
     const Outcome outcome{sorted.data,
-                          {room, plan_.added},
-                          {room + plan_.added, plan_.removed},
+                          {room, plan_.listed},
+                          {room + plan_.listed, plan_.listed},
                           sorted.data == pairBuffers_[next].data() ? next : other};
-    space_.forEach(chunks, WriteDelta{delta, counts, counts + chunks, outcome.added,
-                                      outcome.removed, header(), report_.data()});
+    writeLists(delta, outcome.added, outcome.removed);
     return outcome;
+  }
+
+  PairDelta deltaOf(View<const Pair> sorted, const StepInput& there) const {
+    constexpr std::size_t kChunk = 16;
+    return {current_.data, sorted, header(), there.removedObjects, kChunk};
+  }
+
+  void writeLists(const PairDelta& delta, View<Pair> added, View<Pair> removed) {
+    const std::size_t chunks = delta.chunks(delta.room.size);
+    const DeltaCount* counts = deltaCounts_.data();
+    space_.forEach(chunks, WriteDelta{delta, counts, counts + chunks, added, removed, header(),
+                                      report_.data()});
+  }
+
+  /// Lists that are longer than the mapped memory: each is written once more, to the pair buffer
+  /// that nobody uses now, and copied to ordinary memory.
+  void copyLists(Outcome& outcome, const StepInput& there) {
+    const auto added = static_cast<std::size_t>(report().delta.added);
+    const auto removed = static_cast<std::size_t>(report().delta.removed);
+    Pair* room = copiedLists_.ensure(added + removed).data;
+    outcome.added = {room, added};
+    outcome.removed = {room + added, removed};
+    Buffer<Pair>& idle = pairBuffers_[3 - currentBuffer_ - outcome.newBuffer];
+    Pair* list = idle.ensure(std::max(added, removed)).data;
+    const PairDelta delta = deltaOf({outcome.pairs, plan_.pairs}, there);
+    writeLists(delta, {list, added}, {});
+    space_.copy(View<const Pair>{list, added}, outcome.added.data);
+    if (removed == 0) return;
+    writeLists(delta, {}, {list, removed});
+    space_.copy(View<const Pair>{list, removed}, outcome.removed.data);
   }
 
   /// True if the step has to run again, with a plan that is large enough.
@@ -214,18 +220,16 @@ class CudaPipeline final : public Pipeline, TreeStages<CudaSpace> {
     stats.capacity = pairBuffers_[currentBuffer_].capacity();
   }
 
-  StepPlan plan_;
-  UploadBuffer<Aabb> boxes_;
-  UploadBuffer<Filter> filters_;
-  UploadBuffer<std::uint8_t> removedObjects_;
+  UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
+  UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
+  UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
   GraphRecordings<Outcome> recordings_;
-  PinnedBuffer<StepArguments> arguments_;
-  PinnedBuffer<StepHeader> report_;
-  Buffer<DeltaCount> deltaCounts_;
-  Buffer<Pair> pairBuffers_[3];
-  PinnedBuffer<Pair> lists_;  ///< kernels write it, so only real pairs cross the bus
-  int currentBuffer_ = 0;
-  SceneBounds scene_;  ///< of the tree
+  PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
+  PinnedBuffer<StepHeader> report_{space_.hostMemory()};
+  Buffer<DeltaCount> deltaCounts_{space_.memory()};
+  PinnedBuffer<Pair> lists_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
+  HostBuffer<Pair> copiedLists_;                   ///< those that were too long for it
+  SceneBounds scene_;                              ///< of the tree
   View<Pair> current_;
   View<const Pair> added_, removed_;
 };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "broadphase/options.h"
 #include "broadphase/pipelines/pipeline.h"
 #include "broadphase/types.h"
 
@@ -18,11 +19,27 @@ class DevicePipeline {
   virtual ~DevicePipeline() = default;
   virtual DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
                            CUstream_st* stream) = 0;
+  virtual void reserve(std::size_t boxes, std::size_t pairs) = 0;
 };
 
-std::string whyNoCuda();       ///< empty if there is a device that can run our kernels
-std::string cudaDeviceName();  ///< @throws SpaceError
-std::unique_ptr<Pipeline> makeCudaPipeline(bool timesStages);  ///< @throws SpaceError
-std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity);  ///< likewise
+/// The calling thread's. A program that has never used CUDA has device 0, and its driver is not
+/// started to ask.
+int currentCudaDevice();
+
+/// Empty if the device can run our kernels. Leaves no error pending that was not.
+std::string whyNoCuda(int device = 0);
+
+std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
+
+/// Works on `options.device`, or if that is -1 on the calling thread's current one. To be made,
+/// used and destroyed on one thread, and best on one of its own: it makes that device the thread's
+/// current one, and clears the thread's last error.
+/// @throws SpaceError
+std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options);
+
+/// For any thread. Of the options, `device` and `maxPairs` count.
+/// @throws std::runtime_error, std::length_error
+std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity,
+                                                   const Options& options);
 
 }  // namespace lbvh

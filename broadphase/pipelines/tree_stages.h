@@ -80,10 +80,11 @@ class TreeStages {
   StepHeader* header() const { return header_.data(); }
 
   Space space_;
-  Buffer<StepHeader> header_;
-  Buffer<std::uint32_t> ids_;  ///< sorted: the leaves' boxes, then oversized boxes, then NaN boxes
-  Scratch scratch_;            ///< of a step, or of a tree
-  View<Node> nodes_;           ///< of the tree
+  Buffer<StepHeader> header_{space_.memory()};
+  /// Sorted: the leaves' boxes, then oversized boxes, then NaN boxes.
+  Buffer<std::uint32_t> ids_{space_.memory()};
+  Scratch scratch_{space_.memory()};  ///< of a step, or of a tree
+  View<Node> nodes_;                  ///< of the tree
 
  private:
   template <class Key>

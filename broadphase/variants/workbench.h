@@ -111,7 +111,7 @@ class Workbench {
     if constexpr (Space::kKnowsCounts)
       return Space(threads);
     else
-      return Space(/*timesStages=*/true);
+      return Space({.timesStages = true});
   }
 
   Space space_;

@@ -1,4 +1,4 @@
-// Memory for GrowBuffer and Scratch on the device, pinned memory on the host, and uploads.
+// Buffers on the device, in pinned memory, and a copy of a host array in both.
 #pragma once
 
 #include <algorithm>
@@ -10,31 +10,10 @@
 
 #include "broadphase/exec/buffer.h"
 #include "broadphase/exec/cuda/check.cuh"
+#include "broadphase/exec/cuda/memory.cuh"
 #include "broadphase/types.h"
 
 namespace lbvh {
-
-struct DeviceMemory {
-  static void* allocate(std::size_t bytes) {
-    void* p = nullptr;
-    cudaCheck(cudaMalloc(&p, bytes));
-    return p;
-  }
-  static void release(void* p) { cudaFree(p); }
-  // Nothing is overwritten: kernels that use it may still wait in the stream.
-  static void lend(void*, std::size_t) {}
-  static void retire(void*, std::size_t) {}
-};
-
-/// Page-locked, and mapped: kernels may write it.
-struct PinnedMemory {
-  static void* allocate(std::size_t bytes) {
-    void* p = nullptr;
-    cudaCheck(cudaHostAlloc(&p, bytes, cudaHostAllocMapped));
-    return p;
-  }
-  static void release(void* p) { cudaFreeHost(p); }
-};
 
 template <class T>
 using DeviceBuffer = GrowBuffer<T, DeviceMemory>;
@@ -46,6 +25,9 @@ using PinnedBuffer = GrowBuffer<T, PinnedMemory>;
 template <class T>
 class UploadBuffer {
  public:
+  explicit UploadBuffer(DeviceMemory device = {}, PinnedMemory pinned = {})
+      : device_(device), shadow_(pinned) {}
+
   View<const T> upload(View<const T> host, cudaStream_t stream) {
     if (host.empty()) return {};
     const std::size_t padded = paddedSize(host.size);
@@ -72,7 +54,6 @@ class UploadBuffer {
   }
 
   void invalidate() { known_ = 0; }
-  std::size_t bytes() const { return device_.bytes(); }
 
  private:
   static constexpr std::size_t kBlock = 65536 / sizeof(T);  // large enough to be worth a copy

@@ -1,4 +1,8 @@
 // Every CUDA call goes through cudaCheck. A failure becomes a SpaceError that names the call.
+//
+// CUDA keeps the last error of a thread until somebody asks for it, and CUB asks. So our calls are
+// made where no error of the program's is pending: PairFinder's on a thread of its own,
+// DevicePairFinder's as threads.cuh says. Whatever is pending there is ours to clear.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,19 +13,24 @@
 
 namespace lbvh {
 
-/// After a sticky error (a kernel that faulted) every later call fails; other errors pass. While a
-/// stream is captured nothing runs, and CUDA refuses the question itself.
-[[noreturn]] inline void throwCudaError(cudaError_t error, const char* call) {
-  cudaGetLastError();
-  const cudaError_t now = cudaDeviceSynchronize();
-  const bool isRefused =
-      now >= cudaErrorStreamCaptureUnsupported && now <= cudaErrorStreamCaptureWrongThread;
-  const bool isSticky = now != cudaSuccess && !isRefused;
-  throw SpaceError(std::string(call) + ": " + cudaGetErrorString(error), isSticky);
-}
+/// Whether it is sticky is for the space to find out: it has a stream to ask.
+struct CudaError : SpaceError {
+  CudaError(cudaError_t error, const char* call)
+      : SpaceError(std::string(call) + ": " + cudaGetErrorString(error), false), code(error) {}
+
+  /// Somebody did what a capture forbids: in another thread perhaps, and to no harm but the
+  /// capture's.
+  bool isOfCapture() const {
+    return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+  }
+
+  cudaError_t code;
+};
 
 inline void cudaCheckCall(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throwCudaError(error, call);
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  throw CudaError(error, call);
 }
 
 #define cudaCheck(call) ::lbvh::cudaCheckCall((call), #call)

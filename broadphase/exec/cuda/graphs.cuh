@@ -80,7 +80,7 @@ class StageEvents {
     cudaCheck(cudaEventCreate(&stage.begin));
     if (const cudaError_t error = cudaEventCreate(&stage.end); error != cudaSuccess) {
       cudaEventDestroy(stage.begin);
-      throwCudaError(error, "cudaEventCreate");
+      cudaCheckCall(error, "cudaEventCreate");
     }
     stages_.push_back(stage);
   }
@@ -95,10 +95,10 @@ struct DestroyGraphExec {
 };
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
 
-/// While it lives, the stream records its work instead of running it.
+/// While it lives, the stream records its work instead of running it. Whoever synchronises the
+/// device meanwhile, in any thread, gets an error, and so does the recording.
 class Capture {
  public:
-  /// Other threads are not affected. Calls of this thread that cannot be recorded fail.
   explicit Capture(cudaStream_t stream) : stream_(stream) {
     cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   }

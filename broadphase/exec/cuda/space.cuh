@@ -6,17 +6,21 @@
 #include <nvtx3/nvToolsExt.h>
 #include <thrust/iterator/counting_iterator.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <memory>
 #include <stdexcept>
 #include <type_traits>
 
 #include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/exec/cuda/check.cuh"
 #include "broadphase/exec/cuda/graphs.cuh"
+#include "broadphase/exec/cuda/memory.cuh"
+#include "broadphase/exec/cuda/threads.cuh"
 #include "broadphase/exec/space.h"
 #include "broadphase/types.h"
 
@@ -88,6 +92,13 @@ struct Plus {
   }
 };
 
+struct CudaSpaceOptions {
+  int device = -1;           ///< from now on this thread's current one; -1: what it is
+  bool graphs = true;        ///< replay() records; off: it just runs
+  bool timesStages = false;  ///< off, `timed` only names the stages in tools: an event costs a
+                             ///< microsecond
+};
+
 class CudaSpace {
  public:
   using Memory = DeviceMemory;
@@ -99,41 +110,63 @@ class CudaSpace {
   using UploadBuffer = lbvh::UploadBuffer<T>;
   static constexpr bool kKnowsCounts = false;
 
-  /// @param timesStages off, `timed` only names the stages in tools: an event costs a microsecond
-  explicit CudaSpace(bool timesStages = false) : timesStages_(timesStages) {
-    cudaCheck(cudaStreamCreateWithFlags(&ownStream_, cudaStreamNonBlocking));
-    stream_ = ownStream_;
-  }
+  /// CUB's counts and ours have 32 bits; the last blocks of a kernel must not wrap around.
+  static constexpr std::size_t kMostElements = 0xFFFF0000;
+
+  explicit CudaSpace(const CudaSpaceOptions& options = {})
+      : device_(useDevice(options.device)),
+        ownStream_(makeStream()),
+        stream_(ownStream_.get()),
+        memory_(stream_, hasPools(device_)),
+        recordsGraphs_(options.graphs),
+        timesStages_(options.timesStages) {}
   ~CudaSpace() {
-    cudaStreamSynchronize(ownStream_);
-    cudaStreamDestroy(ownStream_);
+    const RelaxedCapture relaxed;
+    cudaStreamSynchronize(ownStream_.get());  // before its memory goes
   }
   CudaSpace(const CudaSpace&) = delete;
   CudaSpace& operator=(const CudaSpace&) = delete;
 
+  DeviceMemory memory() { return {&memory_}; }
+  PinnedMemory hostMemory() { return {&memory_}; }
+  CudaMemory& allMemory() { return memory_; }
+  const CudaMemory& allMemory() const { return memory_; }
+
   /// From now on all work goes to the caller's stream.
-  void useStream(cudaStream_t stream) { stream_ = stream; }
+  void useStream(cudaStream_t stream) {
+    stream_ = stream;
+    memory_.useStream(stream);
+  }
+  void useOwnStream() { useStream(ownStream_.get()); }
+
+  /// After an error: until what was begun is over. @return whether the error is sticky, so that
+  /// every later call will fail as well, as after a kernel that faulted
+  bool isLost() {
+    if (cudaStreamSynchronize(ownStream_.get()) == cudaSuccess) return false;
+    cudaGetLastError();
+    return true;
+  }
 
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
     if (n == 0) return;
-    forEachKernel<<<blocks(n), kThreads, 0, stream_>>>(body, static_cast<std::uint32_t>(n));
-    cudaCheck(cudaGetLastError());
+    const cudaLaunchConfig_t config = launchFor(n);
+    cudaCheck(cudaLaunchKernelEx(&config, forEachKernel<Body>, body, count(n)));
   }
 
   template <class Body>
   void append(std::size_t n, const Body& body, const PairOutput& out) {
     if (n == 0) return;
-    appendKernel<<<blocks(n), kThreads, 0, stream_>>>(body, static_cast<std::uint32_t>(n), out);
-    cudaCheck(cudaGetLastError());
+    const cudaLaunchConfig_t config = launchFor(n);
+    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out));
   }
 
   template <class T, class Body>
   void reduce(std::size_t n, const Body& body, T* sum) {
     withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceReduce::TransformReduce(
-          scratch, bytes, thrust::counting_iterator<std::uint32_t>(0), sum,
-          static_cast<std::uint32_t>(n), Plus{}, body, T{}, stream_);
+      return cub::DeviceReduce::TransformReduce(scratch, bytes,
+                                                thrust::counting_iterator<std::uint32_t>(0), sum,
+                                                count(n), Plus{}, body, T{}, stream_);
     });
   }
 
@@ -141,7 +174,7 @@ class CudaSpace {
   void sumBefore(View<T> counts) {
     withScratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts.data, counts.data, Plus{}, T{},
-                                            static_cast<std::uint32_t>(counts.size), stream_);
+                                            count(counts.size), stream_);
     });
   }
 
@@ -152,8 +185,7 @@ class CudaSpace {
     cub::DoubleBuffer<std::uint32_t> valueBuffers(values.data, spareValues.data);
     withScratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, keyBuffers, valueBuffers,
-                                             static_cast<std::uint32_t>(keys.size), 0, bits,
-                                             stream_);
+                                             count(keys.size), 0, bits, stream_);
     });
     copyBack(keys, keyBuffers.Current());
     copyBack(values, valueBuffers.Current());
@@ -166,8 +198,8 @@ class CudaSpace {
     cub::DoubleBuffer<unsigned long long> words(reinterpret_cast<unsigned long long*>(pairs.data),
                                                 reinterpret_cast<unsigned long long*>(spare.data));
     withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortKeys(
-          scratch, bytes, words, static_cast<std::uint32_t>(pairs.size), 0, 2 * idBits, stream_);
+      return cub::DeviceRadixSort::SortKeys(scratch, bytes, words, count(pairs.size), 0, 2 * idBits,
+                                            stream_);
     });
     const View<Pair> sorted{reinterpret_cast<Pair*>(words.Current()), pairs.size};
     forEach(sorted.size, UnpackPairs{sorted, idBits});
@@ -179,14 +211,24 @@ class CudaSpace {
     return buffer.upload(host, stream_);
   }
 
-  /// Drops what was begun before an error, and copies while the caller waits.
+  /// Drops what was begun before an error, and copies while the caller waits. Either side may be
+  /// ordinary memory of the host, which the driver copies in pieces of its own.
   template <class T>
-  void abandonAndCopy(View<const T> host, T* device) {
+  void abandonAndCopy(View<const T> from, T* to) {
     useEvents(ownEvents_);
-    if (host.empty()) return;
-    cudaCheck(
-        cudaMemcpyAsync(device, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice, stream_));
+    copy(from, to);
+  }
+  template <class T>
+  void copy(View<const T> from, T* to) {
+    if (from.empty()) return;
+    cudaCheck(cudaMemcpyAsync(to, from.data, from.size * sizeof(T), cudaMemcpyDefault, stream_));
     cudaCheck(cudaStreamSynchronize(stream_));
+  }
+
+  template <class T>
+  void fill(View<T> view, int byte) {
+    if (view.empty()) return;
+    cudaCheck(cudaMemsetAsync(view.data, byte, view.size * sizeof(T), stream_));
   }
 
   void wait() {
@@ -196,10 +238,12 @@ class CudaSpace {
     useEvents(ownEvents_);
   }
 
-  /// The first time f runs, the second time it is recorded; from then on the recording runs.
+  /// The first time f runs, the second time it is recorded; from then on the recording runs. Where
+  /// f cannot be recorded, it runs.
   template <class Result, class F>
   Result replay(GraphRecordings<Result>& recordings, const LaunchKey& key, const F& f) {
     useEvents(ownEvents_);
+    if (!recordsGraphs_ || refusals_ == kMostRefusals) return f();
     auto* known = recordings.find(key, temporary_.data());
     if (known == nullptr) {
       const void* scratch = temporary_.data();
@@ -207,11 +251,9 @@ class CudaSpace {
       recordings.add(key, scratch);
       return result;
     }
-    if (known->exec == nullptr) {
-      useEvents(known->events);
-      Capture capture(stream_);
-      known->result = f();
-      known->exec = capture.finish();
+    if (known->exec == nullptr && !record(*known, f)) {
+      useEvents(ownEvents_);
+      return f();
     }
     events_ = &known->events;
     const NvtxRange range("step");
@@ -260,8 +302,38 @@ class CudaSpace {
     events.reset();
   }
 
-  static unsigned blocks(std::size_t n) {
-    return static_cast<unsigned>((n + kThreads - 1) / kThreads);
+  /// @return false if it was refused: another thread did what a capture forbids, or memory would
+  ///   have to grow
+  template <class Recording, class F>
+  bool record(Recording& recording, const F& f) {
+    try {
+      useEvents(recording.events);
+      const CudaMemory::Ban ban(memory_);
+      Capture capture(stream_);
+      recording.result = f();
+      recording.exec = capture.finish();
+      refusals_ = 0;
+      return true;
+    } catch (const CudaError& error) {
+      if (!error.isOfCapture()) throw;
+    } catch (const GrowthInCapture&) {
+    }
+    ++refusals_;
+    return false;
+  }
+
+  /// @throws std::length_error before a count is cut
+  static std::uint32_t count(std::size_t n) {
+    if (n > kMostElements) throw std::length_error("more elements than a GPU's kernels can count");
+    return static_cast<std::uint32_t>(n);
+  }
+
+  cudaLaunchConfig_t launchFor(std::size_t n) const {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3((count(n) + kThreads - 1) / kThreads);
+    config.blockDim = dim3(kThreads);
+    config.stream = stream_;
+    return config;
   }
 
   /// CUB's two calls: how much scratch, then the work.
@@ -273,18 +345,19 @@ class CudaSpace {
     checkCub([&] { return call(scratch, bytes); });
   }
 
-  /// CUB returns most errors. It throws those it meets when it asks for the device for the first
-  /// time, and every later call to it then waits for ever. So after that nobody calls it: the one
-  /// fact that all instances in a process share.
+  /// CUB returns most errors. It throws those it meets when it asks for a device for the first
+  /// time, and every later call to it on that device then waits for ever. So after that nobody
+  /// calls it there: the one fact that all instances in a process share.
   template <class Call>
-  static void checkCub(const Call& call) {
-    if (cubIsStuck_) throw SpaceError("CUB could not look at the device", true);
+  void checkCub(const Call& call) const {
+    std::atomic<bool>& isStuck = cubIsStuck_[static_cast<std::size_t>(device_) % kMostDevices];
+    if (isStuck) throw SpaceError("CUB could not look at the device", true);
     try {
       cudaCheckCall(call(), "CUB");
     } catch (const SpaceError&) {
       throw;
     } catch (const std::runtime_error& error) {
-      cubIsStuck_ = true;
+      isStuck = true;
       throw SpaceError(error.what(), true);
     }
   }
@@ -296,11 +369,38 @@ class CudaSpace {
         cudaMemcpyAsync(to.data, from, to.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
   }
 
-  static inline std::atomic<bool> cubIsStuck_{false};
+  static int useDevice(int device) {
+    if (device >= 0) cudaCheck(cudaSetDevice(device));
+    cudaCheck(cudaGetDevice(&device));
+    return device;
+  }
+  static bool hasPools(int device) {
+    int has = 0;
+    cudaCheck(cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device));
+    return has != 0;
+  }
 
-  cudaStream_t ownStream_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-  DeviceBuffer<unsigned char> temporary_;  ///< CUB's
+  struct DestroyStream {
+    void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  };
+  using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+  static Stream makeStream() {
+    cudaStream_t stream = nullptr;
+    cudaCheck(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return Stream(stream);
+  }
+
+  static constexpr std::size_t kMostDevices = 128;  // as CUB's
+  static inline std::array<std::atomic<bool>, kMostDevices> cubIsStuck_{};
+  static constexpr int kMostRefusals = 3;  // in a row; then nothing is recorded any more
+
+  const int device_;
+  const Stream ownStream_;
+  cudaStream_t stream_;
+  CudaMemory memory_;
+  DeviceBuffer<unsigned char> temporary_{memory()};  ///< CUB's
+  const bool recordsGraphs_;
+  int refusals_ = 0;
   const bool timesStages_;
   StageEvents ownEvents_;              ///< of launches that are not recorded
   StageEvents* events_ = &ownEvents_;  ///< of what was launched last

@@ -25,7 +25,9 @@ struct HostMemory {
   static constexpr std::align_val_t kAlignment{128};  // of Scratch's pieces
 
   static void* allocate(std::size_t bytes) { return ::operator new(bytes, kAlignment); }
-  static void release(void* p) { ::operator delete(p, kAlignment); }
+  static void release(void* p, std::size_t /*bytes*/) { ::operator delete(p, kAlignment); }
+  static void requireMayGrow() {}
+  static constexpr bool keepsReleased() { return false; }
 
   static void lend(void* p, [[maybe_unused]] std::size_t bytes) {
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);

@@ -35,6 +35,7 @@ class HostSpace {
   /// @param threads at least 1
   explicit HostSpace(int threads) : tasks_(threads) {}
 
+  static HostMemory memory() { return {}; }
   HostTasks& tasks() { return tasks_; }
 
   template <class Body>

@@ -1,0 +1,160 @@
+// Where a space's memory comes from, and when it goes back: never at a moment at which CUDA would
+// make the host wait for the whole device, which cudaFree and cudaFreeHost do. That would stop the
+// program's own work, and end its captures.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "broadphase/exec/cuda/check.cuh"
+#include "broadphase/exec/cuda/threads.cuh"
+
+namespace lbvh {
+
+enum class MemoryKind {
+  device,
+  pinned,  ///< the host's, page-locked and mapped: kernels may write it
+};
+
+/// Memory was to grow while a stream was captured.
+struct GrowthInCapture : std::length_error {
+  GrowthInCapture() : std::length_error("memory would have to grow while a stream is captured") {}
+};
+
+/// The memory of one space. On the device it is allocated and freed in the order of the space's
+/// stream, if the device can do that; else it is freed in the end. Pinned memory is freed in the
+/// end, too.
+class CudaMemory {
+ public:
+  CudaMemory(cudaStream_t stream, bool hasPools) : stream_(stream), hasPools_(hasPools) {}
+
+  /// Nothing may use the memory any more.
+  ~CudaMemory() {
+    const RelaxedCapture relaxed;
+    for (const Block& block : waiting_) free(block);
+  }
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+
+  void useStream(cudaStream_t stream) { stream_ = stream; }
+
+  /// From now on addresses stay valid to the end: somebody's graphs may hold them.
+  void keepAll() { keepsAll_ = true; }
+
+  bool keepsReleased(MemoryKind kind) const {
+    return kind == MemoryKind::pinned || !hasPools_ || keepsAll_;
+  }
+
+  void* allocate(MemoryKind kind, std::size_t bytes) {
+    waiting_.reserve(waiting_.size() + blocks_ + 1);  // so that release() need not allocate
+    void* p = nullptr;
+    if (kind == MemoryKind::pinned)
+      cudaCheck(cudaHostAlloc(&p, bytes, cudaHostAllocMapped));
+    else if (hasPools_)
+      cudaCheck(cudaMallocAsync(&p, bytes, stream_));
+    else
+      cudaCheck(cudaMalloc(&p, bytes));
+    ++blocks_;
+    held(kind) += bytes;
+    return p;
+  }
+
+  void release(MemoryKind kind, void* p, std::size_t bytes) {
+    --blocks_;
+    const Block block{p, bytes, kind};
+    if (keepsReleased(kind) || !free(block)) waiting_.push_back(block);
+  }
+
+  void requireMayGrow() const {
+    if (bans_ > 0) throw GrowthInCapture();
+  }
+
+  /// No allocation while it lives.
+  class Ban {
+   public:
+    explicit Ban(CudaMemory& memory) : memory_(memory) { ++memory_.bans_; }
+    ~Ban() { --memory_.bans_; }
+    Ban(const Ban&) = delete;
+    Ban& operator=(const Ban&) = delete;
+
+   private:
+    CudaMemory& memory_;
+  };
+
+  /// What waits to be freed included.
+  std::size_t bytes() const { return deviceBytes_ + pinnedBytes_; }
+  std::size_t pinnedBytes() const { return pinnedBytes_; }
+
+ private:
+  struct Block {
+    void* p;
+    std::size_t bytes;
+    MemoryKind kind;
+  };
+
+  std::size_t& held(MemoryKind kind) {
+    return kind == MemoryKind::pinned ? pinnedBytes_ : deviceBytes_;
+  }
+
+  bool free(const Block& block) {
+    const cudaError_t error = block.kind == MemoryKind::pinned ? cudaFreeHost(block.p)
+                              : hasPools_                      ? cudaFreeAsync(block.p, stream_)
+                                                               : cudaFree(block.p);
+    if (error != cudaSuccess) {
+      cudaGetLastError();
+      return false;
+    }
+    held(block.kind) -= block.bytes;
+    return true;
+  }
+
+  cudaStream_t stream_;
+  const bool hasPools_;
+  bool keepsAll_ = false;
+  int bans_ = 0;
+  std::size_t blocks_ = 0;      ///< in use
+  std::vector<Block> waiting_;  ///< to be freed
+  std::size_t deviceBytes_ = 0, pinnedBytes_ = 0;
+};
+
+/// The policy for GrowBuffer and Scratch. Without a CudaMemory it allocates and frees at once: for
+/// tools and tests.
+template <MemoryKind kKind>
+struct MemoryOf {
+  CudaMemory* memory = nullptr;
+
+  void* allocate(std::size_t bytes) const {
+    if (memory != nullptr) return memory->allocate(kKind, bytes);
+    void* p = nullptr;
+    if constexpr (kKind == MemoryKind::pinned)
+      cudaCheck(cudaHostAlloc(&p, bytes, cudaHostAllocMapped));
+    else
+      cudaCheck(cudaMalloc(&p, bytes));
+    return p;
+  }
+  void release(void* p, std::size_t bytes) const {
+    if (memory != nullptr)
+      memory->release(kKind, p, bytes);
+    else if constexpr (kKind == MemoryKind::pinned)
+      cudaFreeHost(p);
+    else
+      cudaFree(p);
+  }
+  void requireMayGrow() const {
+    if (memory != nullptr) memory->requireMayGrow();
+  }
+  bool keepsReleased() const { return memory != nullptr && memory->keepsReleased(kKind); }
+
+  // Nothing is overwritten: kernels that use it may still wait in the stream.
+  static void lend(void*, std::size_t) {}
+  static void retire(void*, std::size_t) {}
+};
+
+using DeviceMemory = MemoryOf<MemoryKind::device>;
+using PinnedMemory = MemoryOf<MemoryKind::pinned>;
+
+}  // namespace lbvh

@@ -1,0 +1,122 @@
+#include "broadphase/pipelines/choose.h"
+
+#include <string>
+#include <utility>
+
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/pipelines/host.h"
+
+#if defined(GPULBVH_CUDA)
+#include <mutex>
+#include <thread>
+
+#include "broadphase/exec/space.h"
+#include "broadphase/pipelines/adaptive.h"
+#include "broadphase/pipelines/cuda.h"
+#endif
+
+namespace lbvh {
+
+#if defined(GPULBVH_CUDA)
+
+namespace {
+
+/// What whyNoCuda() has said last of the first device. A machine without a GPU gets none: once that
+/// is known, no finder of this process starts a thread to look again.
+class NoCuda {
+ public:
+  std::string ask(int device) {
+    const std::string why = whyNoCuda(0);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      known_ = why;
+    }
+    return why.empty() && device > 0 ? whyNoCuda(device) : why;
+  }
+  std::string known() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return known_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string known_;
+};
+NoCuda noCuda;
+
+std::string knownWhyNoCuda() { return noCuda.known(); }
+
+NamedPipeline makeGpu(const Options& options) {
+  const std::string why = noCuda.ask(options.device);
+  if (!why.empty()) throw SpaceError(why, true);
+  return {makeCudaPipeline(options), cudaDeviceName(options.device)};
+}
+
+std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options options,
+                                  const SimdKernels& kernels) {
+  if (options.device < 0) options.device = currentCudaDevice();
+  const auto makeHost = [threads = options.threads, &kernels] {
+    return NamedPipeline{makeHostPipeline(threads, kernels), "host"};
+  };
+  const bool isAsked = options.backend == Backend::cuda;
+  std::unique_ptr<SpaceChooser> chooser;
+  if (isAsked)
+    chooser = std::make_unique<AlwaysGpu>();
+  else
+    chooser = std::make_unique<FasterSpace>();
+  auto both = std::make_unique<AdaptivePipeline>(
+      std::move(host), makeHost, [options] { return makeGpu(options); }, std::move(chooser));
+  if (isAsked) both->awaitGpu();
+  return both;
+}
+
+}  // namespace
+
+std::string whyUnavailable(Backend backend) {
+  if (backend != Backend::cuda) return {};
+  const int device = currentCudaDevice();
+  std::string why;  // asked on a thread of its own: CUDA keeps errors by thread
+  std::thread([&] { why = noCuda.ask(device); }).join();
+  return why;
+}
+
+#else
+
+namespace {
+
+std::string knownWhyNoCuda() { return "no cuda: built without it"; }
+
+std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, const Options&,
+                                  const SimdKernels&) {
+  return host;
+}
+
+}  // namespace
+
+std::string whyUnavailable(Backend backend) {
+  return backend == Backend::cuda ? knownWhyNoCuda() : std::string();
+}
+
+#endif
+
+std::string whyUnavailable(InstructionSet instructions) {
+  if (simdKernels(instructions) != nullptr) return {};
+  return "this processor does not have the instructions that were asked for";
+}
+
+std::unique_ptr<Pipeline> choosePipeline(const Options& asked, Stats& stats) {
+  Options options = asked;
+  options.threads = asked.threads > 0 ? asked.threads : HostTasks::machineThreads();
+  const SimdKernels& kernels = *simdKernels(options.instructions);
+  stats.threads = options.threads;
+  stats.instructions = kernels.name;
+  stats.backend = "host";
+  stats.reason = options.backend == Backend::host ? "asked for" : knownWhyNoCuda();
+  auto host = makeHostPipeline(options.threads, kernels);
+  const bool mayChoose = options.backend == Backend::automatic && stats.reason.empty();
+  return mayChoose || options.backend == Backend::cuda ? withGpu(std::move(host), options, kernels)
+                                                       : std::move(host);
+}
+
+}  // namespace lbvh
