@@ -1,23 +1,25 @@
-// Boxes that stay on the device: the same pairs in the same order as the host finds.
-// Skipped where there is no device.
+// Boxes that stay on the device: the same pairs in the same order as the host finds, on a stream
+// that runs and on one that is captured. Skipped where there is no device.
+#include "broadphase/device_pair_finder.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/cuda/buffer.cuh"
-#include "broadphase/pair_finder.h"
-#include "support.h"
+#include "broadphase/exec/cuda/graphs.cuh"
+#include "device_boxes.cuh"
 
 namespace lbvh {
 namespace {
 
 using test::Boxes;
+using test::countOf;
+using test::OnDevice;
 using test::Pairs;
+using test::pairsOf;
+using test::pairsOnHost;
 using test::Random;
-using test::toVector;
-using test::view;
 
 class DeviceFinder : public testing::Test {
  protected:
@@ -28,6 +30,7 @@ class DeviceFinder : public testing::Test {
   }
   void TearDown() override {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
 
   /// Asks on a stream, and looks at the lists only after the stream has come to its end.
@@ -39,41 +42,32 @@ class DeviceFinder : public testing::Test {
 
   Answer find(DevicePairFinder& finder, const Boxes& boxes,
               const std::vector<Filter>& filters = {}) {
-    const View<const Aabb> there = upload(boxes, boxes_);
-    const DevicePairs found = finder.find(there, upload(filters, filters_), stream_);
+    boxes_.assign(boxes);
+    filters_.assign(filters);
+    const DevicePairs found = finder.find(boxes_.view(), filters_.view(), stream_);
     cudaCheck(cudaStreamSynchronize(stream_));
-    Answer answer;
-    answer.capacity = found.capacity;
-    cudaCheck(cudaMemcpy(&answer.count, found.count, sizeof answer.count, cudaMemcpyDeviceToHost));
-    answer.pairs.resize(std::min<std::size_t>(answer.count, found.capacity));
-    if (!answer.pairs.empty())
-      cudaCheck(cudaMemcpy(answer.pairs.data(), found.data, answer.pairs.size() * sizeof(Pair),
-                           cudaMemcpyDeviceToHost));
-    return answer;
+    return {pairsOf(found), countOf(found), found.capacity};
   }
 
-  static Pairs onHost(const Boxes& boxes, const std::vector<Filter>& filters = {}) {
-    Options options;
-    options.backend = Backend::host;
-    options.threads = 1;
-    PairFinder host(options);
-    host.update(view(boxes), view(filters));
-    return toVector(host.pairs());
+  void beginCapture(cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
+    cudaCheck(cudaStreamBeginCapture(stream_, mode));
   }
-
- private:
-  template <class T>
-  static View<const T> upload(const std::vector<T>& host, DeviceBuffer<T>& buffer) {
-    const View<T> device = buffer.ensure(host.size());
-    if (!host.empty())
-      cudaCheck(
-          cudaMemcpy(device.data, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return device;
+  GraphExec endCapture() {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    cudaCheck(cudaStreamEndCapture(stream_, &graph));
+    cudaCheck(cudaGraphInstantiate(&exec, graph, 0));
+    cudaGraphDestroy(graph);
+    return GraphExec(exec);
+  }
+  void launch(const GraphExec& graph) {
+    cudaCheck(cudaGraphLaunch(graph.get(), stream_));
+    cudaCheck(cudaStreamSynchronize(stream_));
   }
 
   cudaStream_t stream_ = nullptr;
-  DeviceBuffer<Aabb> boxes_;
-  DeviceBuffer<Filter> filters_;
+  OnDevice<Aabb> boxes_;
+  OnDevice<Filter> filters_;
 };
 
 TEST_F(DeviceFinder, AgreesWithTheHost) {
@@ -83,7 +77,7 @@ TEST_F(DeviceFinder, AgreesWithTheHost) {
     SCOPED_TRACE(n);
     const Boxes boxes = test::boxSets()[0].make(n, random);
     find(finder, boxes);  // the capacity is still that of fewer boxes
-    EXPECT_EQ(find(finder, boxes).pairs, onHost(boxes));
+    EXPECT_EQ(find(finder, boxes).pairs, pairsOnHost(boxes));
   }
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
@@ -91,7 +85,7 @@ TEST_F(DeviceFinder, AgreesWithTheHost) {
     std::vector<Filter> filters(boxes.size());
     for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
     find(finder, boxes, filters);
-    EXPECT_EQ(find(finder, boxes, filters).pairs, onHost(boxes, filters));
+    EXPECT_EQ(find(finder, boxes, filters).pairs, pairsOnHost(boxes, filters));
   }
 }
 
@@ -106,7 +100,7 @@ TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
   EXPECT_TRUE(std::is_sorted(first.pairs.begin(), first.pairs.end()));
   const Answer second = find(finder, boxes);
   EXPECT_GE(second.capacity, all);
-  EXPECT_EQ(second.pairs, onHost(boxes));
+  EXPECT_EQ(second.pairs, pairsOnHost(boxes));
 
   DevicePairFinder large(all);
   EXPECT_EQ(find(large, boxes).pairs, second.pairs) << "has room at once";
@@ -115,22 +109,13 @@ TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
 TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
   Random random(96);
   const Boxes boxes = test::boxSets()[0].make(700, random);
-  DeviceBuffer<Aabb> device;
-  cudaCheck(cudaMemcpy(device.ensure(700).data, boxes.data(), 700 * sizeof(Aabb),
-                       cudaMemcpyHostToDevice));
+  const OnDevice<Aabb> device(boxes);
   DevicePairFinder finder;
-  cudaStream_t stream = nullptr;
-  cudaCheck(cudaStreamCreate(&stream));
   for (const std::size_t n : {300u, 700u, 500u})
-    finder.find(View<const Aabb>{device.data(), n}, {}, stream);
-  const DevicePairs last = finder.find(View<const Aabb>{device.data(), 600}, {}, stream);
-  cudaCheck(cudaStreamSynchronize(stream));
-  const Pairs expected = onHost(Boxes(boxes.begin(), boxes.begin() + 600));
-  Pairs pairs(expected.size());
-  cudaCheck(
-      cudaMemcpy(pairs.data(), last.data, pairs.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
-  EXPECT_EQ(pairs, expected);
-  cudaStreamDestroy(stream);
+    finder.find(View<const Aabb>{device.view().data, n}, {}, stream_);
+  const DevicePairs last = finder.find(View<const Aabb>{device.view().data, 600}, {}, stream_);
+  cudaCheck(cudaStreamSynchronize(stream_));
+  EXPECT_EQ(pairsOf(last), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 600)));
 }
 
 TEST_F(DeviceFinder, RefusesWhatDoesNotFit) {
@@ -138,6 +123,89 @@ TEST_F(DeviceFinder, RefusesWhatDoesNotFit) {
   const View<const Aabb> tooMany{nullptr, (std::size_t{1} << 30) + 1};
   EXPECT_THROW(finder.find(tooMany, {}, nullptr), std::length_error);
   EXPECT_THROW(finder.find({nullptr, 3}, {nullptr, 2}, nullptr), std::invalid_argument);
+  EXPECT_THROW(finder.reserve(tooMany.size, 1), std::length_error);
+  constexpr std::size_t kMoreThan32Bits = std::size_t{1} << 32;
+  EXPECT_THROW(finder.reserve(1, kMoreThan32Bits), std::length_error);
+  EXPECT_THROW(finder.reserve(std::size_t{1} << 30, 0), std::length_error) << "eight a box";
+  EXPECT_THROW(DevicePairFinder{kMoreThan32Bits}, std::length_error);
+}
+
+// 2,000 coincident boxes have 1,999,000 pairs.
+TEST_F(DeviceFinder, ASearchStopsAtItsLimit) {
+  DeviceOptions options;
+  options.maxPairs = 1000;
+  DevicePairFinder finder(options);
+  const Boxes boxes(2000, test::boxAt(0, 0, 0, 1));
+  for (int round = 0; round < 2; ++round) {
+    const Answer answer = find(finder, boxes);
+    EXPECT_GT(answer.count, options.maxPairs);
+    EXPECT_LT(answer.count, 100000u);
+    EXPECT_LE(answer.pairs.size(), options.maxPairs);
+  }
+  const Boxes few(40, test::boxAt(0, 0, 0, 1));
+  EXPECT_EQ(find(finder, few).pairs, pairsOnHost(few));
+}
+
+TEST_F(DeviceFinder, ACapturedSearchReadsTheBoxesOfEachLaunch) {
+  Random random(97);
+  DevicePairFinder finder;
+  finder.reserve(400, 6000);
+  boxes_.assign(Boxes(400, test::boxAt(0, 0, 0, 1)));
+  beginCapture();
+  const DevicePairs found = finder.find(boxes_.view(), {}, stream_);
+  const GraphExec graph = endCapture();
+  EXPECT_EQ(found.capacity, 6000u);
+  for (const test::BoxSet& set : test::boxSets()) {  // some of them want codes of 63 bits
+    SCOPED_TRACE(set.name);
+    const Boxes boxes = set.make(400, random);
+    boxes_.assign(boxes);
+    launch(graph);
+    const Pairs expected = pairsOnHost(boxes);
+    EXPECT_EQ(countOf(found), expected.size());
+    if (expected.size() <= found.capacity) EXPECT_EQ(pairsOf(found), expected);
+  }
+}
+
+TEST_F(DeviceFinder, ACapturedSearchSurvivesWhatTheFinderDoesBesides) {
+  Random random(98);
+  DevicePairFinder finder;
+  const Boxes boxes = test::boxSets()[0].make(300, random);
+  const Pairs expected = pairsOnHost(boxes);
+  finder.reserve(300, 0);
+  const OnDevice<Aabb> there(boxes);
+  beginCapture(cudaStreamCaptureModeThreadLocal);
+  const DevicePairs found = finder.find(there.view(), {}, stream_);
+  const GraphExec graph = endCapture();
+  launch(graph);
+  EXPECT_EQ(pairsOf(found), expected);
+
+  const Boxes many(700, test::boxAt(0, 0, 0, 1));
+  find(finder, many);
+  EXPECT_EQ(find(finder, many).pairs, pairsOnHost(many)) << "has grown";
+  launch(graph);
+  EXPECT_EQ(pairsOf(found), expected) << "where it was";
+  finder.reserve(800, 1 << 18);
+  launch(graph);
+  EXPECT_EQ(pairsOf(found), expected);
+  EXPECT_EQ(find(finder, boxes).pairs, expected);
+}
+
+TEST_F(DeviceFinder, ACaptureGoesOnAfterASearchWithoutRoom) {
+  Random random(99);
+  const Boxes boxes = test::boxSets()[0].make(200, random);
+  const OnDevice<Aabb> there(boxes);
+  DevicePairFinder finder;
+  find(finder, test::boxSets()[0].make(500, random));
+  beginCapture();
+  EXPECT_THROW(finder.find(there.view(), {}, stream_), std::length_error) << "nothing reserved";
+  endCapture();
+  finder.reserve(200, 4000);
+  beginCapture();
+  boxes_.assign({});
+  EXPECT_THROW(finder.find({there.view().data, 201}, {}, stream_), std::length_error);
+  const DevicePairs found = finder.find(there.view(), {}, stream_);
+  launch(endCapture());
+  EXPECT_EQ(pairsOf(found), pairsOnHost(boxes));
 }
 
 }  // namespace

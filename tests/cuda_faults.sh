@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Fails every CUDA call of nine steps, one after the other, on the PTX interpreter, and has the test
+# Fails every CUDA call of some steps, one after the other, on the PTX interpreter, and has the test
 # check pairs and delta each time. Usage: cuda_faults.sh CUDA_TEST
 set -u
 cuda_test=$1
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
+recorded=Cuda.StepsAreRightWhateverFails
+unrecorded=Cuda.StepsWithoutGraphsAreRightWhateverFails
 
 # RULE is an injection rule with %d for the number of the call. Prints "INJECTED WRONG" at last.
 fail_each() {
-  local rule=$1 nth output status injected=0 wrong=0
+  local test=$1 rule=$2 nth output status injected=0 wrong=0
   for ((nth = 1; ; ++nth)); do
     # shellcheck disable=SC2059
     output=$(PTXVM_FAIL=$(printf "$rule" "$nth") timeout 60 "$cuda_test" \
-      --gtest_filter=Cuda.StepsAreRightWhateverFails 2>&1)
+      --gtest_filter="$test" 2>&1)
     status=$?
     if ! grep -q 'injected error' <<<"$output"; then break; fi
     injected=$((injected + 1))
@@ -22,18 +24,33 @@ fail_each() {
       grep -vE '^(\[|Note|Running)' <<<"$output" | head -n 12
     fi
   done
-  echo "$rule: every call up to number $((nth - 1)), $wrong wrong results"
+  echo "$test, $rule: every call up to number $((nth - 1)), $wrong wrong results"
   echo "$injected $wrong"
 }
 
+# What no step may call, because it waits for the whole device; nor, without graphs, what captures.
+for never in "$recorded cudaDeviceSynchronize:1=1,cudaFree:1=1,cudaMalloc:1=1,cudaMemcpy:1=1" \
+  "$unrecorded graph:1=1"; do
+  if PTXVM_FAIL=${never#* } "$cuda_test" --gtest_filter="${never% *}" 2>&1 | grep 'injected error'; then
+    echo "${never% *} calls what it must not"
+    exit 1
+  fi
+done
+
 rules=(
-  'any:%d=2'             # out of memory, once
-  'any:%d=700:sticky'    # a kernel faulted: every later call fails too
-  'launch:%d=719:sticky' # the same, noticed when somebody waits
-  'graph:%d=2'
-  'malloc:%d=2'
+  "$recorded any:%d=2"             # out of memory, once
+  "$recorded any:%d=700:sticky"    # a kernel faulted: every later call fails too
+  "$recorded launch:%d=719:sticky" # the same, noticed when somebody waits
+  "$recorded graph:%d=2"
+  "$recorded graph:%d=901" # another thread has ended our capture
+  "$recorded malloc:%d=2"
+  "$unrecorded any:%d=2"
+  "$unrecorded launch:%d=719:sticky"
 )
-for i in "${!rules[@]}"; do fail_each "${rules[i]}" >"$results/$i" & done
+for i in "${!rules[@]}"; do
+  # shellcheck disable=SC2086  # two words
+  fail_each ${rules[i]} >"$results/$i" &
+done
 wait
 
 head -q -n -1 "$results"/*

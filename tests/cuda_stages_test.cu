@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
+#include <thread>
 #include <vector>
 
 #include "broadphase/exec/host/space.h"
@@ -181,6 +183,132 @@ TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
     space.wait();
     EXPECT_EQ(report[1].pairs, report[0].pairs);
   }
+}
+
+TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
+  CudaSpace space;
+  GraphRecordings<int> recordings;
+  PinnedBuffer<StepHeader> pinned;
+  StepHeader* report = pinned.ensure(2).data;
+  int calls = 0;
+  bool isDisturbed = false;
+  const auto step = [&] {
+    ++report[0].pairs;
+    space.replay(recordings, LaunchKey{7}, [&] {
+      ++calls;
+      space.forEach(1, Report{&report[0], &report[1]});
+      if (isDisturbed) std::thread([] { cudaDeviceSynchronize(); }).join();
+      space.forEach(1, Report{&report[0], &report[1]});
+      return 0;
+    });
+    space.wait();
+    EXPECT_EQ(report[1].pairs, report[0].pairs);
+    return calls;
+  };
+  EXPECT_EQ(step(), 1);
+  isDisturbed = true;
+  EXPECT_EQ(step(), 3) << "recorded in vain, and run";
+  isDisturbed = false;
+  EXPECT_EQ(step(), 4) << "recorded";
+  EXPECT_EQ(step(), 4);
+}
+
+TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
+  CudaSpaceOptions options;
+  options.graphs = false;
+  CudaSpace space(options);
+  GraphRecordings<int> recordings;
+  int calls = 0;
+  for (int i = 0; i < 4; ++i) space.replay(recordings, LaunchKey{7}, [&] { return ++calls; });
+  EXPECT_EQ(calls, 4);
+}
+
+TEST_F(CudaStages, MemoryIsFreedInTheOrderOfTheStreamOrInTheEnd) {
+  cudaStream_t stream = nullptr;
+  cudaCheck(cudaStreamCreate(&stream));
+  const auto free = [] {
+    std::size_t bytes = 0, all = 0;
+    cudaCheck(cudaMemGetInfo(&bytes, &all));
+    return bytes;
+  };
+  constexpr std::size_t kMiB = 1 << 20;
+  const std::size_t before = free();
+  for (const bool hasPools : {true, false}) {
+    CudaMemory memory(stream, hasPools);
+    {
+      DeviceBuffer<char> device(DeviceMemory{&memory});
+      PinnedBuffer<char> pinned(PinnedMemory{&memory});
+      for (std::size_t i = 1; i <= 16; ++i) {
+        device.ensure(i * kMiB);
+        pinned.ensure(i * kMiB);
+      }
+      const std::size_t most = (hasPools ? 1 : 2) * device.bytes() + 2 * pinned.bytes();
+      EXPECT_GE(memory.bytes(), device.bytes() + pinned.bytes());
+      EXPECT_LE(memory.bytes(), most) << "doubles what waits to be freed";
+      const CudaMemory::Ban ban(memory);
+      EXPECT_THROW(device.ensure(100 * kMiB), std::length_error);
+      EXPECT_GE(device.capacity(), 16 * kMiB) << "nothing has changed";
+    }
+    EXPECT_EQ(free() < before, !hasPools);
+    memory.requireMayGrow();
+  }
+  EXPECT_EQ(free(), before);
+  cudaStreamDestroy(stream);
+}
+
+// 300 coincident boxes have 44,850 pairs: new ones in the first step, gone in the third.
+TEST_F(CudaStages, LongListsNeedLittlePageLockedMemory) {
+  Random random(93);
+  const Boxes crowd(300, test::boxAt(0, 0, 0, 1)), loose = test::boxSets()[0].make(300, random);
+  const std::size_t pairs = 300 * 299 / 2, uploads = 2 * 24 * 512 + 4096;
+  for (const std::size_t mappedMiB : {0, 1, 16}) {
+    Options options;
+    options.mappedMiB = mappedMiB;
+    CudaPipeline gpu(options);
+    const auto host = makeHostPipeline(1, simdKernels());
+    StepStats stats;
+    for (const Boxes* boxes : {&crowd, &crowd, &loose, &crowd, &crowd, &crowd, &crowd, &loose}) {
+      gpu.step({view(*boxes), {}, {}, options.maxPairs}, stats);
+      host->step({view(*boxes), {}, {}, options.maxPairs}, stats);
+      EXPECT_EQ(test::toVector(gpu.added()), test::toVector(host->added()));
+      EXPECT_EQ(test::toVector(gpu.removed()), test::toVector(host->removed()));
+      EXPECT_EQ(download(gpu.pairs()), test::toVector(host->pairs()));
+      EXPECT_LT(gpu.pinnedBytes(), 12 * pairs);
+      EXPECT_LE(gpu.pinnedBytes(), std::max<std::size_t>(32768, mappedMiB << 20) + uploads);
+      EXPECT_LE(gpu.pinnedBytes(), gpu.memoryBytes());
+    }
+  }
+}
+
+// What no test can run: as many pairs as 32 bits cannot count.
+TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::size_t k2To32 = std::size_t{1} << 32;
+  CudaSpace space;
+  StepHeader* nowhere = nullptr;
+  EXPECT_THROW(space.forEach(k2To32, Report{nowhere, nowhere}), std::length_error);
+  EXPECT_THROW(space.forEach(k2To32 + 1, Report{nowhere, nowhere}), std::length_error);
+  EXPECT_THROW(space.sumBefore(View<DeltaCount>{nullptr, k2To32}), std::length_error);
+
+  StepPlan plan;
+  plan.mostPairs = CudaSpace::kMostElements;
+  plan.begin(std::size_t{1} << 30, 0);
+  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements) << "eight a box are too many";
+  StepHeader step;
+  step.pairs = CudaSpace::kMostElements;
+  plan.adaptTo(step);
+  EXPECT_TRUE(plan.covers(step));
+  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements);
+  step.pairs = kAll / 4;
+  plan.adaptTo(step);
+  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements);
+  EXPECT_FALSE(plan.covers(step));
+
+  StepPlan small;
+  small.mostPairs = 5000;
+  step.pairs = 4999;
+  small.adaptTo(step);
+  EXPECT_EQ(small.pairs, 5000u) << "no more than may be found";
 }
 
 }  // namespace

@@ -44,6 +44,29 @@ class Cuda : public testing::Test {
     EXPECT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
     EXPECT_EQ(gpu.stats().mortonBits, host.stats().mortonBits);
   }
+
+  /// On the GPU, or on the host if the GPU cannot be set up.
+  static PairFinder finderWhateverFails(Options options) {
+    options.threads = 1;
+    options.backend = Backend::cuda;
+    try {
+      return PairFinder(options);
+    } catch (const std::runtime_error&) {
+      return finderOn(Backend::host);
+    }
+  }
+
+  static void runSteps(const Options& options, int rounds) {
+    Random random(86);
+    PairFinder finder = finderWhateverFails(options), host = finderOn(Backend::host);
+    Boxes boxes = test::boxSets()[0].make(150, random);
+    for (int round = 0; round < rounds; ++round) {
+      step(finder, host, boxes);
+      for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
+      finder.removeObject(7);
+      host.removeObject(7);
+    }
+  }
 };
 
 TEST_F(Cuda, AgreesWithTheHostAtEverySize) {
@@ -153,30 +176,15 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   }
 }
 
-/// On the GPU, or on the host if the GPU cannot even be set up.
-PairFinder finderWhateverFails(Options options) {
-  options.threads = 1;
-  options.backend = Backend::cuda;
-  try {
-    return PairFinder(options);
-  } catch (const std::runtime_error&) {
-    options.backend = Backend::host;
-    return PairFinder(options);
-  }
-}
+// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda_faults.sh runs these
+// once for every call: of steps that grow, that are recorded, and that are replayed. The GPU may
+// even fail to be set up; then the host does them.
+TEST_F(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
 
-// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda_faults.sh runs this
-// once for every call: of steps that grow, that are recorded, and that are replayed.
-TEST_F(Cuda, StepsAreRightWhateverFails) {
-  Random random(86);
-  PairFinder finder = finderWhateverFails({}), host = finderOn(Backend::host);
-  Boxes boxes = test::boxSets()[0].make(150, random);
-  for (int round = 0; round < 9; ++round) {
-    step(finder, host, boxes);
-    for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
-    finder.removeObject(7);
-    host.removeObject(7);
-  }
+TEST_F(Cuda, StepsWithoutGraphsAreRightWhateverFails) {
+  Options options;
+  options.graphs = false;
+  runSteps(options, 3);
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ bool mayHaveDriver() { return true; }  // an interpreter in cudart's place has n
 bool mayHaveDriver() { return dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != nullptr; }
 #endif
 
-/// @throws std::runtime_error if it cannot run our kernels
+/// @throws SpaceError if it cannot run our kernels
 int deviceOf(const Options& options) {
   const int device = options.device < 0 ? currentCudaDevice() : options.device;
   const std::string why = whyNoCuda(device);
-  if (!why.empty()) throw std::runtime_error(why);
+  if (!why.empty()) throw SpaceError(why, false);
   return device;
 }
 

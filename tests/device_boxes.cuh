@@ -1,0 +1,55 @@
+// Boxes on the current device, and the pairs that come back, for tests of DevicePairFinder.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/pair_finder.h"
+#include "support.h"
+
+namespace lbvh::test {
+
+template <class T>
+class OnDevice {
+ public:
+  OnDevice() = default;
+  explicit OnDevice(const std::vector<T>& host) { assign(host); }
+
+  void assign(const std::vector<T>& host) {
+    size_ = host.size();
+    buffer_.ensure(size_);
+    if (size_ > 0)
+      cudaCheck(cudaMemcpy(buffer_.data(), host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  View<const T> view() const { return {buffer_.data(), size_}; }
+
+ private:
+  DeviceBuffer<T> buffer_;
+  std::size_t size_ = 0;
+};
+
+/// When the stream has come to its end.
+inline std::uint64_t countOf(const DevicePairs& found) {
+  std::uint64_t count = 0;
+  cudaCheck(cudaMemcpy(&count, found.count, sizeof count, cudaMemcpyDeviceToHost));
+  return count;
+}
+inline Pairs pairsOf(const DevicePairs& found) {
+  Pairs pairs(std::min<std::size_t>(countOf(found), found.capacity));
+  if (!pairs.empty())
+    cudaCheck(
+        cudaMemcpy(pairs.data(), found.data, pairs.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
+  return pairs;
+}
+
+inline Pairs pairsOnHost(const Boxes& boxes, const std::vector<Filter>& filters = {}) {
+  Options options;
+  options.backend = Backend::host;
+  options.threads = 1;
+  PairFinder host(options);
+  host.update(view(boxes), view(filters));
+  return toVector(host.pairs());
+}
+
+}  // namespace lbvh::test
