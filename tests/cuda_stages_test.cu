@@ -2,6 +2,7 @@
 // Skipped where there is no device.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <thread>
@@ -211,6 +212,23 @@ TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
   isDisturbed = false;
   EXPECT_EQ(step(), 4) << "recorded";
   EXPECT_EQ(step(), 4);
+}
+
+// In a process of its own, which has no GPU any more afterwards.
+TEST_F(CudaStages, KnowsWhetherAnErrorIsStickyWithoutWaitingForTheDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto failTwice = [] {
+    CudaSpace space;
+    if (space.isLost()) std::_Exit(1);
+    space.forEach(1, Report{nullptr, nullptr});
+    try {
+      space.wait();
+    } catch (const SpaceError&) {
+      std::_Exit(space.isLost() ? 0 : 2);
+    }
+    std::_Exit(3);
+  };
+  EXPECT_EXIT(failTwice(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
