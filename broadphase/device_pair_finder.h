@@ -44,7 +44,8 @@ class DevicePairFinder {
 
   /// Makes room for searches in captured streams: among up to `boxes` boxes, for `pairs` pairs (0:
   /// eight a box), which are the `capacity` of each. Waits for the last find(), and for a search
-  /// among empty boxes, so that all code is loaded, too. Not for a stream that is being captured.
+  /// among empty boxes, so that all code is loaded, too. It is a search like others: nothing may
+  /// read the pairs of the last one any more, and no graph with a find() in it may run meanwhile.
   /// @throws std::length_error on more than 2^30 boxes or 2^32 - 2^16 pairs
   /// @throws std::runtime_error if a CUDA call fails
   void reserve(std::size_t boxes, std::size_t pairs);

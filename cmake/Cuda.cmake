@@ -1,5 +1,5 @@
-# Sets GPULBVH_HAS_CUDA and says why it is off. Architectures: every generation from Turing on, and
-# PTX for those to come; -D CMAKE_CUDA_ARCHITECTURES=native is enough, and quick, for one machine.
+# Sets GPULBVH_HAS_CUDA and says why it is off. -D CMAKE_CUDA_ARCHITECTURES=native is enough, and
+# quick, for one machine.
 set(GPULBVH_HAS_CUDA OFF)
 if(NOT GPULBVH_CUDA)
   message(STATUS "CUDA space: off (GPULBVH_CUDA)")
@@ -14,12 +14,36 @@ https://developer.nvidia.com/cuda-downloads")
   return()
 endif()
 
+# Machine code of each major generation from Turing on that the compiler knows, for the first of its
+# members: the others run it, but for Jetson Orin. And PTX: of the oldest, from which any driver that
+# starts CUDA at all makes code for what is missing, and of the newest, for those to come.
+# docs/cuda.md says which driver reads what.
+function(gpulbvh_architectures result)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
+    OUTPUT_VARIABLE known ERROR_QUIET)
+  set(majors)
+  foreach(major RANGE 80 200 10)
+    if(known MATCHES "sm_${major}[ \r\n]")
+      list(APPEND majors ${major})
+    endif()
+  endforeach()
+  set(architectures 75)  # machine code and PTX
+  if(majors)
+    list(POP_BACK majors newest)
+    list(TRANSFORM majors APPEND -real)
+    list(APPEND architectures ${majors} ${newest})
+  endif()
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND known MATCHES "sm_87[ \r\n]")
+    list(APPEND architectures 87-real)
+  endif()
+  set(${result} ${architectures} PARENT_SCOPE)
+endfunction()
+
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  set(CMAKE_CUDA_ARCHITECTURES 75)
   if(GPULBVH_INTERPRETER)
     set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # what it reads
-  elseif(CMAKE_VERSION VERSION_GREATER_EQUAL 3.23)
-    set(CMAKE_CUDA_ARCHITECTURES all-major)
+  else()
+    gpulbvh_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()
 endif()
 enable_language(CUDA)
