@@ -1,22 +1,33 @@
 #!/usr/bin/env bash
 # Fails every CUDA call of some steps, one after the other, on the PTX interpreter, and has the test
-# check pairs and delta each time. Usage: cuda_faults.sh CUDA_TEST
+# check pairs and delta each time. Usage: cuda_faults.sh FOLDER_OF_TESTS
 set -u
-cuda_test=$1
+bin=$1
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 recorded=Cuda.StepsAreRightWhateverFails
 unrecorded=Cuda.StepsWithoutGraphsAreRightWhateverFails
+background=CudaAdaptive.PairsAreTheSameWhoeverServes
+
+run() {  # NAME OF A TEST
+  local program=cuda_test
+  if [ "$1" = $background ]; then program=cuda_adaptive_test; fi
+  timeout 60 "$bin/$program" --gtest_filter="$1" 2>&1
+}
 
 # RULE is an injection rule with %d for the number of the call. Prints "INJECTED WRONG" at last.
 fail_each() {
-  local test=$1 rule=$2 nth output status injected=0 wrong=0
-  for ((nth = 1; ; ++nth)); do
+  local test=$1 rule=$2 nth output status injected=0 wrong=0 missed=0
+  # In the background as many calls are made as time allows: the end is where three in a row are not.
+  for ((nth = 1; missed < 3; ++nth)); do
     # shellcheck disable=SC2059
-    output=$(PTXVM_FAIL=$(printf "$rule" "$nth") timeout 60 "$cuda_test" \
-      --gtest_filter="$test" 2>&1)
+    output=$(PTXVM_FAIL=$(printf "$rule" "$nth") run "$test")
     status=$?
-    if ! grep -q 'injected error' <<<"$output"; then break; fi
+    if ! grep -q 'injected error' <<<"$output"; then
+      missed=$((missed + 1))
+      continue
+    fi
+    missed=0
     injected=$((injected + 1))
     if [ $status -ne 0 ] || ! grep -q 'PASSED.* 1 test' <<<"$output"; then
       wrong=$((wrong + 1))
@@ -24,14 +35,14 @@ fail_each() {
       grep -vE '^(\[|Note|Running)' <<<"$output" | head -n 12
     fi
   done
-  echo "$test, $rule: every call up to number $((nth - 1)), $wrong wrong results"
+  echo "$test, $rule: $injected calls, $wrong wrong results"
   echo "$injected $wrong"
 }
 
 # What no step may call, because it waits for the whole device; nor, without graphs, what captures.
 for never in "$recorded cudaDeviceSynchronize:1=1,cudaFree:1=1,cudaMalloc:1=1,cudaMemcpy:1=1" \
   "$unrecorded graph:1=1"; do
-  if PTXVM_FAIL=${never#* } "$cuda_test" --gtest_filter="${never% *}" 2>&1 | grep 'injected error'; then
+  if PTXVM_FAIL=${never#* } run "${never% *}" | grep 'injected error'; then
     echo "${never% *} calls what it must not"
     exit 1
   fi
@@ -46,6 +57,8 @@ rules=(
   "$recorded malloc:%d=2"
   "$unrecorded any:%d=2"
   "$unrecorded launch:%d=719:sticky"
+  "$background any:%d=2"
+  "$background launch:%d=719:sticky"
 )
 for i in "${!rules[@]}"; do
   # shellcheck disable=SC2086  # two words
