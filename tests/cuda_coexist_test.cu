@@ -69,6 +69,13 @@ class CudaCoexist : public testing::Test {
       for (int round = 0; round < 8; ++round)
         pipeline->step({view(boxes), {}, {}, options.maxPairs}, stats);
     EXPECT_EQ(stats.pairs, pairsOnHost(scenes.back()).size());
+    EXPECT_EQ(deviceOf(pipeline->pairs().data), options.device);
+  }
+
+  static int deviceOf(const void* p) {
+    cudaPointerAttributes where{};
+    cudaCheck(cudaPointerGetAttributes(&where, p));
+    return where.device;
   }
 
   int devices_ = 0;
@@ -193,9 +200,7 @@ TEST_F(CudaCoexist, PipelinesWorkOnTheirDevice) {
     const auto pipeline = makeCudaPipeline(onDevice(-1));
     StepStats stats;
     pipeline->step({view(scenes[0]), {}, {}, 1u << 20}, stats);
-    cudaPointerAttributes where{};
-    cudaCheck(cudaPointerGetAttributes(&where, pipeline->pairs().data));
-    EXPECT_EQ(where.device, 1) << "the current one";
+    EXPECT_EQ(deviceOf(pipeline->pairs().data), 1) << "the current one";
   });
 }
 

@@ -42,6 +42,9 @@ struct StepPlan {
     bits = step.grid.bits;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
+    // In a first step all pairs are new. Others may be followed by their like.
+    if (step.arguments.oldPairs > 0)
+      setListed(std::bit_ceil(std::max(step.delta.added, step.delta.removed)));
   }
 
   /// How many pairs a list may have so that both, growing by doubling, hold no more than `bytes`,
@@ -51,11 +54,15 @@ struct StepPlan {
   }
 
  private:
-  /// At most a quarter of the pairs is expected to come or go in a step. A power of two, which
-  /// seldom changes.
+  /// About a quarter of them is expected to come or go in a step.
   void setPairs(std::uint64_t planned) {
     pairs = static_cast<std::size_t>(std::min(planned, mostPairs));
-    listed = std::max(listed, std::clamp(std::bit_floor(pairs / 4), kLeastListed, mostListed));
+    setListed(std::bit_floor(std::uint64_t{pairs / 4}));
+  }
+  /// Powers of two, which seldom change.
+  void setListed(std::uint64_t planned) {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(planned, mostListed));
+    listed = std::max({listed, most, kLeastListed});
   }
 };
 
