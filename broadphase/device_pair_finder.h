@@ -36,8 +36,8 @@ class DevicePairFinder {
   explicit DevicePairFinder(const DeviceOptions& options);
   explicit DevicePairFinder(std::size_t leastCapacity = 0);
 
-  /// Waits for the last find() outside a capture. Graphs with a find() in them must not run any
-  /// more: they use the finder's memory.
+  /// Waits for the last find() outside a capture. Its pairs must not be read any more, and graphs
+  /// with a find() in them must not run: they use the finder's memory.
   ~DevicePairFinder();
   DevicePairFinder(DevicePairFinder&&) noexcept;
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;

@@ -40,9 +40,9 @@ class DeviceSearch : CudaStages {
     wasAsked_ = false;  // if a call fails
     plan_.begin(boxes.size, 0);
     plan_.pairs = std::max(plan_.pairs, leastCapacity_);
+    const Mark mark{isOver_, stream};
     const DevicePairs pairs = search(boxes, filters);
     space_.forEach(1, Report{header(), report_.ensure(1).data});
-    cudaCheck(cudaEventRecord(isOver_, stream));
     wasAsked_ = true;
     return pairs;
   }
@@ -65,6 +65,16 @@ class DeviceSearch : CudaStages {
   }
 
  private:
+  /// In the stream behind what was asked of it, also behind half a search: until then our memory
+  /// is in use.
+  struct Mark {
+    cudaEvent_t event;
+    cudaStream_t stream;
+    ~Mark() {
+      if (cudaEventRecord(event, stream) != cudaSuccess) cudaStreamSynchronize(stream);
+    }
+  };
+
   static std::size_t requireCountable(std::size_t pairs) {
     if (pairs > CudaSpace::kMostElements)
       throw std::length_error("room for more pairs than 32 bits can count");
