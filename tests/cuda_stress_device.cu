@@ -1,0 +1,253 @@
+// The parts of cuda_stress whose results stay on the device and are compared there, bit by bit:
+// trees, and the pairs of DevicePairFinder. And the kernel that hogs the memory.
+#include <algorithm>
+#include <memory>
+
+#include "broadphase/device_pair_finder.h"
+#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/pair_finder.h"
+#include "broadphase/pipelines/cuda.cuh"
+#include "broadphase/pipelines/host.h"
+#include "cuda_stress.h"
+#include "support.h"
+
+namespace lbvh::stress {
+namespace {
+
+using test::Boxes;
+using test::view;
+
+__global__ void countDifferences(const std::uint32_t* a, const std::uint32_t* b, std::size_t n,
+                                 unsigned long long* different) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
+    if (a[i] != b[i]) atomicAdd(different, 1ull);
+}
+
+__global__ void flipBit(std::uint32_t* word) { *word ^= 1u << 7; }
+
+__global__ void move(uint4* memory, std::size_t n) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    uint4 word = memory[i];
+    ++word.x;
+    memory[i] = word;
+  }
+}
+
+class Stream {
+ public:
+  Stream() { cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Compares on the device, on a stream that waits for nobody.
+class Comparison {
+ public:
+  Comparison() { different_.ensure(1); }
+
+  template <class T>
+  unsigned long long words(View<const T> a, View<const T> b) {
+    static_assert(sizeof(T) % 4 == 0);
+    const std::size_t n = a.size * sizeof(T) / 4;
+    if (a.size != b.size) return n + 1;
+    if (n == 0) return 0;
+    cudaCheck(cudaMemsetAsync(different_.data(), 0, sizeof(unsigned long long), stream_));
+    const auto blocks = static_cast<unsigned>(std::min<std::size_t>((n + 255) / 256, 4096));
+    countDifferences<<<blocks, 256, 0, stream_>>>(reinterpret_cast<const std::uint32_t*>(a.data),
+                                                  reinterpret_cast<const std::uint32_t*>(b.data), n,
+                                                  different_.data());
+    cudaCheck(cudaGetLastError());
+    unsigned long long different = 0;
+    cudaCheck(cudaMemcpyAsync(&different, different_.data(), sizeof different,
+                              cudaMemcpyDeviceToHost, stream_));
+    cudaCheck(cudaStreamSynchronize(stream_));
+    return different;
+  }
+
+  /// One bit in the middle.
+  template <class T>
+  void spoil(View<const T> results) {
+    if (results.empty()) throw std::logic_error("nothing to spoil");
+    auto* word = reinterpret_cast<std::uint32_t*>(const_cast<T*>(results.data + results.size / 2));
+    flipBit<<<1, 1, 0, stream_>>>(word);
+    cudaCheck(cudaStreamSynchronize(stream_));
+  }
+
+ private:
+  Stream stream_;
+  DeviceBuffer<unsigned long long> different_;
+};
+
+template <class T>
+View<const T> upload(View<const T> host, DeviceBuffer<T>& buffer) {
+  const View<T> device = buffer.ensure(host.size);
+  if (!host.empty())
+    cudaCheck(cudaMemcpy(device.data, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice));
+  return device;
+}
+
+std::string describe(const char* set, std::size_t boxes, unsigned long long words) {
+  return std::string(set) + ", " + std::to_string(boxes) + " boxes: " + std::to_string(words) +
+         " words differ";
+}
+
+std::string inWords(long passes) {
+  return "the memory hog went " + std::to_string(passes) + " times through its memory";
+}
+
+/// A box set, and on the device the tree that the host built over it.
+struct TreeCase {
+  const char* name;
+  Boxes boxes;
+  DeviceBuffer<Node> nodes;
+  DeviceBuffer<std::uint32_t> oversized;
+  View<const Node> wantedNodes;
+  View<const std::uint32_t> wantedOversized;
+};
+
+// Kind boxes, many leaves in few cells, many leaves with the same code, 63-bit codes, and boxes
+// that are kept out of the tree.
+std::vector<std::unique_ptr<TreeCase>> treeCases(const Load& load) {
+  std::vector<std::unique_ptr<TreeCase>> cases;
+  test::Random random(101);
+  const auto host =
+      makeHostPipeline(std::max(1u, std::thread::hardware_concurrency()), simdKernels());
+  for (const std::size_t n : load.sizes)
+    for (const test::BoxSet& set : test::boxSets()) {
+      const std::string name = set.name;
+      if (name != "uniform" && name != "clustered" && name != "sharedCentres" &&
+          name != "hugeAndTiny" && name != "broken")
+        continue;
+      auto one = std::make_unique<TreeCase>();
+      one->name = set.name;
+      one->boxes = set.make(n, random);
+      StepStats unused;
+      host->buildTree(view(one->boxes), unused);
+      one->wantedNodes = upload(host->tree().nodes, one->nodes);
+      one->wantedOversized = upload(host->tree().oversizedBoxes, one->oversized);
+      cases.push_back(std::move(one));
+    }
+  return cases;
+}
+
+/// A box set on the device, and the host's pairs.
+struct DeviceCase {
+  Boxes boxes;
+  DeviceBuffer<Aabb> there;
+  DeviceBuffer<Pair> pairs;
+  View<const Pair> wanted;
+};
+
+std::unique_ptr<DeviceCase> deviceCase(std::size_t n, PairFinder& host, test::Random& random) {
+  auto one = std::make_unique<DeviceCase>();
+  one->boxes = test::boxSets()[0].make(n, random);
+  host.update(view(one->boxes));
+  one->wanted = upload(host.pairs(), one->pairs);
+  upload(view(one->boxes), one->there);
+  return one;
+}
+
+}  // namespace
+
+MemoryHog::MemoryHog(std::size_t bytes)
+    : bytes_(bytes / sizeof(uint4) * sizeof(uint4)), thread_([this] { run(); }) {}
+
+MemoryHog::~MemoryHog() {
+  isOver_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+long MemoryHog::stop() {
+  isOver_ = true;
+  thread_.join();
+  if (!error_.empty()) throw SpaceError("the memory hog: " + error_, false);
+  return passes_;
+}
+
+void MemoryHog::run() {
+  try {
+    const Stream stream;
+    DeviceBuffer<uint4> memory;
+    const std::size_t n = bytes_ / sizeof(uint4);
+    cudaCheck(cudaMemsetAsync(memory.ensure(n).data, 0, bytes_, stream));
+    do {
+      // Some launches wait, so that there is no gap. Few blocks, so that others get in between.
+      for (int i = 0; i < 4; ++i) {
+        move<<<static_cast<unsigned>(std::min<std::size_t>((n + 255) / 256, 264)), 256, 0,
+               stream>>>(memory.data(), n);
+        cudaCheck(cudaGetLastError());
+      }
+      cudaCheck(cudaStreamSynchronize(stream));
+      passes_ += 4;
+    } while (!isOver_);
+  } catch (const std::exception& error) {
+    error_ = error.what();
+  }
+}
+
+bool synchroniseDevice() {
+  if (cudaDeviceSynchronize() == cudaSuccess) return true;
+  cudaGetLastError();
+  return false;
+}
+
+Outcome stressTrees(const Load& load) {
+  const auto cases = treeCases(load);
+  Comparison comparison;
+  CudaPipeline gpu{Options{}};
+  MemoryHog hog(64 * load.sizes.back());
+  Rounds rounds(load);
+  bool spoil = false;
+  // Some builds of each set: the first finds the arrays of another set in the buffers.
+  for (std::size_t round = 0; rounds.next(spoil); ++round) {
+    const TreeCase& one = *cases[round / 3 % cases.size()];
+    StepStats unused;
+    gpu.buildTree(view(one.boxes), unused);
+    const Tree found = gpu.tree();
+    if (spoil) comparison.spoil(found.nodes);
+    const unsigned long long words = comparison.words(found.nodes, one.wantedNodes) +
+                                     comparison.words(found.oversizedBoxes, one.wantedOversized);
+    if (words > 0) rounds.differs(describe(one.name, one.boxes.size(), words));
+  }
+  return rounds.outcome(inWords(hog.stop()));
+}
+
+Outcome stressDeviceFinders(const Load& load) {
+  test::Random random(102);
+  Options options;
+  options.backend = Backend::host;
+  PairFinder host(options);
+  std::vector<std::unique_ptr<DeviceCase>> cases;
+  for (const std::size_t n : load.sizes)
+    for (int set = 0; set < 2; ++set) cases.push_back(deviceCase(n, host, random));
+  Comparison comparison;
+  const Stream stream;
+  std::size_t most = 0;
+  for (const auto& one : cases) most = std::max(most, one->wanted.size);
+  DevicePairFinder gpu(most);
+  MemoryHog hog(64 * load.sizes.back());
+  Rounds rounds(load);
+  bool spoil = false;
+  for (std::size_t round = 0; rounds.next(spoil); ++round) {
+    const DeviceCase& one = *cases[round / 2 % cases.size()];
+    const View<const Aabb> boxes{one.there.data(), one.boxes.size()};
+    const DevicePairs found = gpu.find(boxes, {}, stream);
+    std::uint64_t count = 0;
+    cudaCheck(cudaMemcpyAsync(&count, found.count, sizeof count, cudaMemcpyDeviceToHost, stream));
+    cudaCheck(cudaStreamSynchronize(stream));
+    const View<const Pair> pairs{found.data, std::min<std::size_t>(count, found.capacity)};
+    if (spoil) comparison.spoil(pairs);
+    const unsigned long long words = comparison.words(pairs, one.wanted);
+    if (words > 0) rounds.differs(describe("uniform", one.boxes.size(), words));
+  }
+  return rounds.outcome(inWords(hog.stop()));
+}
+
+}  // namespace lbvh::stress
