@@ -1,0 +1,60 @@
+// gpu_micro: microbenchmarks of a GPU that settle what the interpreter's model (tests/ptxvm)
+// assumes: atomics, launches, graphs, and the bus. A CSV on stdout with measured figures and the
+// model's assumptions in columns of their own. On an interpreter it runs at small sizes, to show
+// that it works.
+#include "gpu_micro.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "broadphase/pair_finder.h"
+#include "broadphase/pipelines/cuda.h"
+
+namespace {
+
+void print(const micro::Rows& rows) {
+  for (const micro::Row& row : rows) {
+    std::printf("\"%s\",", row.what.c_str());
+    if (row.size > 0) std::printf("%llu", static_cast<unsigned long long>(row.size));
+    std::printf(",%s,%.4g,", row.unit.c_str(), row.measured);
+    if (row.assumed > 0) std::printf("%.4g", row.assumed);
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+void run() {
+  const std::string device = lbvh::cudaDeviceName();
+  const bool isInterpreter = device.find("interpreter") != std::string::npos;
+  std::printf("# measured: medians on %s\n", device.c_str());
+  if (isInterpreter)
+    std::printf("# THIS IS AN INTERPRETER: small sizes, and the times mean nothing\n");
+  std::printf(
+      "# assumed_by_model: what the model in tests/ptxvm/prof_model.h assumes, never measured\n");
+  std::printf("benchmark,size,unit,measured,assumed_by_model\n");
+  for (const auto group : {micro::measureAtomics, micro::measureLaunches, micro::measureMemory}) {
+    micro::Rows rows;
+    group(isInterpreter, rows);
+    print(rows);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fputs("usage: gpu_micro    (no arguments; a CSV on stdout)\n", stderr);
+    return 2;
+  }
+  if (const std::string why = lbvh::whyUnavailable(lbvh::Backend::cuda); !why.empty()) {
+    std::fprintf(stderr, "gpu_micro: %s\n", why.c_str());
+    return 1;
+  }
+  try {
+    run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_micro: %s\n", error.what());
+    return 1;
+  }
+  return std::ferror(stdout) != 0 ? 1 : 0;
+}

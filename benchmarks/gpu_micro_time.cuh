@@ -1,0 +1,74 @@
+// How gpu_micro takes a time: the median of some runs, by events on a stream or by the host's
+// clock.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "broadphase/exec/cuda/check.cuh"
+
+namespace micro {
+
+class Stopwatch {
+ public:
+  static constexpr int kRuns = 9;
+
+  Stopwatch() {
+    cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    cudaCheck(cudaEventCreate(&begin_));
+    cudaCheck(cudaEventCreate(&end_));
+  }
+  ~Stopwatch() {
+    cudaEventDestroy(end_);
+    cudaEventDestroy(begin_);
+    cudaStreamDestroy(stream_);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+
+  /// Microseconds on the stream for what `launch` asks of it. One run more warms up.
+  template <class F>
+  double onStream(const F& launch) {
+    return median([&] {
+      cudaCheck(cudaEventRecord(begin_, stream_));
+      launch();
+      cudaCheck(cudaGetLastError());
+      cudaCheck(cudaEventRecord(end_, stream_));
+      cudaCheck(cudaEventSynchronize(end_));
+      float ms = 0;
+      cudaCheck(cudaEventElapsedTime(&ms, begin_, end_));
+      return 1e3 * static_cast<double>(ms);
+    });
+  }
+
+  /// Microseconds of the host in `work`; what it launched is over before the next run.
+  template <class F>
+  double onHost(const F& work) {
+    return median([&] {
+      const auto begin = std::chrono::steady_clock::now();
+      work();
+      const std::chrono::duration<double, std::micro> passed =
+          std::chrono::steady_clock::now() - begin;
+      cudaCheck(cudaStreamSynchronize(stream_));
+      return passed.count();
+    });
+  }
+
+ private:
+  template <class F>
+  static double median(const F& run) {
+    run();
+    std::vector<double> times;
+    for (int i = 0; i < kRuns; ++i) times.push_back(run());
+    std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+    return times[kRuns / 2];
+  }
+
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+}  // namespace micro
