@@ -63,6 +63,7 @@ endif()
 set(GPULBVH_CUDART CUDA::cudart_static)
 if(GPULBVH_INTERPRETER)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # so that tests can run with the interpreter in its place
+  list(PREPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib")  # for gpu_bundle.sh --from, which packs this build
 endif()
 if(CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")
   set(GPULBVH_CUDART CUDA::cudart)

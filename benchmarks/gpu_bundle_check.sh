@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Proves that a bundle of gpu_bundle.sh needs nothing of this machine but glibc, and that all of
+# gpu.sh runs from it, on the PTX interpreter at tiny sizes.
+# Usage: gpu_bundle_check.sh BUNDLE INTERPRETER_FOLDER [ROOT]
+#   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm
+# Without ROOT it takes half a minute: a copy of the bundle elsewhere, and an empty environment. With
+# ROOT, the folder of another Linux, it runs in there (as root; it mounts /proc there, without which
+# no program knows its own place):
+#   debootstrap --variant=minbase bookworm /tmp/bare http://deb.debian.org/debian
+#   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm /tmp/bare
+set -euo pipefail
+fail() { echo "gpu_bundle_check.sh: $*" >&2; exit 1; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || { sed -n '/^# Usage/,/^set/{/^#/p}' "$0" >&2; exit 2; }
+[ -e "$1/this-is-a-gpu-bundle" ] || fail "$1 is no bundle of gpu_bundle.sh"
+[ -e "$2/libcudart.so.13" ] || fail "no interpreter in $2"
+bundle=$(realpath "$1") interpreter=$(realpath "$2") root=${3:-}
+
+# Where the copy is, seen from here (`outside`) and from its programs (`inside`).
+if [ -n "$root" ]; then
+  [ -x "$root/usr/bin/env" ] || fail "$root is no root folder"
+  [ "$(id -u)" -eq 0 ] || fail "chroot needs root"
+  outside=$(mktemp -d "$(realpath "$root")/gpu_check_XXXXXX")
+  inside=/$(basename "$outside")
+  bare() { chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin "$@"; }
+else
+  outside=$(mktemp -d) inside=$outside
+  bare() { env -i PATH=/usr/bin:/bin "$@"; }
+fi
+mounted=
+clean() {
+  if [ -n "$mounted" ]; then umount "$root/proc"; fi
+  rm -rf "$outside"
+}
+trap clean EXIT
+if [ -n "$root" ] && [ ! -e "$root/proc/self" ]; then
+  mount -t proc proc "$root/proc" || fail "cannot mount $root/proc"
+  mounted=yes
+fi
+cp -r "$bundle" "$outside/bundle"
+mkdir "$outside/interpreter"
+cp "$interpreter/libcudart.so.13" "$outside/interpreter"
+# shellcheck disable=SC2016  # the other shell's variables
+bare bash -c '. /etc/os-release && echo "on $PRETTY_NAME, $(ldd --version | head -n 1)"'
+
+if [ -n "$root" ]; then
+  # A root with these would prove little.
+  for name in gcc nvcc nvidia-smi; do
+    if bare bash -c "command -v $name" >/dev/null; then fail "$root has $name: not bare"; fi
+  done
+  if bare ldconfig -p | grep -E 'libcudart|libcuda\.|libtbb|libBullet|libfmt'; then
+    fail "$root is not bare"
+  fi
+fi
+
+# Each library is glibc's, or lies in the bundle.
+glibc='^\s*(lib(c|m|dl|rt|pthread|mvec|resolv|util)\.so\.|/lib.*/ld-linux|linux-vdso)'
+for program in "$outside"/bundle/bin/*; do
+  name=$(basename "$program")
+  libraries=$(bare ldd "$inside/bundle/bin/$name") || fail "$name: ldd: $libraries"
+  if grep -vE "$glibc" <<<"$libraries" | grep -vF "=> $inside/bundle/bin/../lib/"; then
+    fail "$name needs these from outside the bundle"
+  fi
+  dynamic=$(readelf -d "$program")
+  # shellcheck disable=SC2016  # the loader's variable
+  if ! grep -qF 'Library runpath: [$ORIGIN/../lib' <<<"$dynamic"; then
+    fail "$name does not look beside itself first, or before LD_LIBRARY_PATH"
+  fi
+done
+echo "$(find "$outside/bundle/bin" -type f | wc -l) programs need only glibc from outside the bundle"
+
+# All of it, with the interpreter in the place of the CUDA runtime. Without it, there is no GPU, and
+# that must be seen as a failure.
+bare LD_LIBRARY_PATH="$inside/interpreter" "$inside/bundle/benchmarks/gpu.sh" --tiny "$inside/results" ||
+  fail "gpu.sh failed"
+grep -q '^walk,cuda,cuda,' "$outside/results/times.csv" || fail "the interpreter was not used"
+if [ -n "$root" ] &&
+  bare "$inside/bundle/benchmarks/gpu.sh" --tiny "$inside/nothing" micro >/dev/null 2>&1; then
+  fail "without a GPU gpu.sh must not succeed"
+fi
+echo "the bundle runs"
