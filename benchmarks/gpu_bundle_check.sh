@@ -6,7 +6,7 @@
 # Without ROOT it takes half a minute: a copy of the bundle elsewhere, and an empty environment. With
 # ROOT, the folder of another Linux, it runs in there (as root; it mounts /proc there, without which
 # no program knows its own place):
-#   debootstrap --variant=minbase bookworm /tmp/bare http://deb.debian.org/debian
+#   debootstrap --variant=minbase bookworm /tmp/bare
 #   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm /tmp/bare
 set -euo pipefail
 fail() { echo "gpu_bundle_check.sh: $*" >&2; exit 1; }
