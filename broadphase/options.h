@@ -24,9 +24,6 @@ enum class InstructionSet {
 struct Options {
   Backend backend = Backend::automatic;
 
-  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
-  int device = -1;
-
   /// Host threads; 0 = all cores. The result does not depend on it.
   int threads = 0;
 
@@ -41,6 +38,9 @@ struct Options {
   /// scenes wait longer for its sixteen events than for their pairs. On the host times cost
   /// nothing.
   bool stageTimes = false;
+
+  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  int device = -1;
 
   /// On a GPU: launch repeated steps as one CUDA graph, recorded when a scene has changed its size.
   /// Off: no stream is ever captured, and a step costs some microseconds more. Turn it off if
