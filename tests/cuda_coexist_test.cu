@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "broadphase/device_pair_finder.h"
+#include "broadphase/pair_finder.h"
 #include "broadphase/pipelines/cuda.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "device_boxes.cuh"
@@ -202,6 +203,48 @@ TEST_F(CudaCoexist, PipelinesWorkOnTheirDevice) {
     pipeline->step({view(scenes[0]), {}, {}, 1u << 20}, stats);
     EXPECT_EQ(deviceOf(pipeline->pairs().data), 1) << "the current one";
   });
+}
+
+// Whatever thread it is called from, all its calls come from its own.
+TEST_F(CudaCoexist, APairFinderLeavesTheCallersThreadAlone) {
+  Random random(106);
+  const Boxes boxes = test::boxSets()[0].make(300, random);
+  const Pairs expected = pairsOnHost(boxes);
+  ASSERT_EQ(cudaSetDevice(1000), cudaErrorInvalidDevice);  // and nobody asks
+  {
+    EXPECT_EQ(whyUnavailable(Backend::cuda), "");
+    PairFinder last(onDevice(devices_ - 1)), current(onDevice(-1));
+    for (int round = 0; round < 8; ++round) {
+      const auto update = [&] {
+        for (PairFinder* finder : {&last, &current}) {
+          finder->update(view(boxes));
+          EXPECT_EQ(toVector(finder->pairs()), expected);
+          EXPECT_NE(finder->stats().backend, "host") << finder->stats().reason;
+        }
+      };
+      if (round % 2 == 0)
+        update();
+      else
+        elsewhere(update);
+    }
+    const bool isNamed = last.stats().backend.find("device 1") != std::string::npos;
+    if (devices_ == 2) EXPECT_EQ(isNamed, last.stats().backend != current.stats().backend);
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice) << "still pending";
+  int device = -1;
+  cudaCheck(cudaGetDevice(&device));
+  EXPECT_EQ(device, 0) << "as it was";
+}
+
+TEST_F(CudaCoexist, APairFinderTakesTheCurrentDevice) {
+  if (devices_ < 2) GTEST_SKIP() << "one device";
+  cudaCheck(cudaSetDevice(1));
+  PairFinder one(onDevice(-1));
+  cudaCheck(cudaSetDevice(0));
+  PairFinder zero(onDevice(-1));
+  EXPECT_EQ(one.stats().backend, cudaDeviceName(1));
+  EXPECT_EQ(zero.stats().backend, cudaDeviceName(0));
+  EXPECT_THROW(PairFinder{onDevice(devices_)}, std::runtime_error);
 }
 
 TEST_F(CudaCoexist, SaysThatThereIsNoSuchDevice) {
