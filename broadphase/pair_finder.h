@@ -25,6 +25,7 @@ class PairFinder {
   ///   whyUnavailable)
   /// @throws std::invalid_argument if `options.threads` is negative
   explicit PairFinder(const Options& options = {});
+  /// Waits for what a GPU is doing, its warm-up in the background included.
   ~PairFinder();
   PairFinder(PairFinder&&) noexcept;
   PairFinder& operator=(PairFinder&&) noexcept;
@@ -59,8 +60,7 @@ class PairFinder {
   View<const Pair> removed() const;
 
   /// Builds only the tree over `boxes`. Pairs and delta stay those of the last update.
-  /// @throws std::length_error, std::bad_alloc, std::runtime_error from a GPU; then there is no
-  /// tree
+  /// @throws std::length_error, std::bad_alloc; then there is no tree
   void buildTree(View<const Aabb> boxes);
 
   /// The tree of the last buildTree, for queries (query/tree_query.h). An update drops it.

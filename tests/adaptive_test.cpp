@@ -124,16 +124,21 @@ class Adaptive : public testing::Test {
   }
 
   void step(std::size_t n = 200) {
+    std::vector<std::uint64_t> changed(n / 64 + 1, boxes.size() == n ? 0 : ~std::uint64_t{0});
     if (boxes.size() != n) boxes = test::boxSets()[0].make(n, random);
     for (int change = 0; change < 30 && n > 0; ++change) {
       const std::size_t i = random.below(static_cast<std::uint32_t>(n));
       boxes[i] = boxes[random.below(static_cast<std::uint32_t>(n))];
+      changed[i / 64] |= std::uint64_t{1} << i % 64;
     }
+    const bool tells = random.below(2) == 0;  // which boxes have changed
     std::vector<std::uint8_t> removedObjects(random.below(3) == 0 ? n : 0);
     for (auto& flag : removedObjects) flag = random.below(20) == 0;
     StepStats stats;
-    const StepInput input{view(boxes), {}, view(removedObjects), 1u << 20};
+    StepInput input{view(boxes), {}, view(removedObjects), 1u << 20};
+    if (tells) input.changed = view(changed);
     made->step(input, stats);
+    input.changed = {};
     ASSERT_EQ(stats.totalMs, 0) << "figures of a step that failed";
     undisturbed->step(input, stats);
     ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
@@ -234,21 +239,24 @@ TEST_F(Adaptive, NoStepWaitsForTheWarmUp) {
   EXPECT_EQ(made->info()->switches, 1u);
 }
 
+/// The host serves, and the GPU is tried after each step.
+class TriesTheGpu final : public SpaceChooser {
+ public:
+  Where next() const override { return Where::host; }
+  bool wantsGpu() const override { return true; }
+  bool wantsTrial() const override { return true; }
+  void stepped(Where, const StepFigures&) noexcept override {}
+  void tried(Where, double) noexcept override {}
+  double medianMs(Where) const noexcept override { return 0; }
+  const char* why() const noexcept override { return "by decree"; }
+};
+
 TEST_F(Adaptive, NoStepWaitsForATrial) {
   chosenBy(std::make_unique<AtRandom>(2));
   while (control.steps == 0) step();  // made, and has been tried or has served
   control.delayMs = 5;
   for (int i = 0; i < 100; ++i) step();
   control.delayMs = 0;
-  class TriesTheGpu final : public SpaceChooser {
-    Where next() const override { return Where::host; }
-    bool wantsGpu() const override { return true; }
-    bool wantsTrial() const override { return true; }
-    void stepped(Where, const StepFigures&) noexcept override {}
-    void tried(Where, double) noexcept override {}
-    double medianMs(Where) const noexcept override { return 0; }
-    const char* why() const noexcept override { return ""; }
-  };
   chosenBy(std::make_unique<TriesTheGpu>());
   const int before = control.steps;
   while (control.steps < before + 3) step();
@@ -256,6 +264,28 @@ TEST_F(Adaptive, NoStepWaitsForATrial) {
   for (int i = 0; i < 100; ++i) step();
   EXPECT_EQ(backend(), "host");
   control.release();
+}
+
+TEST_F(Adaptive, ATrialThatFailsIsRepeatedAfterARest) {
+  fail = Fail::after;
+  chosenBy(std::make_unique<TriesTheGpu>());
+  while (reason() != "failed after") step();
+  EXPECT_EQ(backend(), "host");
+  fail = Fail::never;
+  while (reason() == "failed after") step();
+  EXPECT_EQ(reason(), "by decree") << "it has worked again";
+}
+
+TEST_F(Adaptive, OnlyTheHostLeavesAPackedScene) {
+  step();
+  EXPECT_EQ(made->packed().resting, nullptr) << "the GPU has served";
+  fail = Fail::before;
+  step();
+  EXPECT_NE(made->packed().resting, nullptr);
+  fail = Fail::never;
+  for (int i = 0; i < 3; ++i) step();
+  EXPECT_EQ(backend(), "flaky");
+  EXPECT_EQ(made->packed().resting, nullptr) << "the host's is of another step";
 }
 
 TEST_F(Adaptive, WhoeverServesThePairsAreTheSame) {

@@ -1,12 +1,11 @@
 #include "broadphase/exec/worker.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -31,6 +30,7 @@ struct Worker::Thread {
   std::exception_ptr error;
   const long process = processId();
   std::thread thread;
+  Thread* next = nullptr;  ///< of all
 
   void loop() noexcept;
   void waitWhile(State s) const noexcept { state.wait(s, std::memory_order_acquire); }
@@ -42,7 +42,7 @@ struct Worker::Thread {
   // All of this process, for its end. Never destroyed: statics of the program may come later.
   struct All {
     std::mutex mutex;
-    std::vector<Thread*> threads;
+    Thread* first = nullptr;
   };
   static All& all() {
     static All* const all = new All;
@@ -68,20 +68,19 @@ void Worker::Thread::loop() noexcept {
 void Worker::Thread::awaitAll() noexcept {
   const std::unique_lock<std::mutex> lock(all().mutex, std::try_to_lock);
   if (!lock) return;
-  for (const Thread* thread : all().threads)
+  for (const Thread* thread = all().first; thread != nullptr; thread = thread->next)
     if (thread->process == processId()) thread->waitWhile(kBusy);
 }
 
 Worker::Worker() {
   auto thread = std::make_unique<Thread>();
+  thread->thread = std::thread(&Thread::loop, thread.get());
+  thread_ = thread.release();
+  static const bool isRegistered = (awaitAtExit(), true);
+  static_cast<void>(isRegistered);
   Thread::All& all = Thread::all();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  static const int registered = std::atexit(Thread::awaitAll);
-  static_cast<void>(registered);
-  all.threads.reserve(all.threads.size() + 1);
-  thread->thread = std::thread(&Thread::loop, thread.get());
-  all.threads.push_back(thread.get());
-  thread_ = thread.release();
+  thread_->next = std::exchange(all.first, thread_);
 }
 
 Worker::~Worker() {
@@ -90,12 +89,16 @@ Worker::~Worker() {
   {
     Thread::All& all = Thread::all();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    std::erase(all.threads, thread_);
+    Thread** at = &all.first;
+    while (*at != thread_) at = &(*at)->next;
+    *at = thread_->next;
   }
   thread_->set(kQuit);
   thread_->thread.join();
   delete thread_;
 }
+
+void Worker::awaitAtExit() noexcept { static_cast<void>(std::atexit(Thread::awaitAll)); }
 
 void Worker::start(std::function<void()>& job) noexcept {
   thread_->job = &job;

@@ -36,6 +36,10 @@ class Worker {
     wait();
   }
 
+  /// Registers the wait for running jobs at the process's end once more: what is registered last
+  /// comes first, and a job may have made libraries register their own end.
+  static void awaitAtExit() noexcept;
+
   /// False in a child after fork(), which has no copy of the thread: then nothing may be started.
   bool isHere() const noexcept;
 

@@ -57,8 +57,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
 }
 
 bool AdaptivePipeline::canUseGpu() const {
-  return gpu_ != nullptr && gpu_->isHere() && !gpu_->isBusy() && gpu_->isMade() &&
-         !hasFailedForGood_ && step_ >= retryAt_;
+  return gpu_ != nullptr && gpu_->isIdle() && !hasFailedForGood_ && step_ >= retryAt_;
 }
 
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
@@ -96,7 +95,7 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   if (serving_ == Where::gpu) host_->setPreviousPairs(mirror_.pairs());
   serving_ = Where::host;
   gpuIsBehind_ = true;
-  mirror_.assign({});
+  mirror_ = PairMirror();  // of no use until the GPU serves again
   host_->step(input, stats);
   added_ = host_->added();
   removed_ = host_->removed();
@@ -139,18 +138,20 @@ void AdaptivePipeline::warmUp() {
 void AdaptivePipeline::endTrials() {
   if (gpu_ != nullptr) endTrial(*gpu_, Where::gpu);
   if (gpu_ != nullptr && !gpu_->isHere() && !hasFailedForGood_) failed(kForked, true);
-  if (gpu_ != nullptr && gpu_->isHere() && !gpu_->isBusy() && !gpu_->isMade()) gpu_.reset();
+  if (gpu_ != nullptr && gpu_->isEmpty()) gpu_.reset();
   if (hostTrial_ == nullptr) return;
   endTrial(*hostTrial_, Where::host);
-  const bool isOver = !chooser_->wantsTrial() || serving_ == Where::host;
-  if (!hostTrial_->isHere() || (isOver && !hostTrial_->isBusy())) hostTrial_.reset();
+  if (hostTrial_->isEmpty())
+    hostTrial_.reset();
+  else if (hostTrial_->isIdle() && (serving_ == Where::host || !chooser_->wantsTrial()))
+    hostTrial_->destroy();
 }
 
 /// Looks at what the thread has done, if it has come to its end.
 void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   if (!thread.isHere() || thread.isBusy()) return;
   try {
-    thread.rethrow();
+    thread.await();
     const std::optional<double> ms = thread.takeTrial();
     if (ms) chooser_->tried(where, *ms);
     if (ms && where == Where::gpu) failures_ = 0;
@@ -169,7 +170,6 @@ void AdaptivePipeline::beginTrial(const StepInput& input) {
     PipelineThread* const thread = triedThread();
     if (thread == nullptr) return;
     thread->tryStep(input);
-    if (thread == gpu_.get()) gpuIsBehind_ = true;
   } catch (const std::exception&) {
   }
 }
@@ -178,8 +178,7 @@ void AdaptivePipeline::beginTrial(const StepInput& input) {
 PipelineThread* AdaptivePipeline::triedThread() {
   if (serving_ == Where::host) return canUseGpu() ? gpu_.get() : nullptr;
   if (hostTrial_ == nullptr) hostTrial_ = std::make_unique<PipelineThread>(makeHost_);
-  return hostTrial_->isHere() && !hostTrial_->isBusy() && hostTrial_->isMade() ? hostTrial_.get()
-                                                                               : nullptr;
+  return hostTrial_->isIdle() ? hostTrial_.get() : nullptr;
 }
 
 void AdaptivePipeline::failed(const char* what, bool forGood) {

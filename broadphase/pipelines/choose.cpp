@@ -8,10 +8,9 @@
 #include "broadphase/pipelines/host.h"
 
 #if defined(GPULBVH_CUDA)
-#include <mutex>
 #include <thread>
 
-#include "broadphase/exec/space.h"
+#include "broadphase/exec/worker.h"
 #include "broadphase/pipelines/adaptive.h"
 #include "broadphase/pipelines/cuda.h"
 #endif
@@ -22,35 +21,10 @@ namespace lbvh {
 
 namespace {
 
-/// What whyNoCuda() has said last of the first device. A machine without a GPU gets none: once that
-/// is known, no finder of this process starts a thread to look again.
-class NoCuda {
- public:
-  std::string ask(int device) {
-    const std::string why = whyNoCuda(0);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      known_ = why;
-    }
-    return why.empty() && device > 0 ? whyNoCuda(device) : why;
-  }
-  std::string known() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return known_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string known_;
-};
-NoCuda noCuda;
-
-std::string knownWhyNoCuda() { return noCuda.known(); }
-
 NamedPipeline makeGpu(const Options& options) {
-  const std::string why = noCuda.ask(options.device);
-  if (!why.empty()) throw SpaceError(why, true);
-  return {makeCudaPipeline(options), cudaDeviceName(options.device)};
+  NamedPipeline made{makeCudaPipeline(options), cudaDeviceName(options.device)};
+  Worker::awaitAtExit();  // before what CUDA has registered meanwhile
+  return made;
 }
 
 std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options options,
@@ -77,7 +51,7 @@ std::string whyUnavailable(Backend backend) {
   if (backend != Backend::cuda) return {};
   const int device = currentCudaDevice();
   std::string why;  // asked on a thread of its own: CUDA keeps errors by thread
-  std::thread([&] { why = noCuda.ask(device); }).join();
+  std::thread([&] { why = whyNoCuda(device); }).join();
   return why;
 }
 

@@ -1,7 +1,11 @@
 // The pipelines on an NVIDIA GPU, and what there is to know of its devices.
 #include "broadphase/pipelines/cuda.cuh"
 
+#if !defined(_WIN32)
 #include <dlfcn.h>
+#endif
+
+#include <mutex>
 
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/cuda_device.cuh"
@@ -18,30 +22,61 @@ struct MayFail {
   }
 };
 
-#if defined(GPULBVH_SHARED_CUDART)
+#if defined(GPULBVH_SHARED_CUDART) || defined(_WIN32)
 bool mayHaveDriver() { return true; }  // an interpreter in cudart's place has none
 #else
 bool mayHaveDriver() { return dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != nullptr; }
 #endif
 
-/// @throws SpaceError if it cannot run our kernels
-int deviceOf(const Options& options) {
-  const int device = options.device < 0 ? currentCudaDevice() : options.device;
-  const std::string why = whyNoCuda(device);
-  if (!why.empty()) throw SpaceError(why, false);
-  return device;
+struct Obstacle {
+  std::string why;  ///< empty: none
+  bool isForGood = false;
+};
+
+/// What is so of all devices, and stays so.
+struct Known {
+  std::mutex mutex;
+  std::string why;
+};
+Known known;
+
+Obstacle noDevices(const char* what) {
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.why = std::string("no cuda: ") + what;
+  return {known.why, true};
 }
 
-std::string whyNoCode(int device) {
+Obstacle obstacleTo(int device) {
+  const MayFail mayFail;
+  int devices = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&devices);
+  if (counted == cudaErrorNoDevice || counted == cudaErrorInsufficientDriver)
+    return noDevices(cudaGetErrorString(counted));
+  if (counted != cudaSuccess) return {std::string("no cuda: ") + cudaGetErrorString(counted)};
+  if (devices == 0) return noDevices("no device");
+  if (device < 0 || device >= devices)
+    return {"no cuda: no device " + std::to_string(device) + ", there " +
+                (devices == 1 ? "is only device 0" : "are 0 to " + std::to_string(devices - 1)),
+            true};
   try {
+    const RelaxedCapture relaxed;
     const CurrentDevice current(device);
     cudaFuncAttributes attributes{};
     const cudaError_t error = cudaFuncGetAttributes(&attributes, forEachKernel<ChooseGrid>);
     if (error == cudaSuccess) return {};
-    return std::string("no cuda: no code for this device: ") + cudaGetErrorString(error);
+    return {std::string("no cuda: no code for this device: ") + cudaGetErrorString(error),
+            error == cudaErrorNoKernelImageForDevice};
   } catch (const SpaceError& error) {
-    return std::string("no cuda: ") + error.what();
+    return {std::string("no cuda: ") + error.what()};
   }
+}
+
+/// @throws SpaceError if it cannot run our kernels
+int deviceOf(const Options& options) {
+  const int device = options.device < 0 ? currentCudaDevice() : options.device;
+  const Obstacle obstacle = obstacleTo(device);
+  if (!obstacle.why.empty()) throw SpaceError(obstacle.why, obstacle.isForGood);
+  return device;
 }
 
 }  // namespace
@@ -52,17 +87,11 @@ int currentCudaDevice() {
   return mayHaveDriver() && cudaGetDevice(&device) == cudaSuccess ? device : 0;
 }
 
-std::string whyNoCuda(int device) {
-  const MayFail mayFail;
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) return std::string("no cuda: ") + cudaGetErrorString(error);
-  if (devices == 0) return "no cuda: no device";
-  if (device < 0 || device >= devices)
-    return "no cuda: no device " + std::to_string(device) + ", there " +
-           (devices == 1 ? "is only device 0" : "are 0 to " + std::to_string(devices - 1));
-  const RelaxedCapture relaxed;
-  return whyNoCode(device);
+std::string whyNoCuda(int device) { return obstacleTo(device).why; }
+
+std::string knownWhyNoCuda() {
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  return known.why;
 }
 
 std::string cudaDeviceName(int device) {

@@ -84,7 +84,9 @@ class CudaPipeline final : public Pipeline, CudaStages {
         return compare(sorted, there, stats);
       });
       space_.wait();
-      requireAtMost(there.maxPairs, report().pairs);
+      requireAtMost(input.maxPairs, report().pairs);
+      if (report().pairs > there.maxPairs)  // the host can
+        throw SpaceError("more pairs than a GPU's kernels can count", false);
     } while (fellShort());
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
     keep(outcome, stats);
@@ -147,7 +149,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(pairBuffers_[1].data()),
             at(pairBuffers_[2].data()),
             at(lists_.data()),
-            at(&stats)};
+            space_.timesStages() ? at(&stats) : 0};  // then events know where to write
   }
 
   /// Stage 7. Of the three pair buffers one holds the old pairs, one the new ones.

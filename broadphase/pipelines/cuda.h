@@ -29,6 +29,9 @@ int currentCudaDevice();
 /// Empty if the device can run our kernels. Leaves no error pending that was not.
 std::string whyNoCuda(int device = 0);
 
+/// What whyNoCuda() has said, if it holds for this process: no driver, or no device. Asks nothing.
+std::string knownWhyNoCuda();
+
 std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
 
 /// Works on `options.device`, or if that is -1 on the calling thread's current one. To be made,

@@ -53,6 +53,10 @@ class DeviceSearch : CudaStages {
     const std::size_t room = requireCountable(pairs > 0 ? pairs : 8 * boxes);
     cudaCheck(cudaEventSynchronize(isOver_));
     space_.useOwnStream();
+    struct Drain {  // also after an exception: the next search may be on another stream
+      CudaSpace& space;
+      ~Drain() { space.isLost(); }
+    } const drain{space_};
     DeviceBuffer<Aabb> nowhere(space_.memory());
     const View<Aabb> there = nowhere.ensure(boxes);
     space_.fill(there, 0xFF);

@@ -24,6 +24,12 @@ PipelineThread::~PipelineThread() {
   worker_.run([&] { made_.pipeline.reset(); });
 }
 
+void PipelineThread::destroy() {
+  isMade_ = false;
+  job_ = [this] { made_.pipeline.reset(); };
+  worker_.start(job_);
+}
+
 void PipelineThread::tryStep(const StepInput& input) {
   boxes_.assign(input.boxes.begin(), input.boxes.end());
   filters_.assign(input.filters.begin(), input.filters.end());

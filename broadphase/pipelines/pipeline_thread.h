@@ -34,18 +34,20 @@ class PipelineThread {
   PipelineThread(const PipelineThread&) = delete;
   PipelineThread& operator=(const PipelineThread&) = delete;
 
-  bool isBusy() const { return worker_.isBusy(); }
-  bool isMade() const { return isMade_; }
   /// False in a child after fork(): then nothing can be run, and nothing is destroyed.
   bool isHere() const { return worker_.isHere(); }
+  bool isBusy() const { return worker_.isBusy(); }
+  bool isMade() const { return isMade_; }
+  /// Ready to run something.
+  bool isIdle() const { return isHere() && !isBusy() && isMade(); }
+  /// The pipeline could not be made, or was destroyed.
+  bool isEmpty() const { return isHere() && !isBusy() && !isMade(); }
 
   /// Until what runs has ended. @throws what it threw
   void await() { worker_.wait(); }
 
-  // While it is not busy:
+  // While it is idle:
 
-  /// @throws what `make` or the trial threw, once
-  void rethrow() { await(); }
   const std::string& name() const { return made_.name; }
 
   /// Runs f(pipeline) and waits. @throws what f throws
@@ -56,6 +58,9 @@ class PipelineThread {
       bytes_ = made_.pipeline->memoryBytes();
     });
   }
+
+  /// Begins to destroy the pipeline, and returns: memory of many megabytes takes its time.
+  void destroy();
 
   /// Begins the step on copies of its arrays, and returns. Objects do not count as removed.
   /// @throws std::bad_alloc

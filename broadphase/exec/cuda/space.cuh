@@ -63,6 +63,7 @@ class CudaSpace {
 
   DeviceMemory memory() { return {&memory_}; }
   PinnedMemory hostMemory() { return {&memory_}; }
+  bool timesStages() const { return timesStages_; }
   CudaMemory& allMemory() { return memory_; }
   const CudaMemory& allMemory() const { return memory_; }
 
