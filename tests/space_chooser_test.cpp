@@ -203,6 +203,38 @@ TEST(SpaceChooser, ASmallWorldNeverWakesTheGpu) {
   EXPECT_STREQ(chooser.why(), "the GPU is being tried");
 }
 
+/// Steps on the host, and trials on the GPU at once, until the chooser begins or ends a series.
+/// Returns how many steps.
+int stepsUntilSeries(FasterSpace& chooser, bool begins, const Step& times) {
+  int steps = 0;
+  for (; chooser.wantsTrial() != begins && steps < 10000; ++steps) {
+    chooser.stepped(Where::host, {times.host, times.boxes, times.pairs});
+    if (chooser.wantsTrial()) chooser.tried(Where::gpu, times.gpu);
+  }
+  return steps;
+}
+
+TEST(SpaceChooser, TriesTheOtherSoonAfterTheSceneHasChanged) {
+  const Step before{1, 2};
+  for (const Step& after : {Step{1, 2, 40000, 50000}, Step{1, 2, 10000, 200000}, Step{2, 2}}) {
+    FasterSpace chooser;
+    for (int series = 0; series < 60; ++series) {
+      stepsUntilSeries(chooser, true, before);
+      stepsUntilSeries(chooser, false, before);
+    }
+    FasterSpace same = chooser;
+    EXPECT_GT(stepsUntilSeries(same, true, before), 100) << "without a change";
+    EXPECT_LE(stepsUntilSeries(chooser, true, after), 20);
+  }
+}
+
+TEST(SpaceChooser, ASceneThatKeepsChangingIsNotTriedEachTime) {
+  const auto often = [](double t) {
+    return static_cast<int>(t * 160) % 2 == 0 ? Step{1, 4} : Step{2, 8, 30000, 150000};
+  };
+  EXPECT_LT(run(made(8000, 0.05, 3, often)).trials, 500);
+}
+
 TEST(SpaceChooser, TriesTheOtherMoreAndMoreRarely) {
   int trials[3];
   int i = 0;
@@ -211,6 +243,39 @@ TEST(SpaceChooser, TriesTheOtherMoreAndMoreRarely) {
   EXPECT_LT(trials[1], 6 * trials[0]);
   EXPECT_LT(trials[2], 4 * trials[1]);
   EXPECT_LT(trials[2], 2000);
+}
+
+// Times of 2,000 steps of three scenes: the host with one thread, and in the place of a GPU the
+// interpreter with fewer objects, scaled to be so many times as fast.
+TEST(SpaceChooser, LosesLittleOnRecordedTimes) {
+  std::ifstream file(GPULBVH_TEST_DATA "/step_times.csv");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line)) << "no tests/data/step_times.csv";
+  std::map<std::string, Trace> scenes;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string scene, host, gpu, boxes, pairs;
+    for (std::string* field : {&scene, &host, &gpu, &boxes, &pairs})
+      ASSERT_TRUE(std::getline(fields, *field, ',')) << line;
+    scenes[scene].push_back(
+        {std::stod(host), std::stod(gpu), std::stoul(boxes), std::stoul(pairs)});
+  }
+  EXPECT_GE(scenes.size(), 3u);
+  for (const auto& [scene, trace] : scenes)
+    for (const double faster : {0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5, 2.0, 3.0, 4.0}) {
+      const auto sum = [&](double Step::*ms) {
+        return std::accumulate(trace.begin(), trace.end(), 0.0,
+                               [&](double all, const Step& step) { return all + step.*ms; });
+      };
+      Trace scaled = trace;
+      const double factor = sum(&Step::host) / sum(&Step::gpu) / faster;
+      for (Step& step : scaled) step.gpu *= factor;
+      const Outcome outcome = run(scaled);
+      const std::string text = scene + ", GPU " + std::to_string(faster) +
+                               " times as fast: " + std::to_string(outcome.switches) + " switches";
+      EXPECT_LE(outcome.lost, 0.05) << text;
+      EXPECT_LE(outcome.switches, 3) << text;
+    }
 }
 
 }  // namespace
