@@ -74,9 +74,9 @@ int statusOfChild(const F& f) {
 }
 
 TEST(Worker, StaysBehindInAChildProcess) {
-  Worker worker;
   std::atomic<bool> mayEnd{false};
   std::function<void()> job = [&] { mayEnd.wait(false); };
+  Worker worker;
   worker.start(job);
   EXPECT_TRUE(worker.isHere());
   EXPECT_EQ(statusOfChild([&] {
