@@ -85,7 +85,7 @@ Worker::Worker() {
 
 Worker::~Worker() {
   if (!isHere()) return;
-  thread_->waitWhile(kBusy);
+  settle();
   {
     Thread::All& all = Thread::all();
     const std::lock_guard<std::mutex> lock(all.mutex);
@@ -110,8 +110,10 @@ bool Worker::isBusy() const noexcept {
   return thread_->state.load(std::memory_order_acquire) == kBusy;
 }
 
+void Worker::settle() const noexcept { thread_->waitWhile(kBusy); }
+
 void Worker::wait() {
-  thread_->waitWhile(kBusy);
+  settle();
   if (thread_->error) std::rethrow_exception(std::exchange(thread_->error, nullptr));
 }
 

@@ -25,7 +25,9 @@ class Worker {
   void start(std::function<void()>& job) noexcept;
   bool isBusy() const noexcept;
 
-  /// Waits for the job. @throws what it threw
+  /// Waits for the job.
+  void settle() const noexcept;
+  /// The same. @throws what the job threw, once
   void wait();
 
   /// start() and wait(). @throws what f throws

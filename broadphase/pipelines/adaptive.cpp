@@ -155,7 +155,8 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
     const std::optional<double> ms = thread.takeTrial();
     if (ms) chooser_->tried(where, *ms);
     if (ms && where == Where::gpu) failures_ = 0;
-  } catch (const std::length_error&) {  // too many pairs: the step itself has said so
+  } catch (const std::length_error&) {
+    return;  // too many pairs: the step itself has said so
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
   } catch (const std::exception& error) {
@@ -171,6 +172,7 @@ void AdaptivePipeline::beginTrial(const StepInput& input) {
     if (thread == nullptr) return;
     thread->tryStep(input);
   } catch (const std::exception&) {
+    return;
   }
 }
 

@@ -14,13 +14,10 @@ PipelineThread::PipelineThread(Make make) : make_(std::move(make)) {
 
 PipelineThread::~PipelineThread() {
   if (!isHere()) {  // what it holds belongs to the thread, which stayed with the parent process
-    static_cast<void>(made_.pipeline.release());
+    [[maybe_unused]] const Pipeline* const left = made_.pipeline.release();
     return;
   }
-  try {
-    worker_.wait();
-  } catch (...) {
-  }
+  worker_.settle();
   worker_.run([&] { made_.pipeline.reset(); });
 }
 
