@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "adapter_episode.h"
 #include "failing_new.h"
@@ -166,9 +167,15 @@ void Episode::stepThatMeddles() {
     if (bytes_.oneIn(2)) filter_.answersLeft = static_cast<int>(1 + bytes_.below(4));
     return clients_.count(a) == 1 && clients_.count(b) == 1;
   };
+  const bool wasRefiltered = std::exchange(isRefiltered_, false);
   ours_->calculateOverlappingPairs(&dispatcher_);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
+  // A step that was not refused has asked for all pairs, if it had to.
+  if (*ours_->error() == '\0')
+    lastFilter_ = cache_->getOverlapFilterCallback();
+  else
+    isRefiltered_ = isRefiltered_ || wasRefiltered;
   return hasMeddled ? afterFailure() : stepIsDone();
 }
 
