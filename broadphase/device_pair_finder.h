@@ -30,8 +30,8 @@ struct DeviceOptions {
 /// they are.
 class DevicePairFinder {
  public:
-  /// @throws std::runtime_error if the GPU cannot be had (whyUnavailable(Backend::cuda) says why
-  ///   for the current device), or there is none with this number
+  /// @throws std::runtime_error if the GPU cannot be had; of the current device
+  ///   whyUnavailable(Backend::cuda) says why
   /// @throws std::length_error if `leastCapacity` is more than 32 bits can count (2^32 - 2^16)
   explicit DevicePairFinder(const DeviceOptions& options);
   explicit DevicePairFinder(std::size_t leastCapacity = 0);

@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "broadphase/exec/space.h"
 #include "broadphase/pair_finder.h"
 #include "broadphase/pipelines/adaptive.h"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/host.h"
+#include "cuda_fixture.h"
 #include "support.h"
 
 #if defined(HAS_SCENES)
@@ -26,14 +26,7 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-class CudaAdaptive : public testing::Test {
- protected:
-  void SetUp() override {
-    if (std::getenv("PTXVM_FAIL") != nullptr) return;  // even looking for a device may fail
-    const std::string why = whyUnavailable(Backend::cuda);
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-};
+class CudaAdaptive : public test::OnCuda {};
 
 /// Each space in its turn for a few steps; the other one is tried in between, or not.
 class InTurns final : public SpaceChooser {
@@ -54,10 +47,7 @@ class InTurns final : public SpaceChooser {
 
 NamedPipeline makeHost() { return {makeHostPipeline(1, simdKernels()), "host"}; }
 
-NamedPipeline makeGpu() {
-  if (const std::string why = whyNoCuda(); !why.empty()) throw SpaceError(why, true);
-  return {makeCudaPipeline({}), cudaDeviceName()};
-}
+NamedPipeline makeGpu() { return {makeCudaPipeline({}), cudaDeviceName()}; }
 
 std::unique_ptr<AdaptivePipeline> makeAdaptive(bool tries) {
   return std::make_unique<AdaptivePipeline>(makeHost().pipeline, makeHost, makeGpu,

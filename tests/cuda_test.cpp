@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "broadphase/pair_finder.h"
+#include "cuda_fixture.h"
 #include "support.h"
 
 namespace lbvh {
@@ -16,14 +16,8 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-class Cuda : public testing::Test {
+class Cuda : public test::OnCuda {
  protected:
-  void SetUp() override {
-    if (std::getenv("PTXVM_FAIL") != nullptr) return;  // even looking for a device may fail
-    const std::string why = whyUnavailable(Backend::cuda);
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-
   static PairFinder finderOn(Backend backend) {
     Options options;
     options.backend = backend;

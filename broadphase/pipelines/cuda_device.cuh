@@ -1,5 +1,5 @@
-// Stages 1 to 6 for boxes that are on the device, on the caller's stream, which may be captured,
-// and on the caller's thread, which keeps its device, its last error and its capture mode.
+// Stages 1 to 6 for boxes that are on the device, on the caller's stream, which may be captured.
+// The caller's thread keeps its device, its last error and its capture mode.
 #pragma once
 
 #include <algorithm>
