@@ -20,6 +20,7 @@ struct Settings {
   std::uint32_t objects = 0;
   std::uint32_t frames = 0;
   std::uint32_t seed = 1;
+  double moving = 1;
   std::string file;
 };
 
@@ -194,10 +195,14 @@ int main(int argc, char** argv) {
   app.add_option("FRAMES", settings.frames)->required()->check(CLI::Range(1, 1 << 20));
   app.add_option("FILE", settings.file, ".aabb")->required()->check(notEmpty());
   app.add_option("--seed", settings.seed)->capture_default_str();
+  app.add_option("--moving", settings.moving, "share of walk's boxes that move; the others rest")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   return runProgram(app, argc, argv, [&settings] {
     requireWritable({{"FILE", settings.file}});
     catchInterruptions();
-    if (settings.kind == "walk") return write(Walk(settings.objects, settings.seed), settings);
+    if (settings.kind == "walk")
+      return write(Walk(settings.objects, settings.seed, settings.moving), settings);
     return write(Flight(settings), settings);
   });
 }

@@ -1,5 +1,6 @@
 // Boxes that move at random: sides from 0.5 to 1.5 in a cube, with eleven neighbours each at any
-// number. Each centre moves by about 0.05 a frame and axis, normally distributed, within the cube.
+// number. Each centre, or those of an evenly spread share of the boxes, moves by about 0.05 a frame
+// and axis, normally distributed, within the cube.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,9 @@ inline float between(Random& random, float low, float high) {
 
 class Walk {
  public:
-  Walk(std::uint32_t objects, std::uint32_t seed)
+  Walk(std::uint32_t objects, std::uint32_t seed, double moving = 1)
       : random_(seed),
+        moving_(moving),
         side_(std::max(0.1f, 0.9f * std::cbrt(static_cast<float>(objects)) - 0.54f)),
         boxes_(objects) {
     for (lbvh::Aabb& box : boxes_)
@@ -30,7 +32,11 @@ class Walk {
   const std::vector<lbvh::Aabb>& boxes() const { return boxes_; }
 
   void step() {
-    for (lbvh::Aabb& box : boxes_)
+    double movers = 0;
+    for (lbvh::Aabb& box : boxes_) {
+      const double before = std::floor(movers);
+      movers += moving_;
+      if (std::floor(movers) == before) continue;
       for (int axis = 0; axis < 3; ++axis) {
         const float half = (box.max[axis] - box.min[axis]) / 2;
         float centre = box.min[axis] + half;
@@ -38,6 +44,7 @@ class Walk {
         if (centre > side_) centre = 2 * side_ - centre;
         place(box, axis, std::abs(centre), half);
       }
+    }
   }
 
  private:
@@ -47,6 +54,7 @@ class Walk {
   }
 
   Random random_;
+  double moving_;
   float side_;
   std::vector<lbvh::Aabb> boxes_;
 };

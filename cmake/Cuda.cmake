@@ -41,7 +41,7 @@ endfunction()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   if(GPULBVH_INTERPRETER)
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # what it reads
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # it reads the PTX, and from the machine code the registers
   else()
     gpulbvh_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What steady steps on a GPU cost, counted by the PTX interpreter: a row for each number of boxes, of
+# make_scene's walk, and for each kind of step. Counts are exact and repeatable. Column model_us is the
+# estimate of a model, which ranks changes: no figure here is a measured time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'END2'
+usage: counts.sh [OPTIONS] [BOXES...]
+  BOXES                 1024 12486 100000 if none are named
+  --steps N             count so many steps (32, of which the median and the worst are told)
+  --check FILE          fail if something has risen by more than 3 % above the rows of FILE
+  --kernels             each kernel of the last step, too
+  --moving SHARE        of the boxes, the rest stays (1)
+  --bin FOLDER          programs linked with a shared cudart (build/release/bin)
+  --interpreter FOLDER  (build/release/tests/ptxvm)
+Writes CSV to the standard output.
+END2
+}
+
+bin=build/release/bin interpreter=build/release/tests/ptxvm steps=32 check='' kernels='' moving=1
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --kernels) kernels=yes ;;
+    --help) usage && exit ;;
+    --steps | --check | --bin | --interpreter | --moving)
+      [ $# -gt 1 ] || { usage >&2 && exit 2; }
+      printf -v "${1#--}" '%s' "$2"
+      shift
+      ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+[ $# -gt 0 ] || set -- 1024 12486 100000
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+first=12 # from there on launches repeat
+for boxes in "$@"; do
+  "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$moving" >/dev/null
+  LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/$boxes.csv PTXVM_PROFILE_FROM_SYNC=$first \
+    PTXVM_PROFILE_SYNCS=$steps "$bin/replay" --backend cuda "$scratch/walk.aabb" >"$scratch/replay.txt"
+  python3 benchmarks/counts.py "$boxes" "$scratch/$boxes.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"
+  if [ -n "$kernels" ]; then
+    echo "# $boxes boxes, all counted steps"
+    python3 tests/ptxvm/profile_table.py "$scratch/$boxes.csv"
+  fi
+done
+python3 benchmarks/counts.py --table "$scratch/rows.csv" ${check:+"$check"}
