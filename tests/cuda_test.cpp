@@ -106,6 +106,68 @@ TEST_F(Cuda, FollowsFiltersMovesAndRemovedObjects) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
+/// Rows of unit boxes, each behind one long box that lies over all of them: its list is as long.
+Boxes rowsUnderLongBoxes(const std::vector<std::uint32_t>& lengths) {
+  Boxes boxes;
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    const float y = 10 * static_cast<float>(row), end = 3 * static_cast<float>(lengths[row]);
+    boxes.push_back({{0, y, 0}, {end, y + 1, 1}});
+    for (std::uint32_t i = 0; i < lengths[row]; ++i)
+      boxes.push_back(
+          {{3 * static_cast<float>(i), y, 0}, {3 * static_cast<float>(i) + 1, y + 1, 1}});
+  }
+  return boxes;
+}
+
+/// Some boxes leave their row, and come back.
+void leaveOrReturn(Boxes& boxes, Random& random) {
+  for (std::size_t change = 0; change < boxes.size() / 20; ++change) {
+    Aabb& box = boxes[random.below(static_cast<std::uint32_t>(boxes.size()))];
+    const float by = box.min[2] > 3 ? -5.0f : 5.0f;
+    box.min[2] += by;
+    box.max[2] += by;
+  }
+}
+
+// What registers sort, what a warp sorts, what a block's memory holds, and hubs: up to each of
+// these and one more, alone and beside others.
+TEST_F(Cuda, ListsOfEveryLength) {
+  Random random(88);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  std::vector<std::uint32_t> lengths = {8,   9,   16,   17,   32,   33,   64,  65,
+                                        256, 257, 1023, 1024, 1025, 4096, 4097};
+  for (int i = 0; i < 90; ++i) lengths.push_back(random.below(40));  // lists in one tile
+  for (int i = 0; i < 8; ++i) lengths.insert(lengths.begin() + random.below(20), 0u);
+  Boxes boxes = rowsUnderLongBoxes(lengths);
+  for (int round = 0; round < 4; ++round) {
+    step(gpu, host, boxes);
+    leaveOrReturn(boxes, random);
+    for (int removals = 3 * (round % 2); removals > 0; --removals) {
+      const std::uint32_t i = random.below(static_cast<std::uint32_t>(boxes.size()));
+      gpu.removeObject(i);
+      host.removeObject(i);
+    }
+  }
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
+// More of them than a block sees at a time (65,536), and lists in all boxes of a tile that only
+// fit in several rounds.
+TEST_F(Cuda, HubsAndCrowds) {
+  Random random(89);
+  PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
+  Boxes boxes = rowsUnderLongBoxes({66000, 2, 10000});
+  for (int i = 0; i < 150; ++i) boxes.push_back(test::boxAt(0, -20, 0, 1));
+  for (int round = 0; round < 3; ++round) {
+    step(gpu, host, boxes);
+    for (Aabb& box : boxes)
+      if (random.below(50) == 0) box.min[2] += 5, box.max[2] += 5;
+    gpu.removeObject(static_cast<std::uint32_t>(66003 * round));
+    host.removeObject(static_cast<std::uint32_t>(66003 * round));
+  }
+  EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
+
 // 1,000 coincident boxes have 499,500 pairs, far more than planned for.
 TEST_F(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
   Random random(84);

@@ -1,11 +1,10 @@
 // The delta stage with small chunks, where chunk borders fall between, on and beside equal pairs.
-#include "broadphase/stages/pair_delta.h"
+#include "broadphase/host/pair_delta.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "broadphase/host/pair_delta.h"
 #include "broadphase/stages/validate.h"
 #include "simd_test.h"
 #include "support.h"
@@ -26,37 +25,6 @@ Pairs somePairs(std::size_t n, Random& random) {
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   return pairs;
-}
-
-TEST(PairDelta, ResultDoesNotDependOnTheChunkSize) {
-  Random random(21);
-  for (int round = 0; round < 4000; ++round) {
-    const Pairs before = somePairs(random.below(60), random),
-                after = somePairs(random.below(60), random);
-    std::vector<std::uint8_t> removedObjects(random.below(2) * 30);
-    for (auto& flag : removedObjects) flag = random.below(8) == 0;
-    StepHeader header;
-    header.arguments.oldPairs = before.size();
-    header.pairs = after.size();
-    const PairDelta delta{before.data(), view(after), &header, view(removedObjects),
-                          1 + random.below(9)};
-    const std::size_t chunks = delta.chunks(after.size());
-    Pairs added, removed;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      std::vector<DeltaCount> counts(chunks);
-      CountDelta{delta, counts.data()}(static_cast<std::uint32_t>(chunk));
-      const DeltaCount count = counts[chunk];
-      const std::size_t a = added.size(), r = removed.size();
-      delta.merge(
-          chunk, [&](Pair pair) { added.push_back(pair); },
-          [&](Pair pair) { removed.push_back(pair); });
-      ASSERT_EQ(count.added, added.size() - a);
-      ASSERT_EQ(count.removed, removed.size() - r);
-    }
-    ASSERT_EQ(whyDeltaIsWrong(view(before), view(after), view(added), view(removed),
-                              view(removedObjects)),
-              "");
-  }
 }
 
 using HostDeltaTest = test::SimdTest;

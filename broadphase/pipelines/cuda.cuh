@@ -9,7 +9,6 @@
 #include "broadphase/pipelines/cuda_stages.cuh"
 #include "broadphase/pipelines/limits.h"
 #include "broadphase/pipelines/pipeline.h"
-#include "broadphase/stages/pair_delta.h"
 
 namespace lbvh {
 
@@ -33,7 +32,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
     guarded([&] { copyPreviousPairs(pairs); });
   }
 
-  View<const Pair> pairs() const override { return current_; }
+  View<const Pair> pairs() const override { return {lists_[current_].pairs.data(), pairs_}; }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
   Tree tree() const override { return treeOver(scene_); }
@@ -46,9 +45,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
  private:
   /// Where the launches of a step write their results. Their numbers are in the header.
   struct Outcome {
-    Pair* pairs = nullptr;
     View<Pair> added, removed;
-    int newBuffer = 0;  ///< which of the three the pairs are in
   };
 
   const StepHeader& report() const { return *report_.data(); }
@@ -74,14 +71,14 @@ class CudaPipeline final : public Pipeline, CudaStages {
     scene_ = {};  // the stages overwrite the tree of the last buildTree()
     const StepInput there = upload(input);
     plan_.mostPairs = there.maxPairs;
-    plan_.begin(there.boxes.size, current_.size);
+    plan_.begin(there.boxes.size, pairs_);
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         runTreeStages(there.boxes, arguments_.data(), stats);
         const View<Pair> found = traverse(there, stats);
-        const View<Pair> sorted = sortPairs(found, there.boxes.size, stats);
-        return compare(sorted, there, stats);
+        scatter(found, there.boxes.size, std::max(there.boxes.size, boxesBefore_), stats);
+        return compare(there, stats);
       });
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
@@ -89,7 +86,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
         throw SpaceError("more pairs than a GPU's kernels can count", false);
     } while (fellShort());
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
-    keep(outcome, stats);
+    keep(outcome, there.boxes.size, stats);
     stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
   }
 
@@ -109,16 +106,19 @@ class CudaPipeline final : public Pipeline, CudaStages {
     boxes_.invalidate();
     filters_.invalidate();
     removedObjects_.invalidate();
-    current_ = {};
     added_ = removed_ = {};
-    const View<Pair> room = pairBuffer(0).ensure(pairs.size);
+    pairs_ = 0;
+    const View<Pair> room = lists_[current_].pairs.ensure(pairs.size);
     space_.abandonAndCopy(pairs, room.data);
-    current_ = room;
+    boxesBefore_ = pairs.empty() ? 0 : pairs[pairs.size - 1].first + std::size_t{1};
+    const View<std::uint32_t> offsets = lists_[current_].offsets.ensure(boxesBefore_ + 1);
+    space_.forEach(pairs.size + 1, IndexLists{room, offsets});
+    pairs_ = pairs.size;
   }
 
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
-    *arguments_.ensure(1).data = {input.boxes.size, current_.size};
+    *arguments_.ensure(1).data = {input.boxes.size, pairs_};
     return {space_.upload(input.boxes, boxes_), space_.upload(input.filters, filters_),
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
@@ -137,69 +137,65 @@ class CudaPipeline final : public Pipeline, CudaStages {
             static_cast<std::uintptr_t>(plan_.bits),
             plan_.pairs,
             plan_.listed,
-            static_cast<std::uintptr_t>(currentBuffer_),
-            at(current_.data),
+            static_cast<std::uintptr_t>(current_),
+            boxesBefore_,
             at(arguments_.data()),
             at(header_.data()),
             at(report_.data()),
             at(ids_.data()),
             at(scratch_.data()),
-            at(deltaCounts_.data()),
-            at(pairBuffers_[0].data()),
-            at(pairBuffers_[1].data()),
-            at(pairBuffers_[2].data()),
-            at(lists_.data()),
+            at(chainWords_.data()),
+            at(lists_[0].pairs.data()),
+            at(lists_[0].offsets.data()),
+            at(lists_[1].pairs.data()),
+            at(lists_[1].offsets.data()),
+            at(spare_.data()),
+            at(changes_.data()),
             space_.timesStages() ? at(&stats) : 0};  // then events know where to write
   }
 
-  /// Stage 7. Of the three pair buffers one holds the old pairs, one the new ones.
-  Outcome compare(View<Pair> sorted, const StepInput& there, StepStats& stats) {
+  /// Stage 7, and the end of stage 6.
+  Outcome compare(const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
-    const PairDelta delta = deltaOf(sorted, there);
-    const std::size_t chunks = delta.chunks(sorted.size);
-    DeltaCount* counts = deltaCounts_.ensure(chunks + 1).data;
-    // One chunk more than there are counts nothing, so its place is the sum of all.
-    space_.forEach(chunks + 1, CountDelta{delta, counts});
-    space_.sumBefore(View<DeltaCount>{counts, chunks + 1});
-
-    Pair* room = lists_.ensure(2 * plan_.listed).data;
-    const int next = (currentBuffer_ + 1) % 3, other = (currentBuffer_ + 2) % 3;
-    const Outcome outcome{sorted.data,
-                          {room, plan_.listed},
-                          {room + plan_.listed, plan_.listed},
-                          sorted.data == pairBuffers_[next].data() ? next : other};
-    writeLists(delta, outcome.added, outcome.removed);
+    Pair* room = changes_.ensure(2 * plan_.listed).data;
+    const Outcome outcome{{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
+    ListComparison comparison = comparisonOf(there, outcome);
+    comparison.seconds = seconds();
+    comparison.sortedPairs = lists_[1 - current_].pairs.data();
+    comparison.report = report_.data();
+    compareLists(comparison);
     return outcome;
   }
 
-  PairDelta deltaOf(View<const Pair> sorted, const StepInput& there) const {
-    constexpr std::size_t kChunk = 16;
-    return {current_.data, sorted, header(), there.removedObjects, kChunk};
+  ListComparison comparisonOf(const StepInput& there, const Outcome& lists) {
+    ListComparison comparison{};
+    comparison.fresh = listsIn(1 - current_, there.boxes.size);
+    comparison.old = listsIn(current_, boxesBefore_);
+    comparison.removedObjects = there.removedObjects;
+    comparison.added = lists.added;
+    comparison.removed = lists.removed;
+    comparison.header = header();
+    return comparison;
   }
 
-  void writeLists(const PairDelta& delta, View<Pair> added, View<Pair> removed) {
-    const std::size_t chunks = delta.chunks(delta.room.size);
-    const DeltaCount* counts = deltaCounts_.data();
-    space_.forEach(chunks, WriteDelta{delta, counts, counts + chunks, added, removed, header(),
-                                      report_.data()});
-  }
-
-  /// Lists that are longer than the mapped memory: each is written once more, to the pair buffer
-  /// that nobody uses now, and copied to ordinary memory.
+  /// Lists that are longer than the mapped memory: each is written once more, to memory of the
+  /// device that nobody uses now, and copied to ordinary memory.
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
     Pair* room = copiedLists_.ensure(added + removed).data;
     outcome.added = {room, added};
     outcome.removed = {room + added, removed};
-    Buffer<Pair>& idle = pairBuffers_[3 - currentBuffer_ - outcome.newBuffer];
-    Pair* list = idle.ensure(std::max(added, removed)).data;
-    const PairDelta delta = deltaOf({outcome.pairs, plan_.pairs}, there);
-    writeLists(delta, {list, added}, {});
-    space_.copy(View<const Pair>{list, added}, outcome.added.data);
-    if (removed == 0) return;
-    writeLists(delta, {}, {list, removed});
-    space_.copy(View<const Pair>{list, removed}, outcome.removed.data);
+    const std::size_t boxes = there.boxes.size;
+    Pair* list = spare_.ensure(std::max(added, removed)).data;
+    const auto copy = [&](const Outcome& lists, View<Pair> to) {
+      if (to.empty()) return;
+      space_.fill(chainsFor(boxes, std::max(boxes, boxesBefore_)).words, 0);
+      compareLists(comparisonOf(there, lists));
+      space_.copy(View<const Pair>{list, to.size}, to.data);
+    };
+    copy({{list, added}, {}}, outcome.added);
+    copy({{}, {list, removed}}, outcome.removed);
   }
 
   /// True if the step has to run again, with a plan that is large enough.
@@ -209,17 +205,18 @@ class CudaPipeline final : public Pipeline, CudaStages {
     return true;
   }
 
-  void keep(const Outcome& outcome, StepStats& stats) {
+  void keep(const Outcome& outcome, std::size_t boxes, StepStats& stats) {
     describe(report(), stats);
     plan_.adaptTo(report());
-    current_ = {outcome.pairs, static_cast<std::size_t>(report().pairs)};
-    currentBuffer_ = outcome.newBuffer;
+    current_ = 1 - current_;
+    pairs_ = static_cast<std::size_t>(report().pairs);
+    boxesBefore_ = boxes;
     added_ = {outcome.added.data, static_cast<std::size_t>(report().delta.added)};
     removed_ = {outcome.removed.data, static_cast<std::size_t>(report().delta.removed)};
-    stats.pairs = current_.size;
+    stats.pairs = pairs_;
     stats.added = added_.size;
     stats.removed = removed_.size;
-    stats.capacity = pairBuffers_[currentBuffer_].capacity();
+    stats.capacity = lists_[current_].pairs.capacity();
   }
 
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
@@ -228,11 +225,11 @@ class CudaPipeline final : public Pipeline, CudaStages {
   GraphRecordings<Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
-  Buffer<DeltaCount> deltaCounts_{space_.memory()};
-  PinnedBuffer<Pair> lists_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
-  HostBuffer<Pair> copiedLists_;                   ///< those that were too long for it
-  SceneBounds scene_;                              ///< of the tree
-  View<Pair> current_;
+  PinnedBuffer<Pair> changes_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
+  HostBuffer<Pair> copiedLists_;                     ///< those that were too long for it
+  SceneBounds scene_;                                ///< of the tree
+  std::size_t pairs_ = 0;                            ///< of the last step
+  std::size_t boxesBefore_ = 0;                      ///< whose lists they are
   View<const Pair> added_, removed_;
 };
 

@@ -80,8 +80,8 @@ class DeviceSearch : CudaStages {
   };
 
   static std::size_t requireCountable(std::size_t pairs) {
-    if (pairs > CudaSpace::kMostElements)
-      throw std::length_error("room for more pairs than 32 bits can count");
+    if (pairs > kMostPairs)
+      throw std::length_error("room for more pairs than a GPU's kernels can count");
     return pairs;
   }
 
@@ -114,8 +114,14 @@ class DeviceSearch : CudaStages {
     StepStats unused;
     runTreeStages(boxes, nullptr, unused);
     const View<Pair> found = traverse({boxes, filters, {}, limit_}, unused);
-    const View<Pair> pairs = sortPairs(found, boxes.size, unused);
-    return {pairs.data, &header()->pairs, pairs.size};
+    scatter(found, boxes.size, boxes.size, unused);
+    ListComparison lists{};
+    lists.fresh = listsIn(1 - current_, boxes.size);
+    lists.seconds = seconds();
+    lists.sortedPairs = found.data;
+    lists.header = header();
+    compareLists(lists);
+    return {found.data, &header()->pairs, found.size};
   }
 
   bool isOver() const {

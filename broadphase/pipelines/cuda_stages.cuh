@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "broadphase/cuda/compare_lists.cuh"
+#include "broadphase/cuda/pair_lists.cuh"
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda_step_plan.h"
 #include "broadphase/pipelines/tree_stages.h"
@@ -17,9 +19,12 @@ class CudaStages : protected TreeStages<CudaSpace> {
   explicit CudaStages(const CudaSpaceOptions& options) : TreeStages(options) {}
   ~CudaStages() = default;
 
-  /// What 32 bits can count, of what the caller allows.
+  /// Two counts share a word, see DeltaSum.
+  static constexpr std::size_t kMostPairs = (std::size_t{1} << DeltaSum::kBits) - 1;
+
+  /// What can be counted, of what the caller allows.
   static std::uint64_t limitOf(std::uint64_t maxPairs) {
-    return std::min<std::uint64_t>(maxPairs, CudaSpace::kMostElements);
+    return std::min<std::uint64_t>(maxPairs, kMostPairs);
   }
 
   /// Stages 1 to 4.
@@ -31,34 +36,77 @@ class CudaStages : protected TreeStages<CudaSpace> {
       buildNodes<std::uint64_t>(boxes, boxes.size, stats);
   }
 
-  /// Stage 5.
+  /// Stage 5: pairs in no order, those of each first box counted. @return room for them
   View<Pair> traverse(const StepInput& there, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t n = there.boxes.size;
-    const View<Pair> room = pairBuffer(1).ensure(plan_.pairs);
+    ListBuffers& next = lists_[1 - current_];
+    const View<Pair> room = next.pairs.ensure(plan_.pairs);
+    const View<std::uint32_t> counts = next.offsets.ensure(n + 1);
+    space_.fill(counts, 0);
     const PairOutput out{room, there.maxPairs, &header()->pairs};
     const FindTreePairs treePairs{nodes_.data, &header()->scene, there.filters};
     const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
                                             there.filters};
     space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
-                  out);
+                  out, PairPlaces{counts.data, places()});
     return room;
   }
 
-  /// Stage 6. @return in one of the two buffers behind the current one
-  View<Pair> sortPairs(View<Pair> found, std::size_t boxes, StepStats& stats) {
+  /// Stage 6: the pairs' second boxes by their first, the lists one behind the other, unsorted.
+  /// @param boxes of which new or old lists are compared afterwards
+  void scatter(View<const Pair> found, std::size_t boxes, std::size_t compared, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const auto idBits = static_cast<int>(std::bit_width(boxes > 0 ? boxes - 1 : 0));
-    return space_.sortPairs(found, pairBuffer(2).ensure(found.size), idBits, &header()->pairs);
+    const View<std::uint32_t> offsets{lists_[1 - current_].offsets.data(), boxes + 1};
+    const Chains chains = chainsFor(boxes, compared);
+    space_.fill(chains.words, 0);
+    space_.launch(SumCounts::tiles(offsets.size), sumCountsKernel, SumCounts{offsets, chains.sum});
+    space_.forEach(found.size,
+                   ScatterPairs{found, &header()->pairs, places(), offsets.data, seconds()});
   }
 
-  /// Of the three buffers the k-th behind the one that has the last step's pairs.
-  Buffer<Pair>& pairBuffer(int k) { return pairBuffers_[(currentBuffer_ + k) % 3]; }
+  /// Stages 6 and 7: the lists sorted, and compared with those of the last step.
+  void compareLists(ListComparison comparison) {
+    const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
+    comparison.chain = chainsFor(comparison.fresh.boxes, boxes).compare;
+    space_.launch(ListComparison::tiles(boxes), compareListsKernel, comparison);
+  }
+
+  /// What the blocks of the two kernels that sum tell each other.
+  struct Chains {
+    View<unsigned long long> words;  ///< of both; 0 before
+    TileChain sum, compare;
+  };
+  Chains chainsFor(std::size_t boxes, std::size_t compared) {
+    const std::size_t sums = SumCounts::tiles(boxes + 1);
+    const View<unsigned long long> words =
+        chainWords_.ensure(1 + sums + ListComparison::tiles(compared));
+    auto* next = reinterpret_cast<std::uint32_t*>(words.data);
+    return {words, {next, words.data + 1}, {next + 1, words.data + 1 + sums}};
+  }
+
+  PairLists listsIn(int which, std::size_t boxes) const {
+    return {lists_[which].pairs.data(), lists_[which].offsets.data(),
+            static_cast<std::uint32_t>(boxes)};
+  }
+
+  /// Idle between the traversal and the comparison, as large as a list of pairs.
+  std::uint32_t* places() {
+    return reinterpret_cast<std::uint32_t*>(spare_.ensure(plan_.pairs).data);
+  }
+  std::uint32_t* seconds() { return places() + plan_.pairs; }
+
+  struct ListBuffers {
+    Buffer<Pair> pairs;
+    Buffer<std::uint32_t> offsets;  ///< by box: where its list begins
+  };
 
   StepPlan plan_;
-  Buffer<Pair> pairBuffers_[3] = {Buffer<Pair>(space_.memory()), Buffer<Pair>(space_.memory()),
-                                  Buffer<Pair>(space_.memory())};
-  int currentBuffer_ = 0;
+  ListBuffers lists_[2] = {{Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())},
+                           {Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())}};
+  int current_ = 0;  ///< which lists are of the last step
+  Buffer<Pair> spare_{space_.memory()};
+  Buffer<unsigned long long> chainWords_{space_.memory()};
 };
 
 }  // namespace lbvh

@@ -12,9 +12,17 @@ namespace lbvh {
 
 inline constexpr unsigned kThreads = 128;
 
+/// Where append() also counts the pairs of each first box, and writes each pair's place among them.
+/// Or null.
+struct PairPlaces {
+  std::uint32_t* counts = nullptr;
+  std::uint32_t* places = nullptr;
+};
+
 /// Appends with one atomic addition for all threads that push together.
 struct DeviceSink {
   PairOutput out;
+  PairPlaces places;
 
   __device__ bool push(Pair pair) {
     const auto together = cooperative_groups::coalesced_threads();
@@ -23,7 +31,10 @@ struct DeviceSink {
       at = atomicAdd(reinterpret_cast<unsigned long long*>(out.count),
                      static_cast<unsigned long long>(together.size()));
     at = together.shfl(at, 0) + together.thread_rank();
-    if (at < out.pairs.size) out.pairs[at] = pair;
+    if (at < out.pairs.size) {
+      out.pairs[at] = pair;
+      if (places.counts != nullptr) places.places[at] = atomicAdd(&places.counts[pair.first], 1u);
+    }
     return at <= out.limit;
   }
 };
@@ -36,37 +47,11 @@ __global__ void __launch_bounds__(kThreads) forEachKernel(Body body, std::uint32
 
 template <class Body>
 __global__ void __launch_bounds__(kThreads)
-    appendKernel(Body body, std::uint32_t n, PairOutput out) {
+    appendKernel(Body body, std::uint32_t n, PairOutput out, PairPlaces places) {
   const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
-  DeviceSink sink{out};
+  DeviceSink sink{out, places};
   if (i < n) body(i, sink);
 }
-
-/// Packs pairs into words of 2 idBits bits that sort in the same order, in place. Slots behind the
-/// pairs that were found sort behind all of them.
-struct PackPairs {
-  View<Pair> pairs;
-  const std::uint64_t* found;
-  int idBits;
-
-  __device__ void operator()(std::uint32_t i) const {
-    const Pair pair = pairs[i];
-    const std::uint64_t word =
-        i < *found ? std::uint64_t{pair.first} << idBits | pair.second : ~0ull;
-    pairs[i] = {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
-  }
-};
-
-struct UnpackPairs {
-  View<Pair> pairs;
-  int idBits;
-
-  __device__ void operator()(std::uint32_t i) const {
-    const std::uint64_t word = std::uint64_t{pairs[i].second} << 32 | pairs[i].first;
-    const std::uint64_t second = word & ((std::uint64_t{1} << idBits) - 1);
-    pairs[i] = {static_cast<std::uint32_t>(word >> idBits), static_cast<std::uint32_t>(second)};
-  }
-};
 
 struct Plus {
   template <class T>

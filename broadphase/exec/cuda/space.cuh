@@ -89,11 +89,20 @@ class CudaSpace {
     cudaCheck(cudaLaunchKernelEx(&config, forEachKernel<Body>, body, count(n)));
   }
 
+  /// A kernel that works by blocks of kThreads. @param blocks that it is started with
+  template <class Arguments>
+  void launch(std::size_t blocks, void (*kernel)(Arguments), const Arguments& arguments) {
+    if (blocks == 0) return;
+    const cudaLaunchConfig_t config = launchFor(blocks * kThreads);
+    cudaCheck(cudaLaunchKernelEx(&config, kernel, arguments));
+  }
+
   template <class Body>
-  void append(std::size_t n, const Body& body, const PairOutput& out) {
+  void append(std::size_t n, const Body& body, const PairOutput& out,
+              const PairPlaces& places = {}) {
     if (n == 0) return;
     const cudaLaunchConfig_t config = launchFor(n);
-    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out));
+    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out, places));
   }
 
   template <class T, class Body>
@@ -124,21 +133,6 @@ class CudaSpace {
     });
     copyBack(keys, keyBuffers.Current());
     copyBack(values, valueBuffers.Current());
-  }
-
-  /// By (first, second); only the first *found are there. The result is in one of the two arrays.
-  View<Pair> sortPairs(View<Pair> pairs, View<Pair> spare, int idBits, const std::uint64_t* found) {
-    if (pairs.empty() || idBits == 0) return pairs;
-    forEach(pairs.size, PackPairs{pairs, found, idBits});
-    cub::DoubleBuffer<unsigned long long> words(reinterpret_cast<unsigned long long*>(pairs.data),
-                                                reinterpret_cast<unsigned long long*>(spare.data));
-    withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortKeys(scratch, bytes, words, count(pairs.size), 0, 2 * idBits,
-                                            stream_);
-    });
-    const View<Pair> sorted{reinterpret_cast<Pair*>(words.Current()), pairs.size};
-    forEach(sorted.size, UnpackPairs{sorted, idBits});
-    return sorted;
   }
 
   template <class T>

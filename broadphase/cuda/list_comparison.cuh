@@ -1,0 +1,82 @@
+// What the kernel of compare_lists.cuh is told, and how its parts count.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/cuda/look_back.cuh"
+#include "broadphase/cuda/pair_lists.cuh"
+#include "broadphase/stages/step_header.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// Two counts in one number, 31 bits each: a GPU's step has no more pairs (kMostPairs).
+struct DeltaSum {
+  static constexpr int kBits = 31;
+
+  unsigned long long both = 0;
+
+  __device__ static DeltaSum of(std::uint32_t added, std::uint32_t removed) {
+    return {static_cast<unsigned long long>(removed) << kBits | added};
+  }
+  __device__ std::uint32_t added() const {
+    return static_cast<std::uint32_t>(both & ((1ull << kBits) - 1));
+  }
+  __device__ std::uint32_t removed() const { return static_cast<std::uint32_t>(both >> kBits); }
+  __device__ DeltaSum& operator+=(DeltaSum other) {
+    both += other.both;
+    return *this;
+  }
+};
+
+// Beside an index, which is below 2^30:
+inline constexpr std::uint32_t kDoesNotCount = 1u << 31;  ///< of an old pair: an object was removed
+inline constexpr std::uint32_t kIsChange = 1u << 30;      ///< added or removed
+
+struct ListComparison {
+  static constexpr std::uint32_t kBoxes = 64;  ///< a block's
+
+  PairLists fresh;               ///< sorted already if `seconds` is null
+  const std::uint32_t* seconds;  ///< the new lists, unsorted
+  Pair* sortedPairs;             ///< where they go
+  PairLists old;
+  View<const std::uint8_t> removedObjects;
+  View<Pair> added, removed;  ///< as many as there are, or what there is room for
+  StepHeader* header;
+  StepHeader* report;  ///< where the host reads the header of the finished step; or null
+  TileChain chain;
+
+  /// At least one, which ends the step.
+  static std::size_t tiles(std::size_t boxes) {
+    return boxes == 0 ? 1 : (boxes + kBoxes - 1) / kBoxes;
+  }
+
+  __device__ bool sorts() const { return seconds != nullptr; }
+  __device__ bool isRemoved(std::uint32_t box) const {
+    return box < removedObjects.size && removedObjects[box] != 0;
+  }
+  __device__ std::uint32_t freshSecond(std::uint32_t i) const {
+    return sorts() ? seconds[i] : fresh.pairs[i].second;
+  }
+  __device__ std::uint32_t oldSecond(std::uint32_t i) const {
+    const std::uint32_t second = old.pairs[i].second;
+    return isRemoved(second) ? second | kDoesNotCount : second;
+  }
+
+  __device__ static void put(View<Pair> list, std::uint32_t at, Pair pair) {
+    if (at < list.size) list[at] = pair;
+  }
+
+  /// The last tile's block ends the step.
+  __device__ void finish(DeltaSum all) const {
+    if (report == nullptr) return;
+    if (threadIdx.x == 0) header->delta = {all.added(), all.removed()};
+    __syncthreads();
+    constexpr unsigned kWords = sizeof(StepHeader) / 4;
+    if (threadIdx.x < kWords)
+      reinterpret_cast<std::uint32_t*>(report)[threadIdx.x] =
+          reinterpret_cast<const std::uint32_t*>(header)[threadIdx.x];
+  }
+};
+
+}  // namespace lbvh
