@@ -75,9 +75,10 @@ class CudaPipeline final : public Pipeline, CudaStages {
     Outcome outcome;
     do {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        runTreeStages(there.boxes, arguments_.data(), stats);
+        const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
+        runTreeStages(there.boxes, arguments_.data(), compared, stats);
         const View<Pair> found = traverse(there, stats);
-        scatter(found, there.boxes.size, std::max(there.boxes.size, boxesBefore_), stats);
+        scatter(found, there.boxes.size, compared, stats);
         return compare(there, stats);
       });
       space_.wait();
@@ -94,7 +95,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
     scene_ = {};
     const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
     do {
-      runTreeStages(there, arguments_.data(), stats);
+      runTreeStages(there, arguments_.data(), there.size, stats);
       space_.forEach(1, Report{header(), report_.data()});
       space_.wait();
     } while (std::exchange(plan_.bits, report().grid.bits) != report().grid.bits);

@@ -112,7 +112,7 @@ class DeviceSearch : CudaStages {
 
   DevicePairs search(View<const Aabb> boxes, View<const Filter> filters) {
     StepStats unused;
-    runTreeStages(boxes, nullptr, unused);
+    runTreeStages(boxes, nullptr, boxes.size, unused);
     const View<Pair> found = traverse({boxes, filters, {}, limit_}, unused);
     scatter(found, boxes.size, boxes.size, unused);
     ListComparison lists{};

@@ -9,14 +9,14 @@
 #include "broadphase/cuda/pair_lists.cuh"
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda_step_plan.h"
-#include "broadphase/pipelines/tree_stages.h"
+#include "broadphase/pipelines/cuda_tree.cuh"
 #include "broadphase/stages/traversal.h"
 
 namespace lbvh {
 
-class CudaStages : protected TreeStages<CudaSpace> {
+class CudaStages : protected CudaTree {
  protected:
-  explicit CudaStages(const CudaSpaceOptions& options) : TreeStages(options) {}
+  explicit CudaStages(const CudaSpaceOptions& options) : CudaTree(options) {}
   ~CudaStages() = default;
 
   /// Two counts share a word, see DeltaSum.
@@ -27,13 +27,16 @@ class CudaStages : protected TreeStages<CudaSpace> {
     return std::min<std::uint64_t>(maxPairs, kMostPairs);
   }
 
-  /// Stages 1 to 4.
-  void runTreeStages(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
-    measure(boxes, arguments, stats);
+  /// Stages 1 to 4, and what later stages count in is cleared.
+  /// @param compared boxes of which new or old lists are compared
+  void runTreeStages(View<const Aabb> boxes, const StepArguments* arguments, std::size_t compared,
+                     StepStats& stats) {
+    const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
+    measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
     if (plan_.bits == 10)
-      buildNodes<std::uint32_t>(boxes, boxes.size, stats);
+      buildTree<std::uint32_t>(boxes, stats);
     else
-      buildNodes<std::uint64_t>(boxes, boxes.size, stats);
+      buildTree<std::uint64_t>(boxes, stats);
   }
 
   /// Stage 5: pairs in no order, those of each first box counted. @return room for them
@@ -42,14 +45,12 @@ class CudaStages : protected TreeStages<CudaSpace> {
     const std::size_t n = there.boxes.size;
     ListBuffers& next = lists_[1 - current_];
     const View<Pair> room = next.pairs.ensure(plan_.pairs);
-    const View<std::uint32_t> counts = next.offsets.ensure(n + 1);
-    space_.fill(counts, 0);
     const PairOutput out{room, there.maxPairs, &header()->pairs};
     const FindTreePairs treePairs{nodes_.data, &header()->scene, there.filters};
     const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
                                             there.filters};
     space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
-                  out, PairPlaces{counts.data, places()});
+                  out, PairPlaces{next.offsets.data(), places()});
     return room;
   }
 
@@ -59,7 +60,6 @@ class CudaStages : protected TreeStages<CudaSpace> {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     const View<std::uint32_t> offsets{lists_[1 - current_].offsets.data(), boxes + 1};
     const Chains chains = chainsFor(boxes, compared);
-    space_.fill(chains.words, 0);
     space_.launch(SumCounts::tiles(offsets.size), sumCountsKernel, SumCounts{offsets, chains.sum});
     space_.forEach(found.size,
                    ScatterPairs{found, &header()->pairs, places(), offsets.data, seconds()});
@@ -70,6 +70,12 @@ class CudaStages : protected TreeStages<CudaSpace> {
     const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
     comparison.chain = chainsFor(comparison.fresh.boxes, boxes).compare;
     space_.launch(ListComparison::tiles(boxes), compareListsKernel, comparison);
+  }
+
+  template <class Key>
+  void buildTree(View<const Aabb> boxes, StepStats& stats) {
+    order<Key>(boxes, stats);
+    buildHierarchy<Key>(boxes, stats);
   }
 
   /// What the blocks of the two kernels that sum tell each other.

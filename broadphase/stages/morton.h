@@ -108,10 +108,10 @@ struct AssignCodes {
   const Grid* grid;
   Key* keys;
   std::uint32_t* ids;
-  std::uint32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass
+  std::uint32_t* arrivals;  ///< of the hierarchy stage, reset here to save a pass; or null
 
   LBVH_HD void operator()(std::uint32_t i) const {
-    arrivals[i] = kNullIndex;
+    if (arrivals != nullptr) arrivals[i] = kNullIndex;
     ids[i] = i;
     keys[i] = key(boxes[i]);
   }

@@ -125,14 +125,20 @@ class CudaSpace {
   template <class Key>
   void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
                  View<std::uint32_t> spareValues, int bits) {
-    cub::DoubleBuffer<Key> keyBuffers(keys.data, spareKeys.data);
-    cub::DoubleBuffer<std::uint32_t> valueBuffers(values.data, spareValues.data);
+    copyOnDevice(keys, spareKeys.data);
+    copyOnDevice(values, spareValues.data);
+    sortInto(spareKeys, spareValues, keys, values, bits);
+  }
+
+  /// The same from one pair of arrays to another. The first may be overwritten.
+  template <class Key>
+  void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
+                View<std::uint32_t> sortedValues, int bits) {
     withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(scratch, bytes, keyBuffers, valueBuffers,
-                                             count(keys.size), 0, bits, stream_);
+      return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data, sortedKeys.data,
+                                             values.data, sortedValues.data, count(keys.size), 0,
+                                             bits, stream_);
     });
-    copyBack(keys, keyBuffers.Current());
-    copyBack(values, valueBuffers.Current());
   }
 
   template <class T>
@@ -292,10 +298,9 @@ class CudaSpace {
   }
 
   template <class T>
-  void copyBack(View<T> to, const T* from) {
-    if (from == to.data) return;
+  void copyOnDevice(View<T> from, T* to) {
     cudaCheck(
-        cudaMemcpyAsync(to.data, from, to.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
+        cudaMemcpyAsync(to, from.data, from.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
   }
 
   static int useDevice(int device) {
