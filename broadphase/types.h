@@ -34,11 +34,12 @@ struct Filter {
   std::int32_t mask;
 };
 
-/// Two overlapping boxes by index, first < second.
-struct Pair {
+/// Two overlapping boxes by index, first < second. One 8-byte access on a GPU.
+struct alignas(8) Pair {
   std::uint32_t first;
   std::uint32_t second;
 };
+static_assert(sizeof(Pair) == 8 && alignof(Pair) == 8, "Pair is one load on every space");
 
 /// The overlapping pairs in the GPU's memory, sorted by (first, second). They are written in the
 /// order of the stream, and valid until the next search.

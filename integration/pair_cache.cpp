@@ -60,7 +60,7 @@ std::uint32_t& GpuLbvhPairCache::bucket(lbvh::Pair slots) {
 std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
   if (m_buckets.empty()) return lbvh::kNullIndex;
   std::uint32_t pair = bucket(slots);
-  while (pair != lbvh::kNullIndex && m_entries[pair].slots != slots)
+  while (pair != lbvh::kNullIndex && m_entries[pair].slots() != slots)
     pair = m_entries[pair].inBucket;
   return pair;
 }
@@ -94,14 +94,14 @@ void GpuLbvhPairCache::relinkBuckets() {
 }
 
 void GpuLbvhPairCache::linkInBucket(std::uint32_t pair) {
-  std::uint32_t& head = bucket(m_entries[pair].slots);
+  std::uint32_t& head = bucket(m_entries[pair].slots());
   m_entries[pair].inBucket = head;
   head = pair;
 }
 
 /// The link to the pair in its bucket's list.
 std::uint32_t& GpuLbvhPairCache::bucketLink(std::uint32_t pair) {
-  std::uint32_t* link = &bucket(m_entries[pair].slots);
+  std::uint32_t* link = &bucket(m_entries[pair].slots());
   while (*link != pair) link = &m_entries[*link].inBucket;
   return *link;
 }
@@ -134,7 +134,7 @@ btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
     reserve(1);  // the callback may have used the room
   }
   m_pairs.push_back(btBroadphasePair(*a, *b));
-  m_entries.push_back({slots, lbvh::kNullIndex});
+  m_entries.push_back({slots.first, slots.second, lbvh::kNullIndex});
   linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
   m_partners.add(slots);
   return &at(static_cast<std::uint32_t>(m_entries.size() - 1));
@@ -220,7 +220,7 @@ void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
 /// Frees the pair's algorithm and tells the ghost callback. Both may call back and change this
 /// cache: returns the pair's new place, or kNullIndex if a callback has removed it.
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_entries[pair].slots;
+  const lbvh::Pair slots = m_entries[pair].slots();
   btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
   const GpuLbvhObjects both(a, b);
   cleanOverlappingPair(at(pair), dispatcher);
@@ -254,7 +254,7 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   try {
     if (!m_partners.isValid())
       m_partners.build(m_entries.size(), m_proxies.boxes().size,
-                       [this](std::size_t pair) { return m_entries[pair].slots; });
+                       [this](std::size_t pair) { return m_entries[pair].slots(); });
     m_partners.forEachOf(slot, [&](std::uint32_t partner) {
       lbvh::prefetch(&bucket(lbvh::makePair(slot, partner)));
       m_gathered.push_back(partner);
@@ -349,7 +349,7 @@ void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
 /// @return whether it said so
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_entries[pair].slots;
+  const lbvh::Pair slots = m_entries[pair].slots();
   const GpuLbvhObjects both(at(pair).m_pProxy0, at(pair).m_pProxy1);
   if (!callback->processOverlap(at(pair))) return false;
   pair = both.areAlive() ? find(slots) : lbvh::kNullIndex;
@@ -387,7 +387,10 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
 
 void GpuLbvhPairCache::sortOverlappingPairs(btDispatcher* /*dispatcher*/) {
   std::stable_sort(first(), first() + m_pairs.size(), isBefore);
-  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
-    m_entries[pair].slots = slotsOf(at(pair).m_pProxy0, at(pair).m_pProxy1);
+  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair) {
+    const lbvh::Pair slots = slotsOf(at(pair).m_pProxy0, at(pair).m_pProxy1);
+    m_entries[pair].first = slots.first;
+    m_entries[pair].second = slots.second;
+  }
   relinkBuckets();
 }

@@ -69,14 +69,16 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
  private:
   /// What is kept beside each pair: its proxies by slot, and the next pair of its bucket.
   struct Entry {
-    lbvh::Pair slots;
+    std::uint32_t first, second;  // as of an lbvh::Pair, which would pad the entry to 16 bytes
     std::uint32_t inBucket;
+
+    lbvh::Pair slots() const { return {first, second}; }
   };
 
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
   btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
   bool contains(std::uint32_t pair, std::uint32_t slot) const {
-    return m_entries[pair].slots.first == slot || m_entries[pair].slots.second == slot;
+    return m_entries[pair].first == slot || m_entries[pair].second == slot;
   }
 
   std::uint32_t& bucket(lbvh::Pair slots);

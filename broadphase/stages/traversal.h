@@ -9,6 +9,19 @@
 
 namespace lbvh {
 
+/// What a query finds at a node, and which node is next.
+struct Visit {
+  bool isHit;  ///< a leaf that it overlaps
+  std::uint32_t next;
+};
+
+/// The one step of a traversal. The node is a copy and no word of it is behind a branch: so it is
+/// read as a whole, in two loads that do not wait for each other.
+LBVH_HD inline Visit visit(const Node& query, Node node) {
+  const bool isMet = overlap(query, node), isLeaf = node.isLeaf();
+  return {isMet && isLeaf, isMet && !isLeaf ? node.left : node.rope};
+}
+
 /// Finds half-pairs in order, without a stack (Prokopenko and Lebrun-Grandie, Algorithm 1, started
 /// at the query leaf's own rope). Element i is leaf i. It visits only what lies to its right, so
 /// each pair is found once.
@@ -25,17 +38,11 @@ struct FindTreePairs {
     const std::uint32_t box = query.box();
     std::uint32_t at = query.rope;
     while (at != kNullIndex) {
-      const Node& node = nodes[at];
-      if (!overlap(query, node)) {
-        at = node.rope;
-      } else if (!node.isLeaf()) {
-        at = node.left;
-      } else {
-        at = node.rope;
-        const std::uint32_t other = node.box();
-        if (!shouldCollide(filters, box, other)) continue;
-        if (!sink.push(makePair(box, other))) return;
-      }
+      const Node node = nodes[at];
+      const Visit found = visit(query, node);
+      at = found.next;
+      if (!found.isHit || !shouldCollide(filters, box, node.box())) continue;
+      if (!sink.push(makePair(box, node.box()))) at = kNullIndex;
     }
   }
 };
