@@ -11,7 +11,7 @@ import re
 import statistics
 import sys
 
-TRAVERSAL = re.compile(r"FindTreePairs|[Tt]raver")
+TRAVERSAL = re.compile(r"FindTreePairs|findBlockPairs")
 FIGURES = ("nodes", "warp_instr", "counter_hits", "longest_traversal_warp", "l2_bytes", "bus_bytes")
 HEAD = ("boxes", "pairs", "step", "steps", *FIGURES, "traversal_lanes", "model_us",
         *("worst_" + figure for figure in FIGURES))
@@ -51,7 +51,7 @@ def scene(boxes, profile, replay):
         pairs = re.findall(r"pairs=(\d+)", f.read())[-1]
     kinds = {"sorting": [], "kept": []}
     for rows in steps_of(profile):
-        sorts = any("AssignCodes" in row["name"] for row in rows)
+        sorts = any("Codes" in row["name"] for row in rows)
         kinds["sorting" if sorts else "kept"].append(figures_of(rows))
     out = csv.writer(sys.stdout, lineterminator="\n")
     for kind, steps in kinds.items():

@@ -1,14 +1,16 @@
-// The CUDA space's stages element for element against the host's: codes, order, nodes, ropes.
+// The CUDA space and its stages, element for element.
 // Skipped where there is no device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <thread>
 #include <vector>
 
 #include "broadphase/exec/host/space.h"
+#include "broadphase/host/order.h"
 #include "broadphase/pipelines/cuda.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/host.h"
@@ -35,36 +37,7 @@ class CudaStages : public testing::Test {
       cudaCheck(cudaMemcpy(host.data(), view.data, view.size * sizeof(T), cudaMemcpyDeviceToHost));
     return host;
   }
-
-  template <class T>
-  static bool sameBytes(const std::vector<T>& a, View<const T> b) {
-    return a.size() == b.size &&
-           (a.empty() || std::memcmp(a.data(), b.data, a.size() * sizeof(T)) == 0);
-  }
-
-  static void expectSameTree(const Boxes& boxes) {
-    CudaPipeline gpu{Options{}};
-    const auto host = makeHostPipeline(1, simdKernels());
-    StepStats gpuStats, hostStats;
-    gpu.buildTree(view(boxes), gpuStats);
-    host->buildTree(view(boxes), hostStats);
-    EXPECT_EQ(gpuStats.mortonBits, hostStats.mortonBits);
-    EXPECT_TRUE(sameBytes(download(gpu.tree().nodes), host->tree().nodes));
-    EXPECT_TRUE(sameBytes(download(gpu.tree().oversizedBoxes), host->tree().oversizedBoxes));
-  }
 };
-
-TEST_F(CudaStages, TreesAreTheSameNodeForNode) {
-  Random random(91);
-  for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u}) {
-    SCOPED_TRACE(n);
-    expectSameTree(test::boxSets()[0].make(n, random));
-  }
-  for (const test::BoxSet& set : test::boxSets()) {
-    SCOPED_TRACE(set.name);
-    for (const std::size_t n : {40u, 333u}) expectSameTree(set.make(n, random));
-  }
-}
 
 template <class Key>
 std::vector<Key> codesOnHost(const Boxes& boxes, const Grid& grid) {
@@ -103,6 +76,93 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
                          View<std::uint32_t>{expectedOrder.data(), n}, View<Key>{spare.data(), n},
                          View<std::uint32_t>{spareOrder.data(), n}, AssignCodes<Key>::kKeyBits);
   EXPECT_EQ(order, expectedOrder);
+}
+
+template <class Key>
+void expectTheHostsKeys(const Boxes& boxes, const Grid& grid) {
+  const std::size_t n = boxes.size();
+  HostTasks tasks(1);
+  std::vector<Key> expected(n), found(n);
+  std::vector<std::uint32_t> ids(n);
+  CurveOrder(tasks, simdKernels()).assignKeys(view(boxes), grid, expected.data(), ids.data());
+  for (std::size_t i = 0; i < n; ++i)
+    found[i] = AssignHilbertCodes<Key>{view(boxes), &grid, nullptr, nullptr}.key(boxes[i]);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Hilbert, OneBoxAtATimeHasTheKeysOfSixteen) {
+  Random random(98);
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    const Boxes boxes = set.make(333, random);
+    Grid grid;
+    grid.perLength = 0.05f;
+    expectTheHostsKeys<std::uint32_t>(boxes, grid);
+    expectTheHostsKeys<std::uint64_t>(boxes, grid);
+  }
+}
+
+bool isAround(const Corners& bounds, const Corners& box) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (bounds.min[axis] > box.min[axis] || bounds.max[axis] < box.max[axis]) return false;
+  return true;
+}
+
+// Each ordinary box is in its slot, whatever the order, and in the bounds of its block and group;
+// other slots are empty, and oversized boxes are listed.
+TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
+  Random random(99);
+  for (const test::BoxSet& set : test::boxSets()) {
+    SCOPED_TRACE(set.name);
+    const Boxes boxes = set.make(1500, random);
+    std::vector<std::uint32_t> order(boxes.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::reverse(order.begin() + 100, order.end());
+    CudaSpace space;
+    UploadBuffer<Aabb> upload;
+    UploadBuffer<std::uint32_t> ids;
+    DeviceBuffer<StepHeader> header;
+    LeafBlockBuffers buffers{DeviceMemory{}};
+    const LeafBlocks leaves = buffers.ensure(boxes.size());
+    const View<const Aabb> there{space.upload(view(boxes), upload).data, boxes.size()};
+    space.fill(header.ensure(1), 0);
+    space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
+                 PackBlocks{there, space.upload(view(order), ids).data, leaves, header.data()});
+    space.wait();
+
+    const std::size_t groups = leaves.groupCount;
+    const auto corners = [&](const CornerArrays& arrays, std::size_t count) {
+      const auto low = download(View<const float4>{arrays.low, count});
+      const auto high = download(View<const float4>{arrays.high, count});
+      std::vector<Corners> all(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        all[i] = {{low[i].x, low[i].y, low[i].z}, {high[i].x, high[i].y, high[i].z}, 0};
+        std::memcpy(&all[i].id, &low[i].w, 4);
+      }
+      return all;
+    };
+    const auto slots = corners(leaves.boxes, 1024 * groups);
+    const auto blocks = corners(leaves.blocks, 32 * groups);
+    const auto bounds = corners(leaves.groups, groups);
+    std::uint32_t oversized = 0;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Corners& slot = slots[i];
+      const Aabb* box = i < order.size() ? &boxes[order[i]] : nullptr;
+      if (box != nullptr && classify(*box) == BoxClass::ordinary) {
+        EXPECT_EQ(slot.id, order[i]);
+        EXPECT_EQ(std::memcmp(&slot, box, sizeof *box), 0);
+        EXPECT_TRUE(isAround(blocks[i / 32], slot));
+        EXPECT_TRUE(isAround(bounds[i / 1024], slot));
+      } else {
+        EXPECT_EQ(slot.id, kNullIndex);
+        EXPECT_NE(slot.min[0], slot.min[0]) << "a number";
+        oversized += box != nullptr && classify(*box) == BoxClass::oversized;
+      }
+    }
+    EXPECT_EQ(download(View<const StepHeader>{header.data(), 1})[0].oversizedListed, oversized);
+    for (const std::uint32_t id : download(View<const std::uint32_t>{leaves.oversized, oversized}))
+      EXPECT_EQ(classify(boxes[id]), BoxClass::oversized);
+  }
 }
 
 TEST_F(CudaStages, CodesAndOrderAreTheSame) {
@@ -329,7 +389,7 @@ TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
 
   StepPlan plan;
   plan.mostPairs = CudaSpace::kMostElements;
-  plan.begin(std::size_t{1} << 30, 0);
+  plan.begin(std::size_t{1} << 30, std::size_t{1} << 30, 0);
   EXPECT_EQ(plan.pairs, CudaSpace::kMostElements) << "eight a box are too many";
   StepHeader step;
   step.pairs = CudaSpace::kMostElements;

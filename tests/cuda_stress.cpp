@@ -1,4 +1,4 @@
-// cuda_stress: many builds and updates of large box sets on the GPU while others disturb it, each
+// cuda_stress: many updates of large box sets on the GPU while others disturb it, each
 // held against the host's result bit by bit. For what tests of one small step cannot show: missing
 // fences, and calls that other threads make fail. A line a part; the exit status is 1 if any result
 // was wrong, and 77 if there is no GPU.
@@ -24,7 +24,6 @@ struct Part {
 };
 
 constexpr Part kParts[] = {
-    {"trees", "builds, node for node", lbvh::stress::stressTrees, false},
     {"device", "searches of DevicePairFinder, pair for pair", lbvh::stress::stressDeviceFinders,
      false},
     {"updates", "updates of PairFinder, with deltas, by hash", lbvh::stress::stressFinders, false},
@@ -36,7 +35,7 @@ constexpr const char* kUsage =
     "  --boxes    in the sets, ascending (1000000,4000000)\n"
     "  --rounds   of a part (1000)\n"
     "  --seconds  of a part, at most, without its preparation (60)\n"
-    "  --part     only this one: trees, device, updates or threads\n"
+    "  --part     only this one: device, updates or threads\n"
     "  --spoil    give the third result of each part a wrong bit: they must all fail\n";
 
 /// @return false if `text` is no number above 0

@@ -89,7 +89,6 @@ class MemoryHog {
 /// cudaDeviceSynchronize, for code that no CUDA compiler sees. @return whether it succeeded
 bool synchroniseDevice();
 
-Outcome stressTrees(const Load& load);
 Outcome stressDeviceFinders(const Load& load);
 Outcome stressFinders(const Load& load);
 Outcome stressThreads(const Load& load);

@@ -1,13 +1,11 @@
-// The parts of cuda_stress whose results stay on the device and are compared there, bit by bit:
-// trees, and the pairs of DevicePairFinder. And the kernel that hogs the memory.
+// The part of cuda_stress whose results stay on the device and are compared there, bit by bit: the
+// pairs of DevicePairFinder. And the kernel that hogs the memory.
 #include <algorithm>
 #include <memory>
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/pair_finder.h"
-#include "broadphase/pipelines/cuda.cuh"
-#include "broadphase/pipelines/host.h"
 #include "cuda_stress.h"
 #include "support.h"
 
@@ -102,41 +100,6 @@ std::string inWords(long passes) {
   return "the memory hog went " + std::to_string(passes) + " times through its memory";
 }
 
-/// A box set, and on the device the tree that the host built over it.
-struct TreeCase {
-  const char* name;
-  Boxes boxes;
-  DeviceBuffer<Node> nodes;
-  DeviceBuffer<std::uint32_t> oversized;
-  View<const Node> wantedNodes;
-  View<const std::uint32_t> wantedOversized;
-};
-
-// Kind boxes, many leaves in few cells, many leaves with the same code, 63-bit codes, and boxes
-// that are kept out of the tree.
-std::vector<std::unique_ptr<TreeCase>> treeCases(const Load& load) {
-  std::vector<std::unique_ptr<TreeCase>> cases;
-  test::Random random(101);
-  const auto host =
-      makeHostPipeline(std::max(1u, std::thread::hardware_concurrency()), simdKernels());
-  for (const std::size_t n : load.sizes)
-    for (const test::BoxSet& set : test::boxSets()) {
-      const std::string name = set.name;
-      if (name != "uniform" && name != "clustered" && name != "sharedCentres" &&
-          name != "hugeAndTiny" && name != "broken")
-        continue;
-      auto one = std::make_unique<TreeCase>();
-      one->name = set.name;
-      one->boxes = set.make(n, random);
-      StepStats unused;
-      host->buildTree(view(one->boxes), unused);
-      one->wantedNodes = upload(host->tree().nodes, one->nodes);
-      one->wantedOversized = upload(host->tree().oversizedBoxes, one->oversized);
-      cases.push_back(std::move(one));
-    }
-  return cases;
-}
-
 /// A box set on the device, and the host's pairs.
 struct DeviceCase {
   Boxes boxes;
@@ -196,27 +159,6 @@ bool synchroniseDevice() {
   if (cudaDeviceSynchronize() == cudaSuccess) return true;
   cudaGetLastError();
   return false;
-}
-
-Outcome stressTrees(const Load& load) {
-  const auto cases = treeCases(load);
-  Comparison comparison;
-  CudaPipeline gpu{Options{}};
-  MemoryHog hog(64 * load.sizes.back());
-  Rounds rounds(load);
-  bool spoil = false;
-  // Some builds of each set: the first finds the arrays of another set in the buffers.
-  for (std::size_t round = 0; rounds.next(spoil); ++round) {
-    const TreeCase& one = *cases[round / 3 % cases.size()];
-    StepStats unused;
-    gpu.buildTree(view(one.boxes), unused);
-    const Tree found = gpu.tree();
-    if (spoil) comparison.spoil(found.nodes);
-    const unsigned long long words = comparison.words(found.nodes, one.wantedNodes) +
-                                     comparison.words(found.oversizedBoxes, one.wantedOversized);
-    if (words > 0) rounds.differs(describe(one.name, one.boxes.size(), words));
-  }
-  return rounds.outcome(inWords(hog.stop()));
 }
 
 Outcome stressDeviceFinders(const Load& load) {

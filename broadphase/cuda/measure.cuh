@@ -21,7 +21,6 @@ struct MeasureStep {
   ChooseGrid chooseGrid;
   SceneBounds* partial;  ///< by block
   std::uint32_t* ended;  ///< how many blocks have; 0 before and after
-  View<std::uint32_t> arrivals;
   View<std::uint32_t> counts;
   View<unsigned long long> words;
 
@@ -32,7 +31,6 @@ struct MeasureStep {
   static std::size_t blocks(std::size_t elements) { return (elements + kTile - 1) / kTile; }
 
   __device__ SceneBounds operator()(std::uint32_t i) const {
-    if (i < arrivals.size) arrivals[i] = kNullIndex;
     if (i < counts.size) counts[i] = 0;
     if (i < words.size) words[i] = 0;
     return i < scene.boxes.size ? scene(i) : SceneBounds{};

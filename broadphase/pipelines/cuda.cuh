@@ -25,9 +25,6 @@ class CudaPipeline final : public Pipeline, CudaStages {
   void step(const StepInput& input, StepStats& stats) override {
     guarded([&] { runStep(input, stats); });
   }
-  void buildTree(View<const Aabb> boxes, StepStats& stats) override {
-    guarded([&] { runBuildTree(boxes, stats); });
-  }
   void setPreviousPairs(View<const Pair> pairs) override {
     guarded([&] { copyPreviousPairs(pairs); });
   }
@@ -35,7 +32,6 @@ class CudaPipeline final : public Pipeline, CudaStages {
   View<const Pair> pairs() const override { return {lists_[current_].pairs.data(), pairs_}; }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
-  Tree tree() const override { return treeOver(scene_); }
 
   std::size_t memoryBytes() const override {
     return space_.allMemory().bytes() + copiedLists_.bytes();
@@ -68,16 +64,16 @@ class CudaPipeline final : public Pipeline, CudaStages {
   void runStep(const StepInput& input, StepStats& stats) {
     added_ = removed_ = {};  // they lie in a buffer that is written now
     copiedLists_ = HostBuffer<Pair>();
-    scene_ = {};  // the stages overwrite the tree of the last buildTree()
     const StepInput there = upload(input);
     plan_.mostPairs = there.maxPairs;
-    plan_.begin(there.boxes.size, pairs_);
+    plan_.begin(there.boxes.size, input.boxes.size, pairs_);
     Outcome outcome;
     do {
+      arguments_.data()->mostExtents = plan_.mostExtents();
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
-        runTreeStages(there.boxes, arguments_.data(), compared, stats);
-        const View<Pair> found = traverse(there, stats);
+        const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared, stats);
+        const View<Pair> found = findPairs(there, leaves, stats);
         scatter(found, there.boxes.size, compared, stats);
         return compare(there, stats);
       });
@@ -89,18 +85,6 @@ class CudaPipeline final : public Pipeline, CudaStages {
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
     keep(outcome, there.boxes.size, stats);
     stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
-  }
-
-  void runBuildTree(View<const Aabb> boxes, StepStats& stats) {
-    scene_ = {};
-    const View<const Aabb> there = upload({boxes, {}, {}, 0}).boxes;
-    do {
-      runTreeStages(there, arguments_.data(), there.size, stats);
-      space_.forEach(1, Report{header(), report_.data()});
-      space_.wait();
-    } while (std::exchange(plan_.bits, report().grid.bits) != report().grid.bits);
-    describe(report(), stats);
-    scene_ = report().scene;
   }
 
   void copyPreviousPairs(View<const Pair> pairs) {
@@ -136,6 +120,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             there.removedObjects.size,
             there.maxPairs,
             static_cast<std::uintptr_t>(plan_.bits),
+            plan_.sorts,
             plan_.pairs,
             plan_.listed,
             static_cast<std::uintptr_t>(current_),
@@ -145,6 +130,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(report_.data()),
             at(ids_.data()),
             at(scratch_.data()),
+            at(leaves_.data()),
             at(chainWords_.data()),
             at(lists_[0].pairs.data()),
             at(lists_[0].offsets.data()),
@@ -202,13 +188,14 @@ class CudaPipeline final : public Pipeline, CudaStages {
   /// True if the step has to run again, with a plan that is large enough.
   bool fellShort() {
     if (plan_.covers(report())) return false;
-    plan_.adaptTo(report());
+    plan_.retry(report());
     return true;
   }
 
   void keep(const Outcome& outcome, std::size_t boxes, StepStats& stats) {
     describe(report(), stats);
     plan_.adaptTo(report());
+    plan_.succeeded(boxes);
     current_ = 1 - current_;
     pairs_ = static_cast<std::size_t>(report().pairs);
     boxesBefore_ = boxes;
@@ -228,7 +215,6 @@ class CudaPipeline final : public Pipeline, CudaStages {
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
   PinnedBuffer<Pair> changes_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
   HostBuffer<Pair> copiedLists_;                     ///< those that were too long for it
-  SceneBounds scene_;                                ///< of the tree
   std::size_t pairs_ = 0;                            ///< of the last step
   std::size_t boxesBefore_ = 0;                      ///< whose lists they are
   View<const Pair> added_, removed_;

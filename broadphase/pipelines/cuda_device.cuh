@@ -38,7 +38,7 @@ class DeviceSearch : CudaStages {
     if (capture != cudaStreamCaptureStatusNone) return findInCapture(boxes, filters);
     if (wasAsked_ && isOver()) plan_.adaptTo(report());
     wasAsked_ = false;  // if a call fails
-    plan_.begin(boxes.size, 0);
+    plan_.begin(boxes.size, boxes.size, 0);
     plan_.pairs = std::max(plan_.pairs, leastCapacity_);
     const Mark mark{isOver_, stream};
     const DevicePairs pairs = search(boxes, filters);
@@ -112,8 +112,8 @@ class DeviceSearch : CudaStages {
 
   DevicePairs search(View<const Aabb> boxes, View<const Filter> filters) {
     StepStats unused;
-    runTreeStages(boxes, nullptr, boxes.size, unused);
-    const View<Pair> found = traverse({boxes, filters, {}, limit_}, unused);
+    const LeafBlocks leaves = packBoxes(boxes, nullptr, boxes.size, unused);
+    const View<Pair> found = findPairs({boxes, filters, {}, limit_}, leaves, unused);
     scatter(found, boxes.size, boxes.size, unused);
     ListComparison lists{};
     lists.fresh = listsIn(1 - current_, boxes.size);

@@ -5,18 +5,18 @@
 #include <bit>
 #include <cstdint>
 
+#include "broadphase/cuda/block_search.cuh"
 #include "broadphase/cuda/compare_lists.cuh"
 #include "broadphase/cuda/pair_lists.cuh"
 #include "broadphase/exec/cuda/space.cuh"
+#include "broadphase/pipelines/cuda_blocks.cuh"
 #include "broadphase/pipelines/cuda_step_plan.h"
-#include "broadphase/pipelines/cuda_tree.cuh"
-#include "broadphase/stages/traversal.h"
 
 namespace lbvh {
 
-class CudaStages : protected CudaTree {
+class CudaStages : protected CudaBlocks {
  protected:
-  explicit CudaStages(const CudaSpaceOptions& options) : CudaTree(options) {}
+  explicit CudaStages(const CudaSpaceOptions& options) : CudaBlocks(options) {}
   ~CudaStages() = default;
 
   /// Two counts share a word, see DeltaSum.
@@ -29,28 +29,29 @@ class CudaStages : protected CudaTree {
 
   /// Stages 1 to 4, and what later stages count in is cleared.
   /// @param compared boxes of which new or old lists are compared
-  void runTreeStages(View<const Aabb> boxes, const StepArguments* arguments, std::size_t compared,
-                     StepStats& stats) {
+  LeafBlocks packBoxes(View<const Aabb> boxes, const StepArguments* arguments, std::size_t compared,
+                       StepStats& stats) {
     const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
     measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
+    if (!plan_.sorts) return pack(boxes, stats);
     if (plan_.bits == 10)
-      buildTree<std::uint32_t>(boxes, stats);
+      order<std::uint32_t>(boxes, stats);
     else
-      buildTree<std::uint64_t>(boxes, stats);
+      order<std::uint64_t>(boxes, stats);
+    return pack(boxes, stats);
   }
 
   /// Stage 5: pairs in no order, those of each first box counted. @return room for them
-  View<Pair> traverse(const StepInput& there, StepStats& stats) {
+  View<Pair> findPairs(const StepInput& there, const LeafBlocks& leaves, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    const std::size_t n = there.boxes.size;
     ListBuffers& next = lists_[1 - current_];
     const View<Pair> room = next.pairs.ensure(plan_.pairs);
-    const PairOutput out{room, there.maxPairs, &header()->pairs};
-    const FindTreePairs treePairs{nodes_.data, &header()->scene, there.filters};
-    const FindOversizedPairs oversizedPairs{there.boxes, ids_.data(), &header()->scene,
-                                            there.filters};
-    space_.append(n, OneAfterTheOther<FindTreePairs, FindOversizedPairs>{treePairs, oversizedPairs},
-                  out, PairPlaces{next.offsets.data(), places()});
+    const FoundPairs out{room,          there.maxPairs,      countOf(&header()->pairs),
+                         there.filters, next.offsets.data(), places()};
+    const std::uint32_t parts = FindBlockPairs::partsFor(there.boxes.size);
+    const std::size_t warps = std::size_t{leaves.blockCount} * parts;
+    space_.launch((warps * kWarp + kThreads - 1) / kThreads, kThreads, findBlockPairsKernel,
+                  FindBlockPairs{there.boxes, leaves, out, header(), parts});
     return room;
   }
 
@@ -60,7 +61,8 @@ class CudaStages : protected CudaTree {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     const View<std::uint32_t> offsets{lists_[1 - current_].offsets.data(), boxes + 1};
     const Chains chains = chainsFor(boxes, compared);
-    space_.launch(SumCounts::tiles(offsets.size), sumCountsKernel, SumCounts{offsets, chains.sum});
+    space_.launch(SumCounts::tiles(offsets.size), kThreads, sumCountsKernel,
+                  SumCounts{offsets, chains.sum});
     space_.forEach(found.size,
                    ScatterPairs{found, &header()->pairs, places(), offsets.data, seconds()});
   }
@@ -69,13 +71,11 @@ class CudaStages : protected CudaTree {
   void compareLists(ListComparison comparison) {
     const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
     comparison.chain = chainsFor(comparison.fresh.boxes, boxes).compare;
-    space_.launch(ListComparison::tiles(boxes), compareListsKernel, comparison);
+    space_.launch(ListComparison::tiles(boxes), kThreads, compareListsKernel, comparison);
   }
 
-  template <class Key>
-  void buildTree(View<const Aabb> boxes, StepStats& stats) {
-    order<Key>(boxes, stats);
-    buildHierarchy<Key>(boxes, stats);
+  static unsigned long long* countOf(std::uint64_t* count) {
+    return reinterpret_cast<unsigned long long*>(count);
   }
 
   /// What the blocks of the two kernels that sum tell each other.

@@ -23,13 +23,31 @@ struct StepPlan {
   std::size_t pairs = 0;
   std::size_t listed = 0;  ///< added pairs in mapped memory, and removed ones: as many of each
 
+  // Whether the boxes are put in order anew. Any order gives the same pairs, so the last one is
+  // kept as long as it is of use.
+  bool sorts = true;
+  std::size_t ordered = 0;        ///< boxes in order, padding included; 0: none
+  std::uint64_t orderedOf = 0;    ///< those that were handed in
+  std::uint64_t extentsThen = 0;  ///< in the step that sorted
+  std::uint64_t looksThen = 0;
+  bool isWorn = false;
+
   /// What is known before the first step. Eight pairs a box: growing costs a second run.
-  void begin(std::size_t boxes, std::size_t oldPairs) {
+  /// @param boxes padding included; of which `handedIn` are no padding
+  void begin(std::size_t boxes, std::uint64_t handedIn, std::size_t oldPairs) {
+    // Boxes that the order does not know lie together in its last blocks, wherever they are.
+    sorts = isWorn || ordered != boxes || handedIn > orderedOf + orderedOf / 256 + 32;
+    ordered = 0;  // until the step has succeeded
+    if (sorts) orderedOf = handedIn;
     if (pairs == 0) setPairs(oldPairs == 0 ? 8 * std::uint64_t{boxes} : oldPairs);
   }
 
+  /// Beyond this nothing is searched: that would take far longer than to sort.
+  std::uint64_t mostExtents() const { return sorts ? ~std::uint64_t{0} : 2 * extentsThen + 65536; }
+
   bool covers(const StepHeader& step) const {
-    return bits == step.grid.bits && step.pairs <= pairs;
+    if (sorts && bits != step.grid.bits) return false;
+    return step.extents <= mostExtents() && step.pairs <= pairs;
   }
 
   /// If not, the lists are copied, see CudaPipeline.
@@ -39,6 +57,11 @@ struct StepPlan {
 
   /// Grows until it covers the step, and shrinks where it is far too large.
   void adaptTo(const StepHeader& step) {
+    isWorn = step.extents > mostExtents() || bits != step.grid.bits;
+    if (sorts)
+      looksThen = step.looks, extentsThen = step.extents;
+    else
+      isWorn |= 5 * step.looks > 6 * looksThen;
     bits = step.grid.bits;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
@@ -46,6 +69,13 @@ struct StepPlan {
     if (step.arguments.oldPairs > 0)
       setListed(std::bit_ceil(std::max(step.delta.added, step.delta.removed)));
   }
+
+  /// Before the step runs again.
+  void retry(const StepHeader& step) {
+    adaptTo(step);
+    sorts |= isWorn;
+  }
+  void succeeded(std::size_t boxes) { ordered = boxes; }
 
   /// How many pairs a list may have so that both, growing by doubling, hold no more than `bytes`,
   /// what waits to be freed included.

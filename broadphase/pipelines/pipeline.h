@@ -27,8 +27,8 @@ class Pipeline {
   ///   the result of the step before, and added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;
 
-  /// Runs the stages up to the hierarchy.
-  virtual void buildTree(View<const Aabb> boxes, StepStats& stats) = 0;
+  /// Builds only the tree over the boxes, for queries. A GPU's pipeline has none.
+  virtual void buildTree(View<const Aabb>, StepStats&) {}
 
   /// Makes `pairs` the result of the step before. What the pipeline remembers of earlier steps does
   /// not count any more.
@@ -38,7 +38,7 @@ class Pipeline {
   virtual View<const Pair> pairs() const = 0;
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
-  virtual Tree tree() const = 0;  ///< of the last buildTree(), until the next step
+  virtual Tree tree() const { return {}; }  ///< of the last buildTree(), until the next step
 
   virtual PackedScene packed() const { return {}; }  ///< of the last step, in the host's memory
   virtual const SpaceInfo* info() const { return nullptr; }  ///< null if it never changes

@@ -62,6 +62,7 @@ struct DeltaCount {
 struct StepArguments {
   std::uint64_t boxes = 0;  ///< of the array that was handed in; what lies behind is padding
   std::uint64_t oldPairs = 0;
+  std::uint64_t mostExtents = ~std::uint64_t{0};  ///< see StepHeader::extents
 };
 
 /// What a step reads, in the host's memory or in the space's.
@@ -79,6 +80,11 @@ struct StepHeader {
   Grid grid;
   std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written
   DeltaCount delta;
+
+  // On a GPU (cuda/leaf_blocks.cuh, cuda/block_search.cuh):
+  std::uint32_t oversizedListed = 0;
+  std::uint64_t extents = 0;  ///< of all blocks; beyond arguments.mostExtents nothing is searched
+  std::uint64_t looks = 0;    ///< at blocks and boxes, by a sample of the blocks
 };
 
 /// One element: a copy where the host reads it.

@@ -12,17 +12,9 @@ namespace lbvh {
 
 inline constexpr unsigned kThreads = 128;
 
-/// Where append() also counts the pairs of each first box, and writes each pair's place among them.
-/// Or null.
-struct PairPlaces {
-  std::uint32_t* counts = nullptr;
-  std::uint32_t* places = nullptr;
-};
-
 /// Appends with one atomic addition for all threads that push together.
 struct DeviceSink {
   PairOutput out;
-  PairPlaces places;
 
   __device__ bool push(Pair pair) {
     const auto together = cooperative_groups::coalesced_threads();
@@ -31,10 +23,7 @@ struct DeviceSink {
       at = atomicAdd(reinterpret_cast<unsigned long long*>(out.count),
                      static_cast<unsigned long long>(together.size()));
     at = together.shfl(at, 0) + together.thread_rank();
-    if (at < out.pairs.size) {
-      out.pairs[at] = pair;
-      if (places.counts != nullptr) places.places[at] = atomicAdd(&places.counts[pair.first], 1u);
-    }
+    if (at < out.pairs.size) out.pairs[at] = pair;
     return at <= out.limit;
   }
 };
@@ -47,9 +36,9 @@ __global__ void __launch_bounds__(kThreads) forEachKernel(Body body, std::uint32
 
 template <class Body>
 __global__ void __launch_bounds__(kThreads)
-    appendKernel(Body body, std::uint32_t n, PairOutput out, PairPlaces places) {
+    appendKernel(Body body, std::uint32_t n, PairOutput out) {
   const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
-  DeviceSink sink{out, places};
+  DeviceSink sink{out};
   if (i < n) body(i, sink);
 }
 

@@ -89,20 +89,19 @@ class CudaSpace {
     cudaCheck(cudaLaunchKernelEx(&config, forEachKernel<Body>, body, count(n)));
   }
 
-  /// A kernel that works by blocks of kThreads. @param blocks that it is started with
   template <class Arguments>
-  void launch(std::size_t blocks, void (*kernel)(Arguments), const Arguments& arguments) {
+  void launch(std::size_t blocks, unsigned threads, void (*kernel)(Arguments),
+              const Arguments& arguments) {
     if (blocks == 0) return;
-    const cudaLaunchConfig_t config = launchFor(blocks * kThreads);
+    const cudaLaunchConfig_t config = launchOf(blocks, threads);
     cudaCheck(cudaLaunchKernelEx(&config, kernel, arguments));
   }
 
   template <class Body>
-  void append(std::size_t n, const Body& body, const PairOutput& out,
-              const PairPlaces& places = {}) {
+  void append(std::size_t n, const Body& body, const PairOutput& out) {
     if (n == 0) return;
     const cudaLaunchConfig_t config = launchFor(n);
-    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out, places));
+    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out));
   }
 
   template <class T, class Body>
@@ -264,9 +263,12 @@ class CudaSpace {
   }
 
   cudaLaunchConfig_t launchFor(std::size_t n) const {
+    return launchOf((count(n) + kThreads - 1) / kThreads, kThreads);
+  }
+  cudaLaunchConfig_t launchOf(std::size_t blocks, unsigned threads) const {
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3((count(n) + kThreads - 1) / kThreads);
-    config.blockDim = dim3(kThreads);
+    config.gridDim = dim3(count(blocks));
+    config.blockDim = dim3(threads);
     config.stream = stream_;
     return config;
   }

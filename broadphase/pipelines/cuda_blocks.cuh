@@ -1,26 +1,27 @@
-// Stages 1 to 4 on an NVIDIA GPU: from boxes to the tree. Base of cuda_stages.cuh.
+// Stages 1 to 4 on an NVIDIA GPU: from boxes to blocks of them, in the order of a Hilbert curve.
+// Base of cuda_stages.cuh.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "broadphase/cuda/leaf_blocks.cuh"
 #include "broadphase/cuda/measure.cuh"
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/exec/scratch.h"
 #include "broadphase/options.h"
-#include "broadphase/stages/hierarchy.h"
+#include "broadphase/stages/hilbert.h"
 #include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 
-class CudaTree {
+class CudaBlocks {
  protected:
-  explicit CudaTree(const CudaSpaceOptions& options) : space_(options) {
+  explicit CudaBlocks(const CudaSpaceOptions& options) : space_(options) {
     space_.fill(ended_.ensure(1), 0);
     space_.wait();  // before another stream may be used
   }
-  ~CudaTree() = default;
+  ~CudaBlocks() = default;
 
   template <class T>
   using Buffer = DeviceBuffer<T>;
@@ -32,12 +33,11 @@ class CudaTree {
     const auto timer = space_.timed("bounds", stats.boundsMs);
     MeasureStep step{{boxes}, {boxes, arguments, header_.ensure(1).data}};
     step.ended = ended_.data();
-    step.arrivals = arrivals_.ensure(boxes.size);
     step.counts = counts;
     step.words = words;
     const std::size_t blocks = MeasureStep::blocks(step.elements());
     step.partial = partial_.ensure(blocks).data;
-    space_.launch(blocks, measureKernel, step);
+    space_.launch(blocks, kThreads, measureKernel, step);
   }
 
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The
@@ -45,34 +45,25 @@ class CudaTree {
   template <class Key>
   void order(View<const Aabb> boxes, StepStats& stats) {
     const std::size_t n = boxes.size;
-    scratch_.reset(
-        std::max(scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n), scratchBytes<Node>(2 * n)));
-    const Scratch<DeviceMemory>::Frame frame(scratch_);
+    scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
     const View<Key> codes = scratch_.lend<Key>("codes", n);
     const View<std::uint32_t> ids = scratch_.lend<std::uint32_t>("ids", n);
     {
       const auto timer = space_.timed("codes", stats.codesMs);
-      space_.forEach(n, AssignCodes<Key>{boxes, &header()->grid, codes.data, ids.data, nullptr});
+      space_.forEach(n, AssignHilbertCodes<Key>{boxes, &header()->grid, codes.data, ids.data});
     }
     const auto timer = space_.timed("sort", stats.sortMs);
-    space_.sortInto(codes, ids, View<Key>{codesOf<Key>(n), n}, ids_.ensure(n),
-                    AssignCodes<Key>::kKeyBits);
+    space_.sortInto(codes, ids, scratch_.lend<Key>("sorted codes", n), ids_.ensure(n),
+                    AssignHilbertCodes<Key>::kKeyBits);
   }
 
   /// Stage 4.
-  template <class Key>
-  void buildHierarchy(View<const Aabb> boxes, StepStats& stats) {
+  LeafBlocks pack(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    const std::size_t n = boxes.size;
-    nodes_ = scratch_.lend<Node>("nodes", 2 * n);
-    space_.forEach(n, BuildHierarchy<Key>{boxes, ids_.data(), codesOf<Key>(n), &header()->scene,
-                                          arrivals_.data(), nodes_.data});
-  }
-
-  Tree treeOver(const SceneBounds& scene) const {
-    const std::size_t leaves = scene.ordinary;
-    return {{nodes_.data, leaves == 0 ? 0 : 2 * leaves - 1},
-            {ids_.data() + leaves, scene.oversized}};
+    const LeafBlocks leaves = leaves_.ensure(boxes.size);
+    space_.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
+                  PackBlocks{boxes, ids_.data(), leaves, header()});
+    return leaves;
   }
 
   static void describe(const StepHeader& header, StepStats& stats) {
@@ -85,20 +76,12 @@ class CudaTree {
 
   CudaSpace space_;
   Buffer<StepHeader> header_{space_.memory()};
-  /// Sorted: the leaves' boxes, then oversized boxes, then NaN boxes.
-  Buffer<std::uint32_t> ids_{space_.memory()};
-  Scratch<DeviceMemory> scratch_{space_.memory()};  ///< of a step, or of a tree
-  View<Node> nodes_;                                ///< of the tree
+  Buffer<std::uint32_t> ids_{space_.memory()};      ///< of the boxes, in the order of the curve
+  Scratch<DeviceMemory> scratch_{space_.memory()};  ///< of the sort
+  LeafBlockBuffers leaves_{space_.memory()};
 
  private:
-  template <class Key>
-  Key* codesOf(std::size_t n) {
-    return reinterpret_cast<Key*>(codes_.ensure(n * sizeof(Key)).data);
-  }
-
-  Buffer<std::byte> codes_{space_.memory()};  ///< in the order of ids_
-  Buffer<std::uint32_t> arrivals_{space_.memory()};
-  Buffer<SceneBounds> partial_{space_.memory()};
+  Buffer<SceneBounds> partial_{space_.memory()};  ///< by block
   Buffer<std::uint32_t> ended_{space_.memory()};
 };
 

@@ -1,0 +1,274 @@
+// Stage 5 on a GPU: pairs by leaf blocks. A warp owns a block, or a part of its search. It tests 32
+// bounds at a time, queues the boxes of later blocks that meet its block's bounds, and tests each
+// against its 32 own boxes, a lane for each: all lanes have work, and what they read lies in lines.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "broadphase/cuda/leaf_blocks.cuh"
+#include "broadphase/cuda/pair_stage.cuh"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+struct FindBlockPairs {
+  View<const Aabb> boxes;
+  LeafBlocks leaves;
+  FoundPairs out;
+  StepHeader* header;
+  std::uint32_t parts;  ///< warps that share the search of a block
+
+  /// Few blocks are not enough warps for a GPU: more of them share a block's search, at the price
+  /// of instructions that nobody waits for.
+  static std::uint32_t partsFor(std::size_t boxes) {
+    return boxes <= 2048 ? 8 : boxes <= 8192 ? 4 : boxes <= 65536 ? 2 : 1;
+  }
+};
+
+/// What a warp keeps in shared memory.
+struct WarpMemory {
+  static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 left over, 32 more, padding
+  static constexpr std::uint32_t kList = 2 * kWarp;
+
+  // Boxes that meet the block, not yet tested. Each is read by all lanes at once, and a read gives
+  // 128 bytes a cycle to all lanes together: so nothing is read that the test does not need.
+  float4 minAndMaxX[kQueue];
+  float2 maxYZ[kQueue];
+  std::uint32_t id[kQueue];
+  std::uint32_t list[kList];  ///< blocks that meet this one, not yet searched
+  Pair stage[PairStage::kRoom];
+};
+
+class BlockSearch {
+ public:
+  __device__ BlockSearch(const FindBlockPairs& in, WarpMemory& memory, std::uint32_t block)
+      : in_(in),
+        leaves_(in.leaves),
+        memory_(memory),
+        stage_(in.out, memory.stage),
+        block_(block),
+        lane_(threadIdx.x % kWarp),
+        own_(boxOf(block)),
+        bounds_(leaves_.blocks[block]) {}
+
+  /// Pairs within the block: each lane's box with the sixteen behind it, around the block. Those
+  /// half a block apart meet once.
+  __device__ void searchItself() {
+    put(lane_, own_);
+    put(lane_ + kWarp, own_);
+    __syncwarp();
+    const auto eight = std::make_integer_sequence<int, 8>();
+    const std::uint32_t hits = testEight(lane_ + 1, eight) | testEight(lane_ + 9, eight) << 8;
+    emit(lane_ < kWarp / 2 ? hits : hits & 0x7FFF, lane_ + 1);
+    __syncwarp();
+  }
+
+  /// Pairs with the later blocks that meet this one: every `parts`-th of their list. Part 0 has its
+  /// first turn last, as it searches the block itself, too.
+  __device__ void searchLaterBlocks(std::uint32_t part) {
+    next_ = part == 0 ? in_.parts - 1 : part - 1;
+    const std::uint32_t own = block_ / kWarp;
+    for (std::uint32_t first = own / kWarp * kWarp; first < leaves_.groupCount; first += kWarp) {
+      const std::uint32_t groups = groupsThatMeet(first, own);
+      if (groups != 0) listBlocks(first, groups);
+    }
+    searchListed();
+    testRest();
+  }
+
+  /// Pairs with oversized boxes: of the own boxes with all of them; and if there are as many blocks
+  /// of oversized boxes as this block's number, of that one's with each other and later ones.
+  __device__ void searchOversized(std::uint32_t warp, std::uint32_t warps, bool isPart0) {
+    const std::uint32_t count = in_.header->oversizedListed;
+    if (count == 0) return;
+    if (isPart0)
+      for (std::uint32_t first = 0; first < count; first += kWarp)
+        searchOversizedFrom(first, count);
+    for (std::uint32_t first = warp * kWarp; first < count; first += warps * kWarp) {
+      own_ = oversizedAt(first + lane_, count);
+      searchItself();
+      for (std::uint32_t next = first + kWarp; next < count; next += kWarp)
+        searchOversizedFrom(next, count);
+    }
+  }
+
+  /// Ends the search. A sample of the blocks tells how much they had to look at.
+  __device__ void end() {
+    if (!stage_.isOver()) stage_.flush();
+    if (lane_ == 0 && block_ % 8 == 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(&in_.header->looks),
+                static_cast<unsigned long long>(looks_));
+  }
+
+ private:
+  __device__ std::uint32_t groupsThatMeet(std::uint32_t first, std::uint32_t own) const {
+    const std::uint32_t g = first + lane_;
+    const bool asks = g >= own && g < leaves_.groupCount;
+    return __ballot_sync(kAllLanes, asks && overlap(leaves_.groups[g], bounds_));
+  }
+
+  /// Lists the blocks of some groups that meet this one. Reads each group's bounds while those of
+  /// the one before are tested.
+  __device__ void listBlocks(std::uint32_t first, std::uint32_t groups) {
+    const auto blockOf = [&] { return (first + lowest(groups)) * kWarp + lane_; };
+    std::uint32_t nextBlock = blockOf();
+    Corners next = leaves_.blocks[nextBlock];
+    while (groups != 0) {
+      const std::uint32_t block = nextBlock;
+      const Corners bounds = next;
+      groups &= groups - 1;
+      if (groups != 0) {
+        nextBlock = blockOf();
+        next = leaves_.blocks[nextBlock];
+      }
+      const bool wants = block > block_ && overlap(bounds, bounds_);
+      const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
+      if (wants) memory_.list[listed_ + before(votes)] = block;
+      listed_ += count(votes);
+      if (listed_ > WarpMemory::kList - kWarp) searchListed();
+    }
+  }
+
+  /// Searches every parts-th block of the list, and empties it. Reads each block while the one
+  /// before is tested.
+  __device__ void searchListed() {
+    __syncwarp();
+    if (next_ < listed_ && !stage_.isOver()) {
+      Corners next = boxOf(memory_.list[next_]);
+      while (next_ < listed_) {
+        const Corners box = next;
+        next_ += in_.parts;
+        if (next_ < listed_) next = boxOf(memory_.list[next_]);
+        push(box, overlap(box, bounds_));
+        if (queued_ >= kWarp) testLast(kWarp);
+        ++looks_;
+      }
+    }
+    next_ -= next_ < listed_ ? next_ : listed_;
+    listed_ = 0;
+    __syncwarp();
+  }
+  __device__ Corners boxOf(std::uint32_t block) const {
+    return leaves_.boxes[block * kWarp + lane_];
+  }
+
+  /// What is left in the queue, with empty boxes up to a multiple of eight.
+  __device__ void testRest() {
+    const std::uint32_t padded = (queued_ + 7) / 8 * 8;
+    if (lane_ < padded - queued_) put(queued_ + lane_, emptyCorners());
+    queued_ = padded;
+    if (queued_ != 0) testLast(queued_);
+  }
+
+  __device__ Corners oversizedAt(std::uint32_t k, std::uint32_t count) const {
+    if (k >= count) return emptyCorners();
+    const std::uint32_t id = leaves_.oversized[k];
+    const Aabb box = in_.boxes[id];
+    return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+  }
+  __device__ void searchOversizedFrom(std::uint32_t first, std::uint32_t count) {
+    put(lane_, oversizedAt(first + lane_, count));
+    queued_ = kWarp;
+    testLast(kWarp);
+  }
+
+  __device__ void put(std::uint32_t slot, const Corners& box) {
+    memory_.minAndMaxX[slot] = {box.min[0], box.min[1], box.min[2], box.max[0]};
+    memory_.maxYZ[slot] = {box.max[1], box.max[2]};
+    memory_.id[slot] = box.id;
+  }
+  __device__ Corners queued(std::uint32_t slot) const {
+    const float4 a = memory_.minAndMaxX[slot];
+    const float2 b = memory_.maxYZ[slot];
+    return {{a.x, a.y, a.z}, {a.w, b.x, b.y}, 0};
+  }
+
+  /// Queues the boxes of the lanes that want to.
+  __device__ void push(const Corners& box, bool wants) {
+    const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
+    if (wants) put(queued_ + before(votes), box);
+    queued_ += count(votes);
+    looks_ += count(votes);
+  }
+
+  /// Tests the last boxes of the queue against the own ones, and drops them.
+  /// @param size a multiple of eight, at most 32
+  __device__ void testLast(std::uint32_t size) {
+    __syncwarp();
+    queued_ -= size;
+    std::uint32_t hits = 0;
+    for (std::uint32_t k = 0; k < size; k += 8)
+      hits |= testEight(queued_ + k, std::make_integer_sequence<int, 8>()) << k;
+    emit(hits, queued_);
+    __syncwarp();
+  }
+  template <int... kBits>
+  __device__ std::uint32_t testEight(std::uint32_t k, std::integer_sequence<int, kBits...>) const {
+    return ((overlap(queued(k + kBits), own_) ? 1u << kBits : 0u) | ...);
+  }
+
+  /// Stages the pairs of each lane's box: bit k of hits is the queue's box first + k. More than the
+  /// stage holds go four a lane at a time.
+  __device__ void emit(std::uint32_t hits, std::uint32_t first) {
+    while (!stage_.isOver() && !emitAll(hits, first)) {
+      std::uint32_t rest = hits;
+      for (int k = 0; k < 4; ++k) rest &= rest - 1;
+      emitAll(hits & ~rest, first);
+      hits = rest;
+    }
+  }
+
+  /// @return false if they are too many for the stage
+  __device__ bool emitAll(std::uint32_t hits, std::uint32_t first) {
+    std::uint32_t end = count(hits);
+    for (std::uint32_t step = 1; step < kWarp; step *= 2) {
+      const std::uint32_t before = __shfl_up_sync(kAllLanes, end, step);
+      if (lane_ >= step) end += before;
+    }
+    const std::uint32_t total = __shfl_sync(kAllLanes, end, kWarp - 1);
+    if (total > PairStage::kRoom) return false;
+    stage_.reserve(total);
+    Pair* to = stage_.at(end - count(hits));
+    for (; hits != 0; hits &= hits - 1) *to++ = makePair(own_.id, memory_.id[first + lowest(hits)]);
+    stage_.close(total);
+    return true;
+  }
+
+  __device__ static std::uint32_t count(std::uint32_t bits) {
+    return static_cast<std::uint32_t>(__popc(bits));
+  }
+  __device__ static std::uint32_t lowest(std::uint32_t bits) {
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1;
+  }
+  /// How many lanes below this one are set.
+  __device__ std::uint32_t before(std::uint32_t votes) const {
+    return count(votes & ((1u << lane_) - 1));
+  }
+
+  const FindBlockPairs& in_;
+  const LeafBlocks& leaves_;
+  WarpMemory& memory_;
+  PairStage stage_;
+  const std::uint32_t block_, lane_;
+  Corners own_;
+  const Corners bounds_;
+  std::uint32_t listed_ = 0, queued_ = 0;
+  std::uint32_t next_ = 0;  ///< of the list
+  std::uint32_t looks_ = 0;
+};
+
+static __global__ void __launch_bounds__(kThreads) findBlockPairsKernel(FindBlockPairs in) {
+  __shared__ WarpMemory memory[kThreads / kWarp];
+  const std::uint32_t warps = in.leaves.blockCount * in.parts;
+  const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
+  if (warp >= warps || in.header->extents > in.header->arguments.mostExtents) return;
+  const std::uint32_t block = warp / in.parts, part = warp % in.parts;
+  BlockSearch search(in, memory[threadIdx.x / kWarp], block);
+  if (part == 0) search.searchItself();
+  search.searchLaterBlocks(part);
+  search.searchOversized(warp, warps, part == 0);
+  search.end();
+}
+
+}  // namespace lbvh

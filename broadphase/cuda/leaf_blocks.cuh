@@ -1,0 +1,152 @@
+// Stage 4 on a GPU: boxes that follow each other along the curve, packed into blocks of 32, and two
+// levels of bounds above: of each block, and of each group of 32 blocks. A warp packs a block, a
+// thread block a group: no atomics, no links, no second launch.
+//
+// Any order gives the same pairs. So every box is packed wherever it lies in the order, and an
+// order may be kept over steps. NaN boxes leave an empty slot; so do oversized ones, which are
+// listed.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/exec/cuda/kernels.cuh"
+#include "broadphase/stages/morton.h"
+#include "broadphase/stages/step_header.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+inline constexpr std::uint32_t kWarp = 32;
+inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFF;
+
+/// A box or bounds in registers. For bounds and empty slots `id` says nothing.
+struct Corners {
+  float min[3];
+  float max[3];
+  std::uint32_t id;
+};
+
+/// Boxes as two arrays, which a warp reads in whole lines.
+struct CornerArrays {
+  float4* low;  ///< and the id
+  float4* high;
+
+  __device__ Corners operator[](std::uint32_t i) const {
+    const float4 a = low[i], b = high[i];
+    return {{a.x, a.y, a.z}, {b.x, b.y, b.z}, __float_as_uint(a.w)};
+  }
+  __device__ void put(std::uint32_t i, const Corners& box) const {
+    low[i] = {box.min[0], box.min[1], box.min[2], __uint_as_float(box.id)};
+    high[i] = {box.max[0], box.max[1], box.max[2], 0};
+  }
+};
+
+/// The three levels. Slots and blocks are padded to whole groups with what overlaps nothing.
+struct LeafBlocks {
+  CornerArrays boxes;   ///< 32 a block
+  CornerArrays blocks;  ///< bounds, 32 a group
+  CornerArrays groups;  ///< bounds
+  std::uint32_t blockCount, groupCount;
+  std::uint32_t* oversized;  ///< header->oversizedListed of them, in no order
+};
+
+class LeafBlockBuffers {
+ public:
+  explicit LeafBlockBuffers(DeviceMemory memory) : corners_(memory), oversized_(memory) {}
+
+  /// Room for n boxes.
+  LeafBlocks ensure(std::size_t n) {
+    const std::size_t groups = (n + kWarp * kWarp - 1) / (kWarp * kWarp);
+    const std::size_t blocks = groups * kWarp, slots = blocks * kWarp;
+    float4* at = corners_.ensure(2 * (slots + blocks + groups)).data;
+    const auto take = [&at](std::size_t count) {
+      const CornerArrays arrays{at, at + count};
+      at += 2 * count;
+      return arrays;
+    };
+    LeafBlocks leaves{};
+    leaves.boxes = take(slots);
+    leaves.blocks = take(blocks);
+    leaves.groups = take(groups);
+    leaves.blockCount = static_cast<std::uint32_t>((n + kWarp - 1) / kWarp);
+    leaves.groupCount = static_cast<std::uint32_t>(groups);
+    leaves.oversized = oversized_.ensure(n).data;
+    return leaves;
+  }
+
+  const void* data() const { return corners_.data(); }
+
+ private:
+  DeviceBuffer<float4> corners_;
+  DeviceBuffer<std::uint32_t> oversized_;
+};
+
+/// Overlaps nothing, and is passed over by fminf and fmaxf.
+__device__ inline Corners emptyCorners() {
+  const float nan = __int_as_float(0x7FFFFFFF);
+  return {{nan, nan, nan}, {nan, nan, nan}, kNullIndex};
+}
+
+/// The bounds of what the lanes hold, on all lanes.
+__device__ inline Corners uniteWarp(Corners box) {
+  for (int step = 16; step > 0; step /= 2)
+    for (int axis = 0; axis < 3; ++axis) {
+      box.min[axis] = fminf(box.min[axis], __shfl_xor_sync(kAllLanes, box.min[axis], step));
+      box.max[axis] = fmaxf(box.max[axis], __shfl_xor_sync(kAllLanes, box.max[axis], step));
+    }
+  return box;
+}
+
+struct PackBlocks {
+  static constexpr std::uint32_t kGroup = kWarp * kWarp;  ///< boxes, and threads
+
+  View<const Aabb> boxes;
+  const std::uint32_t* ids;  ///< in the order of the curve
+  LeafBlocks leaves;
+  StepHeader* header;
+
+  __device__ Corners cornersAt(std::uint32_t i) const {
+    if (i >= boxes.size) return emptyCorners();
+    const std::uint32_t id = ids[i];
+    const Aabb box = boxes[id];
+    const BoxClass boxClass = classify(box);
+    if (boxClass == BoxClass::oversized)
+      leaves.oversized[atomicAdd(&header->oversizedListed, 1u)] = id;
+    if (boxClass != BoxClass::ordinary) return emptyCorners();
+    return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+  }
+
+  /// A warp's. How large blocks are tells whether the order still is of use. In 65,536ths of the
+  /// scene, so that the order in which they are added does not matter.
+  __device__ void addExtents(const Corners& bounds) const {
+    float extent = 0;
+    for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
+    extent *= 65536 * header->grid.perLength;
+    std::uint32_t sum = extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 1 << 26)) : 0;
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+    if (threadIdx.x == 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(&header->extents),
+                static_cast<unsigned long long>(sum));
+  }
+};
+
+static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(PackBlocks pack) {
+  __shared__ Corners bounds[kWarp];
+  const std::uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const std::uint32_t i = blockIdx.x * PackBlocks::kGroup + threadIdx.x;
+  const Corners box = pack.cornersAt(i);
+  pack.leaves.boxes.put(i, box);
+  const Corners block = uniteWarp(box);
+  if (lane == 0) {
+    pack.leaves.blocks.put(i / kWarp, block);
+    bounds[warp] = block;
+  }
+  __syncthreads();
+  if (warp != 0) return;
+  const Corners group = uniteWarp(bounds[lane]);
+  if (lane == 0) pack.leaves.groups.put(blockIdx.x, group);
+  pack.addExtents(bounds[lane]);
+}
+
+}  // namespace lbvh
