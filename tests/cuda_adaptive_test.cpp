@@ -77,9 +77,19 @@ TEST_F(CudaAdaptive, PairsAreTheSameWhoeverServes) {
   int onGpu = 0, afterFailure = 0;
   for (int round = 0; round < 20000 && onGpu < enough && afterFailure < 20; ++round) {
     SCOPED_TRACE(round);
-    for (std::size_t i = 0; i < 20; ++i) boxes[random.below(150)] = boxes[i];
-    ASSERT_NO_FATAL_FAILURE(
-        stepBoth(*adaptive, *host, {view(boxes), {}, view(removedObjects), 1u << 20}));
+    std::vector<std::uint64_t> changed(3, round == 0 ? ~std::uint64_t{0} : 0);
+    for (std::size_t i = 0; i < 20; ++i) {
+      const std::size_t to = random.below(150);
+      boxes[to] = boxes[i];
+      changed[to / 64] |= std::uint64_t{1} << to % 64;
+    }
+    const bool tells = round % 3 != 0;
+    ASSERT_NO_FATAL_FAILURE(stepBoth(*adaptive, *host,
+                                     {view(boxes),
+                                      {},
+                                      view(removedObjects),
+                                      1u << 20,
+                                      tells ? view(changed) : View<const std::uint64_t>{}}));
     const SpaceInfo& info = *adaptive->info();
     const bool mustWait = info.reason == "the GPU is being warmed up" || info.reason == "its turn";
     if (info.backend != "host")

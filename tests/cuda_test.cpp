@@ -27,8 +27,10 @@ class Cuda : public test::OnCuda {
 
   /// The same update on both; all lists must agree.
   static void step(PairFinder& gpu, PairFinder& host, const Boxes& boxes,
-                   const std::vector<Filter>& filters = {}) {
-    gpu.update(view(boxes), view(filters));
+                   const std::vector<Filter>& filters = {},
+                   const std::vector<std::uint64_t>& changed = {}) {
+    gpu.update(view(boxes), view(filters),
+               changed.empty() ? View<const std::uint64_t>{} : view(changed));
     host.update(view(boxes), view(filters));
     ASSERT_EQ(toVector(gpu.added()), toVector(host.added()));
     ASSERT_EQ(toVector(gpu.removed()), toVector(host.removed()));
@@ -54,9 +56,15 @@ class Cuda : public test::OnCuda {
     Random random(86);
     PairFinder finder = finderWhateverFails(options), host = finderOn(Backend::host);
     Boxes boxes = test::boxSets()[0].make(150, random);
+    std::vector<std::uint64_t> changed;  // none in every third step
     for (int round = 0; round < rounds; ++round) {
-      step(finder, host, boxes);
-      for (std::size_t i = 0; i < 40; ++i) boxes[random.below(150)] = boxes[i];
+      step(finder, host, boxes, {}, changed);
+      changed.assign(round % 3 == 0 ? 0 : 3, 0);
+      for (std::size_t i = 0; i < 40; ++i) {
+        const std::size_t to = random.below(150);
+        boxes[to] = boxes[i];
+        if (!changed.empty()) changed[to / 64] |= std::uint64_t{1} << to % 64;
+      }
       finder.removeObject(7);
       host.removeObject(7);
     }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
+
+#include "broadphase/exec/changes.h"
 
 namespace lbvh {
 namespace {
@@ -14,43 +15,13 @@ constexpr int kLongestPause = 15;
 /// A search for one moving box costs as much as a search of all costs for so many: measured.
 constexpr std::size_t kMovingShare = 4;
 
-template <class T>
-bool differ(const T& a, const T& b) {
-  static_assert(sizeof(T) % 8 == 0);
-  std::uint64_t x[sizeof(T) / 8], y[sizeof(T) / 8], bits = 0;
-  std::memcpy(x, &a, sizeof x);
-  std::memcpy(y, &b, sizeof y);
-  for (std::size_t i = 0; i < sizeof(T) / 8; ++i) bits |= x[i] ^ y[i];
-  return bits != 0;
-}
-
 /// Compares up to 64 elements, bit for bit, with the old ones, and brings those up to date.
 /// @return a mask of those that differ
 template <class T>
 std::uint64_t refresh(T* old, const T* now, std::size_t count) {
-  std::uint64_t changed = 0;
-  for (std::size_t i = 0; i < count; ++i) changed |= std::uint64_t{differ(old[i], now[i])} << i;
-  if (std::popcount(changed) == static_cast<int>(count)) {
-    std::copy_n(now, count, old);
-    return changed;
-  }
-  for (std::uint64_t bits = changed; bits != 0; bits &= bits - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(bits));
-    old[i] = now[i];
-  }
+  const std::uint64_t changed = findChanged(old, now, count);
+  copyChanged(old, now, count, changed);
   return changed;
-}
-
-/// A mask of the indices from `first` on, 64 at most, that are less than n.
-std::uint64_t bitsBelow(std::size_t n, std::size_t first) {
-  if (n <= first) return 0;
-  return n - first >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (n - first)) - 1;
-}
-
-template <class Visit>
-void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
-  for (; bits != 0; bits &= bits - 1)
-    visit(static_cast<std::uint32_t>(first + static_cast<std::size_t>(std::countr_zero(bits))));
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
     keep(outcome, there.boxes.size, stats);
     stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
+    hasLastBoxes_ = true;
   }
 
   void copyPreviousPairs(View<const Pair> pairs) {
@@ -104,7 +105,12 @@ class CudaPipeline final : public Pipeline, CudaStages {
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
     *arguments_.ensure(1).data = {input.boxes.size, pairs_};
-    return {space_.upload(input.boxes, boxes_), space_.upload(input.filters, filters_),
+    // The bits are relative to the last step that did not throw. After any other upload they do not
+    // say what the device has.
+    const bool hasLast = std::exchange(hasLastBoxes_, false);
+    const View<const std::uint64_t> changed = hasLast ? input.changed : View<const std::uint64_t>{};
+    return {space_.upload(input.boxes, boxes_, changed),
+            space_.upload(input.filters, filters_, changed),
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
@@ -210,6 +216,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
+  bool hasLastBoxes_ = false;  ///< the device has those of the last step, which did not throw
   GraphRecordings<Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};

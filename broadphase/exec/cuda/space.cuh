@@ -21,6 +21,7 @@
 #include "broadphase/exec/cuda/kernels.cuh"
 #include "broadphase/exec/cuda/memory.cuh"
 #include "broadphase/exec/cuda/threads.cuh"
+#include "broadphase/exec/cuda/upload.cuh"
 #include "broadphase/exec/space.h"
 #include "broadphase/types.h"
 
@@ -141,8 +142,9 @@ class CudaSpace {
   }
 
   template <class T>
-  View<const T> upload(View<const T> host, UploadBuffer<T>& buffer) {
-    return buffer.upload(host, stream_);
+  View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
+                       View<const std::uint64_t> changed = {}) {
+    return buffer.upload(host, changed, stream_);
   }
 
   /// Drops what was begun before an error, and copies while the caller waits. Either side may be
