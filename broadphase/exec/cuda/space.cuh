@@ -144,7 +144,8 @@ class CudaSpace {
   template <class T>
   View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
                        View<const std::uint64_t> changed = {}) {
-    return buffer.upload(host, changed, stream_);
+    return buffer.upload(host, changed, stream_,
+                         [this](std::size_t n, const auto& body) { forEach(n, body); });
   }
 
   /// Drops what was begun before an error, and copies while the caller waits. Either side may be
