@@ -13,9 +13,12 @@ namespace lbvh {
 /// address sees all writes that were made before this one.
 LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
-  __threadfence();
-  const std::uint32_t old = atomicExch(p, value);
-  __threadfence();
+  // One instruction. Fences around atomicExch would be sequentially consistent, which is more.
+  std::uint32_t old;
+  asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;"
+               : "=r"(old)
+               : "l"(p), "r"(value)
+               : "memory");
   return old;
 #else
   return std::atomic_ref<std::uint32_t>(*p).exchange(value, std::memory_order_acq_rel);

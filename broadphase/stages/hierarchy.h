@@ -57,6 +57,51 @@ LBVH_HD inline Node leafOver(View<const Aabb> boxes, std::uint32_t id, std::uint
       {box.min[0], box.min[1], box.min[2]}, ~id, {box.max[0], box.max[1], box.max[2]}, rope};
 }
 
+/// A thread on its way up: the node that it has come to, over the leaves [first, last].
+template <class Key>
+struct Climb {
+  Difference<Key> difference;
+  Numbering tree;
+  Node* nodes;
+  std::uint32_t first, last;
+  std::int64_t before, after;  ///< differences at the two ends
+  Node node;
+
+  LBVH_HD bool isAtRoot() const { return first == 0 && last == tree.n - 1; }
+  LBVH_HD bool isLeftChild() const { return after < before; }
+  /// The parent splits behind this leaf. One end of its range is known, the sibling brings the
+  /// other.
+  LBVH_HD std::uint32_t split() const { return isLeftChild() ? last : first - 1; }
+  LBVH_HD std::uint32_t knownEnd() const { return isLeftChild() ? first : last; }
+  LBVH_HD std::uint32_t sibling(std::uint32_t otherEnd) const {
+    return isLeftChild() ? tree.rightChild(last, otherEnd) : tree.leftChild(otherEnd, first - 1);
+  }
+
+  /// Goes on to the parent, and writes it.
+  LBVH_HD void join(const Node& sibling, std::uint32_t otherEnd) {
+    const std::uint32_t at = split();
+    if (isLeftChild()) {
+      unite(node, node, sibling);
+      last = otherEnd;
+      after = difference(last);
+    } else {
+      unite(node, sibling, node);
+      first = otherEnd;
+      before = difference(first - 1);
+    }
+    node.left = tree.leftChild(first, at);
+    node.rope = rope();
+    nodes[isLeftChild() ? last : first] = node;
+  }
+
+  /// Algorithm 2: the right child behind `last` is a leaf if that leaf joins the left side before
+  /// anything behind it.
+  LBVH_HD std::uint32_t rope() const {
+    if (last == tree.n - 1) return kNullIndex;
+    return after < difference(last + 1) ? tree.leaf(last + 1) : last + 1;
+  }
+};
+
 /// Element i starts at leaf i and climbs. At each node the first thread to arrive writes its end of
 /// the range to `arrivals` and stops; the second goes on. Before, `arrivals` must be all
 /// kNullIndex.
@@ -70,40 +115,22 @@ struct BuildHierarchy {
   Node* nodes;               ///< 2 n - 1
 
   LBVH_HD void operator()(std::uint32_t leaf) const {
-    if (leaf < scene->ordinary) climb(leaf, scene->ordinary);
+    if (leaf >= scene->ordinary) return;
+    Climb<Key> climb = start(leaf, scene->ordinary);
+    while (!climb.isAtRoot()) {
+      const std::uint32_t other = exchangeAndPublish(&arrivals[climb.split()], climb.knownEnd());
+      if (other == kNullIndex) return;
+      climb.join(nodes[climb.sibling(other)], other);
+    }
   }
 
-  LBVH_HD void climb(std::uint32_t leaf, std::uint32_t n) const {
+  LBVH_HD Climb<Key> start(std::uint32_t leaf, std::uint32_t n) const {
     const Difference<Key> difference{codes, n};
-    const Numbering tree{n};
-    // Algorithm 2: the right child behind `last` is a leaf if that leaf joins the left side before
-    // anything behind it.
-    const auto rope = [&](std::uint32_t last, std::int64_t after) {
-      if (last == n - 1) return kNullIndex;
-      return after < difference(last + 1) ? tree.leaf(last + 1) : last + 1;
-    };
-    std::uint32_t first = leaf, last = leaf;
-    std::int64_t before = difference(first - 1), after = difference(last);
-    Node node = leafOver(boxes, ids[leaf], rope(last, after));
-    nodes[tree.leaf(leaf)] = node;
-    while (first != 0 || last != n - 1) {
-      const bool isLeftChild = after < before;
-      const std::uint32_t split = isLeftChild ? last : first - 1;
-      const std::uint32_t other = exchangeAndPublish(&arrivals[split], isLeftChild ? first : last);
-      if (other == kNullIndex) return;
-      if (isLeftChild) {
-        unite(node, node, nodes[tree.rightChild(split, other)]);
-        last = other;
-        after = difference(last);
-      } else {
-        unite(node, nodes[tree.leftChild(other, split)], node);
-        first = other;
-        before = difference(first - 1);
-      }
-      node.left = tree.leftChild(first, split);
-      node.rope = rope(last, after);
-      nodes[after < before ? last : first] = node;
-    }
+    Climb<Key> climb{difference,       {n}, nodes, leaf, leaf, difference(leaf - 1),
+                     difference(leaf), {}};
+    climb.node = leafOver(boxes, ids[leaf], climb.rope());
+    nodes[climb.tree.leaf(leaf)] = climb.node;
+    return climb;
   }
 };
 
