@@ -40,12 +40,17 @@ trap 'rm -rf "$scratch"' EXIT
 first=12 # from there on launches repeat
 for boxes in "$@"; do
   "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$moving" >/dev/null
-  LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/$boxes.csv PTXVM_PROFILE_FROM_SYNC=$first \
-    PTXVM_PROFILE_SYNCS=$steps "$bin/replay" --backend cuda "$scratch/walk.aabb" >"$scratch/replay.txt"
-  python3 benchmarks/counts.py "$boxes" "$scratch/$boxes.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"
-  if [ -n "$kernels" ]; then
-    echo "# $boxes boxes, all counted steps"
-    python3 tests/ptxvm/profile_table.py "$scratch/$boxes.csv"
-  fi
+  for order in kept sorting; do
+    options=()
+    if [ $order = sorting ]; then options=(--sort-each-step); fi
+    LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=$first \
+      PTXVM_PROFILE_SYNCS=$steps "$bin/replay" --backend cuda "${options[@]}" "$scratch/walk.aabb" \
+      >"$scratch/replay.txt"
+    python3 benchmarks/counts.py "$boxes" "$scratch/profile.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"
+    if [ -n "$kernels" ]; then
+      echo "# $boxes boxes, order $order, all counted steps"
+      python3 tests/ptxvm/profile_table.py "$scratch/profile.csv"
+    fi
+  done
 done
 python3 benchmarks/counts.py --table "$scratch/rows.csv" ${check:+"$check"}

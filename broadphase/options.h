@@ -53,6 +53,10 @@ struct Options {
   /// The default has room for 262,144 pairs in each list, which is more than usually change in a
   /// step with millions of pairs. At least 32 KiB are taken.
   std::size_t mappedMiB = 16;
+
+  /// On a GPU: keep the order in which boxes are searched over steps, as long as it is of use. Off:
+  /// sort them in each step, to see what that costs. The pairs are the same.
+  bool keepOrder = true;
 };
 
 /// What the last step did, and how long each stage took (wall clock, milliseconds).

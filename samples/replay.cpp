@@ -255,6 +255,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
   app.add_flag("--stages", settings.stages,
                "print the median of each stage, for core and gpu-lbvh");
+  app.add_flag_callback(
+      "--sort-each-step", [&settings] { settings.options.keepOrder = false; },
+      "on a GPU: keep no order of the boxes over steps");
   addFinderOptions(app, settings.options);
   return runProgram(app, argc, argv, [&settings] {
     settings.options.stageTimes = settings.stages;

@@ -19,6 +19,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
   /// @throws SpaceError
   explicit CudaPipeline(const Options& options)
       : CudaStages({options.device, options.graphs, options.stageTimes}) {
+    plan_.order.mayKeep = options.keepOrder;
     plan_.mostListed = StepPlan::listedIn(options.mappedMiB << 20);
   }
 
@@ -69,7 +70,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
     plan_.begin(there.boxes.size, input.boxes.size, pairs_);
     Outcome outcome;
     do {
-      arguments_.data()->mostExtents = plan_.mostExtents();
+      arguments_.data()->mostExtents = plan_.order.mostExtents();
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
         const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared, stats);
@@ -126,7 +127,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             there.removedObjects.size,
             there.maxPairs,
             static_cast<std::uintptr_t>(plan_.bits),
-            plan_.sorts,
+            plan_.order.sorts(),
             plan_.pairs,
             plan_.listed,
             static_cast<std::uintptr_t>(current_),
@@ -201,7 +202,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
   void keep(const Outcome& outcome, std::size_t boxes, StepStats& stats) {
     describe(report(), stats);
     plan_.adaptTo(report());
-    plan_.succeeded(boxes);
+    plan_.order.succeed(boxes);
     current_ = 1 - current_;
     pairs_ = static_cast<std::size_t>(report().pairs);
     boxesBefore_ = boxes;

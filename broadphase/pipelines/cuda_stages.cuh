@@ -33,7 +33,7 @@ class CudaStages : protected CudaBlocks {
                        StepStats& stats) {
     const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
     measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
-    if (!plan_.sorts) return pack(boxes, stats);
+    if (!plan_.order.sorts()) return pack(boxes, stats);
     if (plan_.bits == 10)
       order<std::uint32_t>(boxes, stats);
     else

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "broadphase/pipelines/cuda_order_plan.h"
 #include "broadphase/stages/step_header.h"
 
 namespace lbvh {
@@ -23,31 +24,17 @@ struct StepPlan {
   std::size_t pairs = 0;
   std::size_t listed = 0;  ///< added pairs in mapped memory, and removed ones: as many of each
 
-  // Whether the boxes are put in order anew. Any order gives the same pairs, so the last one is
-  // kept as long as it is of use.
-  bool sorts = true;
-  std::size_t ordered = 0;        ///< boxes in order, padding included; 0: none
-  std::uint64_t orderedOf = 0;    ///< those that were handed in
-  std::uint64_t extentsThen = 0;  ///< in the step that sorted
-  std::uint64_t looksThen = 0;
-  bool isWorn = false;
+  OrderPlan order;
 
   /// What is known before the first step. Eight pairs a box: growing costs a second run.
-  /// @param boxes padding included; of which `handedIn` are no padding
+  /// @param boxes padding included, of which `handedIn` are none
   void begin(std::size_t boxes, std::uint64_t handedIn, std::size_t oldPairs) {
-    // Boxes that the order does not know lie together in its last blocks, wherever they are.
-    sorts = isWorn || ordered != boxes || handedIn > orderedOf + orderedOf / 256 + 32;
-    ordered = 0;  // until the step has succeeded
-    if (sorts) orderedOf = handedIn;
+    order.begin(boxes, handedIn);
     if (pairs == 0) setPairs(oldPairs == 0 ? 8 * std::uint64_t{boxes} : oldPairs);
   }
 
-  /// Beyond this nothing is searched: that would take far longer than to sort.
-  std::uint64_t mostExtents() const { return sorts ? ~std::uint64_t{0} : 2 * extentsThen + 65536; }
-
   bool covers(const StepHeader& step) const {
-    if (sorts && bits != step.grid.bits) return false;
-    return step.extents <= mostExtents() && step.pairs <= pairs;
+    return (bits == step.grid.bits || !order.sorts()) && order.covers(step) && step.pairs <= pairs;
   }
 
   /// If not, the lists are copied, see CudaPipeline.
@@ -57,12 +44,10 @@ struct StepPlan {
 
   /// Grows until it covers the step, and shrinks where it is far too large.
   void adaptTo(const StepHeader& step) {
-    isWorn = step.extents > mostExtents() || bits != step.grid.bits;
-    if (sorts)
-      looksThen = step.looks, extentsThen = step.extents;
-    else
-      isWorn |= 5 * step.looks > 6 * looksThen;
+    const bool wasSearched = order.covers(step);
+    order.observe(step, bits != step.grid.bits);
     bits = step.grid.bits;
+    if (!wasSearched) return;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
     // In a first step all pairs are new. Others may be followed by their like.
@@ -73,9 +58,8 @@ struct StepPlan {
   /// Before the step runs again.
   void retry(const StepHeader& step) {
     adaptTo(step);
-    sorts |= isWorn;
+    order.retry();
   }
-  void succeeded(std::size_t boxes) { ordered = boxes; }
 
   /// How many pairs a list may have so that both, growing by doubling, hold no more than `bytes`,
   /// what waits to be freed included.

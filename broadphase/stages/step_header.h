@@ -2,6 +2,7 @@
 // read each other's results here, so that the host need not wait between them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "broadphase/types.h"
@@ -78,14 +79,17 @@ struct StepHeader {
   StepArguments arguments;
   SceneBounds scene;
   Grid grid;
-  std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written
   DeltaCount delta;
 
   // On a GPU (cuda/leaf_blocks.cuh, cuda/block_search.cuh):
   std::uint32_t oversizedListed = 0;
   std::uint64_t extents = 0;  ///< of all blocks; beyond arguments.mostExtents nothing is searched
-  std::uint64_t looks = 0;    ///< at blocks and boxes, by a sample of the blocks
+
+  std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written
+  std::uint64_t looks = 0;  ///< on a GPU: at blocks and boxes, by a sample of the blocks
 };
+static_assert(offsetof(StepHeader, pairs) == 128,
+              "a line of the cache for what many threads count in, another for what they read");
 
 /// One element: a copy where the host reads it.
 struct Report {
