@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Rows of counts.sh from what the interpreter's profile says.
 
-  counts.py BOXES PROFILE.csv REPLAY.txt   the rows of one scene
-  counts.py --table ROWS.csv [COMMITTED]   with a head; fails where a count has risen too far
+  counts.py BOXES MOVING PROFILE.csv REPLAY.txt   the rows of one scene
+  counts.py --table ROWS.csv [COMMITTED]          with a head; fails where a count has risen too far
 
 A step that sorts by code is one row, one that keeps the order another. The columns are medians over the
 steps, and behind them the worst."""
@@ -13,7 +13,7 @@ import sys
 
 TRAVERSAL = re.compile(r"FindTreePairs|findBlockPairs")
 FIGURES = ("nodes", "warp_instr", "counter_hits", "longest_traversal_warp", "l2_bytes", "bus_bytes")
-HEAD = ("boxes", "pairs", "step", "steps", *FIGURES, "traversal_lanes", "model_us",
+HEAD = ("boxes", "moving", "pairs", "step", "steps", *FIGURES, "traversal_lanes", "model_us",
         *("worst_" + figure for figure in FIGURES))
 MAY_RISE = 1.03
 
@@ -46,7 +46,7 @@ def figures_of(rows):
     }
 
 
-def scene(boxes, profile, replay):
+def scene(boxes, moving, profile, replay):
     with open(replay, encoding="utf-8") as f:
         pairs = re.findall(r"pairs=(\d+)", f.read())[-1]
     kinds = {"sorting": [], "kept": []}
@@ -59,8 +59,12 @@ def scene(boxes, profile, replay):
             continue
         median = {key: statistics.median(step[key] for step in steps) for key in steps[0]}
         worst = [max(step[key] for step in steps) for key in FIGURES]
-        out.writerow([boxes, pairs, kind, len(steps), *(round(median[key]) for key in FIGURES),
+        out.writerow([boxes, moving, pairs, kind, len(steps), *(round(median[key]) for key in FIGURES),
                       round(median["traversal_lanes"], 1), round(median["model_us"], 1), *map(round, worst)])
+
+
+def key(row):
+    return row["boxes"], row["moving"], row["step"]
 
 
 def table(path, committed):
@@ -72,18 +76,18 @@ def table(path, committed):
     if committed is None:
         return 0
     with open(committed, newline="", encoding="utf-8") as f:
-        allowed = {(row["boxes"], row["step"]): row for row in csv.DictReader(f)}
+        allowed = {key(row): row for row in csv.DictReader(f)}
     risen = compared = 0
     for row in rows:
-        before = allowed.get((row["boxes"], row["step"]))
+        before = allowed.get(key(row))
         if before is None:
-            print(f"counts.sh: no committed row for {row['boxes']} boxes, {row['step']}", file=sys.stderr)
+            print(f"counts.sh: no committed row for {key(row)}", file=sys.stderr)
             risen += 1
             continue
         for figure in FIGURES:
             compared += 1
             if float(row[figure]) > MAY_RISE * float(before[figure]):
-                print(f"counts.sh: {row['boxes']} boxes, {row['step']}: {figure} is {row[figure]}, "
+                print(f"counts.sh: {key(row)}: {figure} is {row[figure]}, "
                       f"committed are {before[figure]}", file=sys.stderr)
                 risen += 1
     return 1 if risen or not compared else 0

@@ -12,7 +12,7 @@ usage: counts.sh [OPTIONS] [BOXES...]
   --steps N             count so many steps (32, of which the median and the worst are told)
   --check FILE          fail if something has risen by more than 3 % above the rows of FILE
   --kernels             each kernel of the last step, too
-  --moving SHARE        of the boxes, the rest stays (1)
+  --moving SHARES       of the boxes, the rest stays: a scene each, commas between (1)
   --bin FOLDER          programs linked with a shared cudart (build/release/bin)
   --interpreter FOLDER  (build/release/tests/ptxvm)
 Writes CSV to the standard output.
@@ -38,17 +38,18 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 first=12 # from there on launches repeat
-for boxes in "$@"; do
-  "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$moving" >/dev/null
+for scene in $(for boxes in "$@"; do for share in ${moving//,/ }; do echo "$boxes:$share"; done; done); do
+  boxes=${scene%:*} share=${scene#*:}
+  "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$share" >/dev/null
   for order in kept sorting; do
     options=()
     if [ $order = sorting ]; then options=(--sort-each-step); fi
     LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=$first \
       PTXVM_PROFILE_SYNCS=$steps "$bin/replay" --backend cuda "${options[@]}" "$scratch/walk.aabb" \
       >"$scratch/replay.txt"
-    python3 benchmarks/counts.py "$boxes" "$scratch/profile.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"
+    python3 benchmarks/counts.py "$boxes" "$share" "$scratch/profile.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"
     if [ -n "$kernels" ]; then
-      echo "# $boxes boxes, order $order, all counted steps"
+      echo "# $boxes boxes, $share moving, order $order, all counted steps"
       python3 tests/ptxvm/profile_table.py "$scratch/profile.csv"
     fi
   done

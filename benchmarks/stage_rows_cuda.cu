@@ -1,6 +1,7 @@
 #define GPULBVH_STAGE_ROWS_BODY
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda.h"
+#include "broadphase/variants/find_production.cuh"
 #include "stage_rows.h"
 
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {

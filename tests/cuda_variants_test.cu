@@ -1,6 +1,7 @@
 // The founding documents' variants on the CUDA space. Skipped where there is no device.
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda.h"
+#include "broadphase/variants/find_production.cuh"
 #include "variants_checks.h"
 
 namespace lbvh {

@@ -51,15 +51,20 @@ struct LeafBlocks {
   std::uint32_t* oversized;  ///< header->oversizedListed of them, in no order
 };
 
-class LeafBlockBuffers {
- public:
-  explicit LeafBlockBuffers(DeviceMemory memory) : corners_(memory), oversized_(memory) {}
+/// For n boxes.
+struct LeafBlockLayout {
+  std::size_t groups, blocks, slots;
 
-  /// Room for n boxes.
-  LeafBlocks ensure(std::size_t n) {
-    const std::size_t groups = (n + kWarp * kWarp - 1) / (kWarp * kWarp);
-    const std::size_t blocks = groups * kWarp, slots = blocks * kWarp;
-    float4* at = corners_.ensure(2 * (slots + blocks + groups)).data;
+  explicit LeafBlockLayout(std::size_t n)
+      : groups((n + kWarp * kWarp - 1) / (kWarp * kWarp)),
+        blocks(groups * kWarp),
+        slots(blocks * kWarp) {}
+
+  std::size_t corners() const { return 2 * (slots + blocks + groups); }
+
+  /// @param at memory for corners()
+  /// @param oversized memory for n
+  LeafBlocks in(float4* at, std::uint32_t* oversized, std::size_t n) const {
     const auto take = [&at](std::size_t count) {
       const CornerArrays arrays{at, at + count};
       at += 2 * count;
@@ -71,8 +76,18 @@ class LeafBlockBuffers {
     leaves.groups = take(groups);
     leaves.blockCount = static_cast<std::uint32_t>((n + kWarp - 1) / kWarp);
     leaves.groupCount = static_cast<std::uint32_t>(groups);
-    leaves.oversized = oversized_.ensure(n).data;
+    leaves.oversized = oversized;
     return leaves;
+  }
+};
+
+class LeafBlockBuffers {
+ public:
+  explicit LeafBlockBuffers(DeviceMemory memory) : corners_(memory), oversized_(memory) {}
+
+  LeafBlocks ensure(std::size_t n) {
+    const LeafBlockLayout layout(n);
+    return layout.in(corners_.ensure(layout.corners()).data, oversized_.ensure(n).data, n);
   }
 
   const void* data() const { return corners_.data(); }

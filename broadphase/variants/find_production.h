@@ -34,7 +34,7 @@ void findProduction(FindProblem<Space>& problem) {
     if (found <= problem.out.pairs.size)
       memory.sort->writePairs(lists, n, {problem.out.pairs.data, found});
   } else {
-    problem.space.append(problem.n, FindTreePairs{problem.nodes, problem.scene, {}}, problem.out);
+    findOnDevice(problem);  // of find_production.cuh
   }
 }
 
