@@ -1,22 +1,39 @@
 #!/usr/bin/env bash
-# Registers a thread of each of our kernels, as ptxas says; fails if one spills or needs a stack.
+# Registers a thread of each of our kernels, as ptxas says, its shared memory, and how many warps of
+# an SM's 64 both allow. Fails if one spills or needs a stack.
 # Usage: registers.sh [ARCHITECTURE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PATH:/usr/local/cuda/bin
 nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/pipelines/cuda.cu -o /dev/null \
   -diag-suppress=20014 2>&1 | c++filt | awk '
+  function down(x) { return int(x) }
+  function least(a, b) { return a < b ? a : b }
+  # 65,536 registers, 228 KiB of shared memory and 32 blocks an SM; a warp has 256 registers or a
+  # multiple, and the system takes 1 KiB of each block.
+  function warps(registers, shared, perBlock, blocks) {
+    blocks = down(65536 / (perBlock * 256 * down((registers * 32 + 255) / 256)))
+    blocks = least(least(blocks, down(228 * 1024 / (shared + 1024))), 32)
+    return least(blocks * perBlock, 64)
+  }
   /Compiling entry function/ {
     kernel = $0
-    sub(/.*void /, "", kernel)
+    sub(/.*function \047/, "", kernel)
+    sub(/^void /, "", kernel)
     ours = kernel ~ /^lbvh::/
-    sub(/^lbvh::[a-zA-Z]*Kernel</, "", kernel)
-    sub(/>\(.*/, "", kernel)
+    sub(/^lbvh::/, "", kernel)
+    sub(/^[a-zA-Z]*Kernel</, "", kernel)
+    sub(/>?\(.*/, "", kernel)
     gsub(/lbvh::/, "", kernel)
   }
   /bytes stack frame/ && ours && !/ 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/ {
     print kernel ":" $0
     spills = 1
   }
-  /Used/ && ours { print kernel ": " $5; ++kernels }
+  /Used/ && ours {
+    shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
+    perBlock = kernel ~ /packBlocks/ ? 32 : 4
+    printf "%s: %d registers, %d bytes shared, %d warps\n", kernel, $5, shared, warps($5, shared, perBlock)
+    ++kernels
+  }
   END { exit spills || kernels == 0 }' | sort

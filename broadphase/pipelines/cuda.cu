@@ -62,7 +62,7 @@ Obstacle obstacleTo(int device) {
     const RelaxedCapture relaxed;
     const CurrentDevice current(device);
     cudaFuncAttributes attributes{};
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, forEachKernel<ChooseGrid>);
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, measureKernel);
     if (error == cudaSuccess) return {};
     return {std::string("no cuda: no code for this device: ") + cudaGetErrorString(error),
             error == cudaErrorNoKernelImageForDevice};

@@ -19,6 +19,7 @@ class CudaBlocks {
  protected:
   explicit CudaBlocks(const CudaSpaceOptions& options) : space_(options) {
     space_.fill(ended_.ensure(1), 0);
+    space_.fill(header_.ensure(1), 0);  // its padding is copied with it
     space_.wait();  // before another stream may be used
   }
   ~CudaBlocks() = default;
@@ -31,7 +32,7 @@ class CudaBlocks {
   void measure(View<const Aabb> boxes, const StepArguments* arguments, View<std::uint32_t> counts,
                View<unsigned long long> words, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    MeasureStep step{{boxes}, {boxes, arguments, header_.ensure(1).data}};
+    MeasureStep step{{boxes}, {boxes, arguments, header()}};
     step.ended = ended_.data();
     step.counts = counts;
     step.words = words;

@@ -2,7 +2,7 @@
 // buffers between them. Base of cuda.cuh and cuda_device.cuh.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 
 #include "broadphase/cuda/block_search.cuh"
@@ -56,7 +56,7 @@ class CudaStages : protected CudaBlocks {
   }
 
   /// Stage 6: the pairs' second boxes by their first, the lists one behind the other, unsorted.
-  /// @param boxes of which new or old lists are compared afterwards
+  /// @param boxes whose lists; new or old lists of `compared` are compared afterwards
   void scatter(View<const Pair> found, std::size_t boxes, std::size_t compared, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     const View<std::uint32_t> offsets{lists_[1 - current_].offsets.data(), boxes + 1};
