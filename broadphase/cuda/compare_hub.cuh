@@ -27,7 +27,7 @@ struct HubComparison {
   __device__ DeltaSum compare(bool sorts, const DeltaSum* place) const {
     std::uint32_t sorted = in.fresh.begin(box);
     DeltaSum sum{};
-    const std::uint32_t boxes = max(in.fresh.boxes, in.old.boxes);
+    const std::uint32_t boxes = max(in.fresh.boxes, endOfOld());
     for (std::uint32_t window = box + 1; window < boxes; window += HubMemory::kWindow) {
       __syncthreads();  // the last one may still be read
       fill(window);
@@ -43,6 +43,12 @@ struct HubComparison {
   }
 
  private:
+  /// Behind the last second box. Lists that were handed in may name boxes behind `old.boxes`.
+  __device__ std::uint32_t endOfOld() const {
+    const std::uint32_t end = in.old.begin(box + 1);
+    return in.old.begin(box) < end ? in.old.pairs[end - 1].second + 1 : 0;
+  }
+
   __device__ void fill(std::uint32_t window) const {
     for (std::uint32_t i = threadIdx.x; i < HubMemory::kWords; i += kThreads)
       memory.fresh[i] = memory.old[i] = 0;
