@@ -88,5 +88,13 @@ TEST_F(CudaLists, AnOldListMayReachBeyondAllBoxes) {
   }
 }
 
+// Recordings hold the addresses of all buffers, of which each grows in its own time.
+TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
+  Both both;
+  const Boxes few = apart(250), some = apart(8192), more = apart(8700);
+  for (const Boxes* boxes : {&few, &some, &some, &some, &some, &some, &more, &some, &some, &some})
+    ASSERT_NO_FATAL_FAILURE(both.step(*boxes));
+}
+
 }  // namespace
 }  // namespace lbvh

@@ -134,6 +134,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             boxesBefore_,
             at(arguments_.data()),
             at(header_.data()),
+            at(partial_.data()),
             at(report_.data()),
             at(ids_.data()),
             at(scratch_.data()),

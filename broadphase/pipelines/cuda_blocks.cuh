@@ -80,9 +80,9 @@ class CudaBlocks {
   Buffer<std::uint32_t> ids_{space_.memory()};      ///< of the boxes, in the order of the curve
   Scratch<DeviceMemory> scratch_{space_.memory()};  ///< of the sort
   LeafBlockBuffers leaves_{space_.memory()};
+  Buffer<SceneBounds> partial_{space_.memory()};  ///< by block
 
  private:
-  Buffer<SceneBounds> partial_{space_.memory()};  ///< by block
   Buffer<std::uint32_t> ended_{space_.memory()};
 };
 
