@@ -166,6 +166,21 @@ TEST_F(DeviceFinder, ACapturedSearchReadsTheBoxesOfEachLaunch) {
   }
 }
 
+TEST_F(DeviceFinder, ASearchForNothingIsNoOrderToKeep) {
+  Random random(100);
+  DevicePairFinder finder;
+  find(finder, {});
+  finder.reserve(300, 0);
+  const Boxes boxes = test::boxSets()[0].make(300, random);
+  EXPECT_EQ(find(finder, boxes).pairs, pairsOnHost(boxes));
+  const OnDevice<Aabb> there(boxes);
+  find(finder, {});
+  beginCapture();
+  const DevicePairs found = finder.find({there.view().data, 200}, {}, stream_);
+  launch(endCapture());
+  EXPECT_EQ(pairsOf(found), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 200)));
+}
+
 TEST_F(DeviceFinder, ACapturedSearchSurvivesWhatTheFinderDoesBesides) {
   Random random(98);
   DevicePairFinder finder;

@@ -21,6 +21,7 @@ class DeviceSearch : CudaStages {
         leastCapacity_(requireCountable(leastCapacity)),
         limit_(limitOf(maxPairs)) {
     plan_.mostPairs = limit_;
+    plan_.order.mayKeep = false;
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
   }
   ~DeviceSearch() {
