@@ -277,5 +277,22 @@ TEST_F(CudaUpload, StepsFollowWhatTheirPipelineHasNotSeen) {
   EXPECT_GT(followed.failures, 3);
 }
 
+// A box that is another object need not have moved, nor one that was another in the last step.
+TEST_F(CudaUpload, RemovedObjectsAreNotAmongTheChangesThatAreTold) {
+  const auto gpu = makeCudaPipeline({}), host = makeHostPipeline(1, simdKernels());
+  const Boxes boxes(20, test::boxAt(0, 0, 0, 1));
+  const Bits none(1);
+  std::vector<std::uint8_t> flags(boxes.size());
+  for (const std::size_t removed : {3, 7, 7, 19, 0}) {
+    StepStats stats;
+    gpu->step({view(boxes), {}, view(flags), 1u << 20, view(none)}, stats);
+    host->step({view(boxes), {}, view(flags), 1u << 20}, stats);
+    EXPECT_EQ(toVector(gpu->added()), toVector(host->added()));
+    EXPECT_EQ(toVector(gpu->removed()), toVector(host->removed()));
+    flags.assign(flags.size(), 0);
+    flags[removed] = 1;
+  }
+}
+
 }  // namespace
 }  // namespace lbvh
