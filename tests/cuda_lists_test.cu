@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "broadphase/pipelines/cuda.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/host.h"
 #include "cuda_fixture.h"
-#include "support.h"
+#include "device_boxes.cuh"
 
 namespace lbvh {
 namespace {
 
 using test::Boxes;
+using test::OnDevice;
 using test::Pairs;
 using test::Random;
 using test::view;
@@ -50,7 +53,6 @@ class Both {
     host_->setPreviousPairs(view(pairs));
   }
 
-  std::size_t added() const { return gpu_.added().size; }
   std::size_t removed() const { return gpu_.removed().size; }
 
  private:
@@ -94,6 +96,333 @@ TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
   const Boxes few = apart(250), some = apart(8192), more = apart(8700);
   for (const Boxes* boxes : {&few, &some, &some, &some, &some, &some, &more, &some, &some, &some})
     ASSERT_NO_FATAL_FAILURE(both.step(*boxes));
+}
+
+/// Lists by box, ascending.
+using Lists = std::vector<std::vector<std::uint32_t>>;
+
+Pairs pairsOf(const Lists& lists) {
+  Pairs pairs;
+  for (std::uint32_t first = 0; first < lists.size(); ++first)
+    for (const std::uint32_t second : lists[first]) pairs.push_back({first, second});
+  return pairs;
+}
+
+std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
+  std::vector<std::uint32_t> offsets = {0};
+  for (const auto& list : lists)
+    offsets.push_back(offsets.back() + static_cast<std::uint32_t>(list.size()));
+  return offsets;
+}
+
+template <class T>
+T* writable(const OnDevice<T>& there) {
+  return const_cast<T*>(there.view().data);
+}
+
+/// The comparison alone, of lists that no scene need have.
+struct Comparison {
+  Lists fresh, old;
+  std::vector<std::uint8_t> removedObjects;
+
+  /// Most lists have a few, some none; others as they are asked for.
+  static Lists randomLists(std::size_t boxes, std::uint32_t most, Random& random) {
+    Lists lists(boxes);
+    for (std::uint32_t first = 0; first < boxes; ++first) {
+      const std::uint32_t size = random.below(most + 1);
+      for (std::uint32_t k = 0; k < size; ++k) {
+        const std::uint32_t second = first + 1 + random.below(4 * most + 1);
+        if (second < boxes) lists[first].push_back(second);
+      }
+      tidy(lists[first]);
+    }
+    return lists;
+  }
+  static void tidy(std::vector<std::uint32_t>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+
+  /// Every pair of others is gone, and some are new.
+  static Lists changed(const Lists& lists, std::uint32_t others, Random& random) {
+    Lists now = lists;
+    for (std::uint32_t first = 0; first < now.size(); ++first) {
+      auto& list = now[first];
+      const auto goes = [&](std::uint32_t) { return random.below(others) == 0; };
+      list.erase(std::remove_if(list.begin(), list.end(), goes), list.end());
+      if (random.below(others) == 0 && first + 1 < now.size())
+        list.push_back(first + 1 +
+                       random.below(static_cast<std::uint32_t>(now.size()) - first - 1));
+      tidy(list);
+    }
+    return now;
+  }
+
+  /// Sorts and compares; then once more as lists that are too long are copied, into less room.
+  void check(Random& random) const {
+    const Pairs freshPairs = pairsOf(fresh), oldPairs = pairsOf(old);
+    Pairs counting, added, removed;
+    for (const Pair pair : oldPairs)
+      if (!involvesRemoved(pair, view(removedObjects))) counting.push_back(pair);
+    std::set_difference(freshPairs.begin(), freshPairs.end(), counting.begin(), counting.end(),
+                        std::back_inserter(added));
+    std::set_difference(counting.begin(), counting.end(), freshPairs.begin(), freshPairs.end(),
+                        std::back_inserter(removed));
+
+    std::vector<std::uint32_t> seconds;
+    for (const auto& list : fresh) {
+      const auto begin = seconds.insert(seconds.end(), list.begin(), list.end());
+      for (auto left = static_cast<std::uint32_t>(list.size()); left > 1; --left)
+        std::swap(begin[left - 1], begin[random.below(left)]);
+    }
+    seconds.push_back(0);
+    const OnDevice<std::uint32_t> unsorted(seconds), freshOffsets(offsetsOf(fresh)),
+        oldOffsets(offsetsOf(old));
+    const OnDevice<Pair> oldThere(oldPairs), sortedThere(Pairs(freshPairs.size()));
+    const OnDevice<Pair> addedThere(Pairs(added.size() + 1, kUntouched)),
+        removedThere(Pairs(removed.size() + 1, kUntouched));
+    const OnDevice<std::uint8_t> flags(removedObjects);
+    const OnDevice<StepHeader> header(std::vector<StepHeader>(1)),
+        report(std::vector<StepHeader>(1));
+    const std::size_t boxes = std::max(fresh.size(), old.size());
+    const std::size_t tiles = ListComparison::tiles(boxes);
+
+    const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
+
+    ListComparison in{};
+    in.fresh = {sortedThere.view().data, freshOffsets.view().data,
+                static_cast<std::uint32_t>(fresh.size())};
+    in.old = {oldThere.view().data, oldOffsets.view().data, static_cast<std::uint32_t>(old.size())};
+    in.seconds = unsorted.view().data;
+    in.sortedPairs = writable(sortedThere);
+    in.removedObjects = flags.view();
+    in.added = {writable(addedThere), added.size()};
+    in.removed = {writable(removedThere), removed.size()};
+    in.header = writable(header);
+    in.report = writable(report);
+    in.chain = {reinterpret_cast<std::uint32_t*>(writable(words)), writable(words) + 1};
+    CudaSpace space;
+    space.launch(tiles, kThreads, compareListsKernel, in);
+    space.wait();
+    ASSERT_EQ(download(sortedThere.view()), freshPairs);
+    expectList(addedThere, added, added.size());
+    expectList(removedThere, removed, removed.size());
+    const StepHeader told = download(report.view())[0];
+    EXPECT_EQ(told.delta.added, added.size());
+    EXPECT_EQ(told.delta.removed, removed.size());
+
+    const OnDevice<Pair> addedAgain(Pairs(added.size() + 1, kUntouched)),
+        removedAgain(Pairs(removed.size() + 1, kUntouched));
+    in.seconds = nullptr;
+    in.sortedPairs = nullptr;
+    in.report = nullptr;
+    in.added = {writable(addedAgain), added.size() / 2};
+    in.removed = {writable(removedAgain), removed.size() / 3};
+    space.fill(View<unsigned long long>{writable(words), 1 + tiles}, 0);
+    space.launch(tiles, kThreads, compareListsKernel, in);
+    space.wait();
+    expectList(addedAgain, added, added.size() / 2);
+    expectList(removedAgain, removed, removed.size() / 3);
+  }
+
+ private:
+  static constexpr Pair kUntouched = {12345, 12345};
+
+  static void expectList(const OnDevice<Pair>& there, const Pairs& all, std::size_t written) {
+    Pairs expected(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));
+    expected.resize(all.size() + 1, kUntouched);
+    ASSERT_EQ(download(there.view()), expected);
+  }
+};
+
+std::vector<std::uint32_t> everyOther(std::uint32_t begin, std::uint32_t size,
+                                      std::uint32_t step = 1) {
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t k = 0; k < size; ++k) list.push_back(begin + k * step);
+  return list;
+}
+
+// The largest of a round: 1,024 pairs and 256 a list; and one more. New lists, old lists, both.
+TEST_F(CudaLists, TilesInOneRoundInSeveralAndOfHubs) {
+  Random random(601);
+  struct Shape {
+    const char* name;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> lists;  ///< of box, so many
+  };
+  const Shape shapes[] = {
+      {"none", {}},
+      {"one round", {{0, 256}, {1, 256}, {40, 256}, {63, 256}}},
+      {"one pair too many", {{0, 256}, {1, 256}, {40, 256}, {62, 256}, {63, 1}}},
+      {"hub alone", {{20, 257}}},
+      {"hub first", {{0, 300}, {1, 5}, {63, 9}}},
+      {"hub last", {{0, 17}, {62, 33}, {63, 300}}},
+      {"hubs one behind the other", {{10, 300}, {11, 257}, {12, 256}, {13, 700}, {70, 257}}},
+      {"rounds between hubs",
+       {{0, 200},
+        {5, 256},
+        {6, 256},
+        {7, 256},
+        {8, 256},
+        {9, 1025},
+        {10, 250},
+        {30, 250},
+        {31, 250},
+        {32, 250},
+        {50, 250},
+        {60, 4097}}},
+  };
+  for (const Shape& shape : shapes) {
+    SCOPED_TRACE(shape.name);
+    Lists many(10000), few = Comparison::randomLists(130, 3, random);
+    few.resize(10000);
+    for (const auto& [box, size] : shape.lists) many[box] = everyOther(box + 1, size);
+    Lists others = many;
+    for (const auto& [box, size] : shape.lists) others[box] = everyOther(box + 2, size, 2);
+    Lists changed = Comparison::changed(many, 10, random);
+    for (const auto& [fresh, old] : {std::pair{&many, &few},
+                                     {&few, &many},
+                                     {&many, &many},
+                                     {&many, &others},
+                                     {&changed, &many}})
+      ASSERT_NO_FATAL_FAILURE((Comparison{*fresh, *old, {}}.check(random)));
+  }
+}
+
+// Lists of each length around what registers hold, whole ones that come and go, removed objects
+// among first boxes, second ones, and of hubs.
+TEST_F(CudaLists, ListsOfAllLengthsComeAndGo) {
+  Random random(602);
+  for (const std::uint32_t most : {1u, 8u, 20u, 40u}) {
+    Lists old = Comparison::randomLists(400, most, random);
+    old[100] = everyOther(101, 299);
+    Lists fresh = Comparison::changed(old, 5, random);
+    for (int k = 0; k < 60; ++k) {
+      fresh[random.below(400)].clear();
+      old[random.below(400)].clear();
+    }
+    std::vector<std::uint8_t> removed(350);
+    for (int k = 0; k < 30; ++k) removed[random.below(350)] = 1;
+    ASSERT_NO_FATAL_FAILURE((Comparison{fresh, old, {}}.check(random)));
+    ASSERT_NO_FATAL_FAILURE((Comparison{fresh, old, removed}.check(random)));
+    removed[100] = 1;
+    ASSERT_NO_FATAL_FAILURE((Comparison{fresh, old, removed}.check(random)));
+    ASSERT_NO_FATAL_FAILURE(
+        (Comparison{old, old, std::vector<std::uint8_t>(400, 1)}.check(random)));
+  }
+}
+
+// More or fewer boxes than before, at the borders of tiles.
+TEST_F(CudaLists, NumbersOfBoxesMayDiffer) {
+  Random random(603);
+  const auto lists = [&](std::size_t n) { return Comparison::randomLists(n, 4, random); };
+  for (const auto& [fresh, old] : {std::pair{0, 0},
+                                   {0, 1},
+                                   {1, 0},
+                                   {2, 64},
+                                   {64, 2},
+                                   {65, 64},
+                                   {64, 65},
+                                   {63, 300},
+                                   {300, 63},
+                                   {0, 300},
+                                   {300, 0}})
+    ASSERT_NO_FATAL_FAILURE((Comparison{
+        lists(static_cast<std::size_t>(fresh)),
+        lists(static_cast<std::size_t>(old)),
+        {}}.check(random)));
+}
+
+// 100 tiles in each of both sums, for which a block looks back more than twice.
+TEST_F(CudaLists, ManyTiles) {
+  Random random(604);
+  const Lists old = Comparison::randomLists(6400, 3, random);
+  ASSERT_NO_FATAL_FAILURE((Comparison{Comparison::changed(old, 4, random), old, {}}.check(random)));
+
+  for (const std::uint32_t n : {1u, 1023u, 1024u, 1025u, 102500u}) {
+    std::vector<std::uint32_t> counts(n), sums(n);
+    for (std::uint32_t& count : counts) count = random.below(5);
+    std::exclusive_scan(counts.begin(), counts.end(), sums.begin(), 0u);
+    const OnDevice<std::uint32_t> there(counts);
+    const std::size_t tiles = SumCounts::tiles(n);
+    const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
+    CudaSpace space;
+    space.launch(
+        tiles, kThreads, sumCountsKernel,
+        SumCounts{{writable(there), n},
+                  {reinterpret_cast<std::uint32_t*>(writable(words)), writable(words) + 1}});
+    space.wait();
+    EXPECT_EQ(download(there.view()), sums) << n;
+  }
+}
+
+struct LookBack {
+  TileChain chain;
+  std::uint32_t tile;
+  unsigned long long own;
+  unsigned long long* before;
+};
+
+static __global__ void lookBackKernel(LookBack in) {
+  *in.before = sumOfTilesBefore(in.chain, in.tile, in.own);
+}
+
+// Tiles before have told their own sums, and one of them that of all. Both counts use all bits.
+TEST_F(CudaLists, ATileSumsUpToTheNearestThatKnowsAll) {
+  for (const std::uint32_t tile : {0u, 1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u})
+    for (const std::uint32_t known : {0u, 1u, 30u, 31u, 32u, 33u, 64u, 99u}) {
+      if (known >= std::max(tile, 1u)) continue;
+      SCOPED_TRACE(testing::Message() << tile << " behind " << known);
+      std::vector<unsigned long long> words(tile + 1);
+      unsigned long long sum = 0;
+      for (std::uint32_t k = 0; k < tile; ++k) {
+        // The tiles before the known one are not asked: they say nonsense.
+        const unsigned long long all = DeltaSum{(3ull << 31) | 0x7FFF0000}.both;
+        const unsigned long long own = (k + 1ull) << 31 | (k % 7);
+        words[k] = k == known ? all << 2 | 2 : k < known ? 999999ull << 2 | 1 : own << 2 | 1;
+        if (k == known) sum = all;
+        if (k > known) sum += own;
+      }
+      const OnDevice<unsigned long long> there(words);
+      const OnDevice<unsigned long long> before(std::vector<unsigned long long>(1));
+      CudaSpace space;
+      space.launch(1, 32, lookBackKernel,
+                   LookBack{{nullptr, writable(there)}, tile, 5, writable(before)});
+      space.wait();
+      EXPECT_EQ(download(before.view())[0], sum);
+      EXPECT_EQ(download(there.view())[tile], (sum + 5) << 2 | 2) << "tells all";
+    }
+}
+
+// Lists that are copied once more when their number is known, both, one, and none.
+TEST_F(CudaLists, CopiedListsAreThoseOfTheHost) {
+  Random random(605);
+  Options options;
+  options.mappedMiB = 0;
+  Both both(options);
+  Boxes crowd(60, test::boxAt(0, 0, 0, 1)), loose = apart(70), half = crowd, other = crowd;
+  for (std::size_t i = 0; i < 30; ++i) half[i] = loose[i];
+  for (std::size_t i = 15; i < 55; ++i) other[i] = test::boxAt(0, 10, 0, 1);
+  std::vector<std::uint8_t> removedObjects(60);
+  removedObjects[50] = removedObjects[3] = 1;
+  for (const Boxes* boxes : {&crowd, &loose, &crowd, &half, &other, &half, &crowd, &crowd})
+    ASSERT_NO_FATAL_FAILURE(
+        both.step(*boxes, boxes == &half ? removedObjects : std::vector<std::uint8_t>{}));
+}
+
+// As a program does that changes between its spaces: what they give each other is all they know.
+TEST_F(CudaLists, PairsOfAnotherSpaceAreComparedWith) {
+  Random random(606);
+  Both both;
+  Boxes boxes = test::boxSets()[0].make(300, random);
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE(round);
+    const Boxes elsewhere =
+        test::boxSets()[static_cast<std::size_t>(round % 3)].make(random.below(400), random);
+    both.setPreviousPairs(test::bruteForce(elsewhere));
+    ASSERT_NO_FATAL_FAILURE(both.step(boxes, std::vector<std::uint8_t>(random.below(300), 1)));
+    ASSERT_NO_FATAL_FAILURE(both.step(boxes));
+    boxes[random.below(300)] = boxes[7];
+  }
 }
 
 }  // namespace

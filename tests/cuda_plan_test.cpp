@@ -1,0 +1,209 @@
+// How large the launches of a step on a GPU are, and whether it sorts. Needs no GPU.
+#include <gtest/gtest.h>
+
+#include "broadphase/pipelines/cuda_step_plan.h"
+
+namespace lbvh {
+namespace {
+
+StepHeader searched(std::uint64_t extents, std::uint64_t looks) {
+  StepHeader step;
+  step.extents = extents;
+  step.looks = looks;
+  return step;
+}
+
+/// Begins with a step that sorts, and succeeds.
+OrderPlan planAfterASort(std::size_t boxes, std::uint64_t handedIn, const StepHeader& step) {
+  OrderPlan plan;
+  plan.begin(boxes, handedIn);
+  EXPECT_TRUE(plan.sorts());
+  plan.observe(step, false);
+  plan.succeed(boxes);
+  return plan;
+}
+
+/// Whether a step that begins now sorts.
+bool sortsNext(OrderPlan plan, std::size_t boxes, std::uint64_t handedIn) {
+  plan.begin(boxes, handedIn);
+  return plan.sorts();
+}
+
+TEST(OrderPlan, KeepsTheOrderOfAsManyBoxes) {
+  const OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
+  EXPECT_FALSE(sortsNext(plan, 512, 300));
+  EXPECT_FALSE(sortsNext(plan, 512, 260)) << "fewer boxes in the same room";
+  EXPECT_TRUE(sortsNext(plan, 768, 300));
+  EXPECT_TRUE(sortsNext(plan, 256, 256));
+  OrderPlan never = plan;
+  never.mayKeep = false;
+  EXPECT_TRUE(sortsNext(never, 512, 300));
+}
+
+TEST(OrderPlan, SortsWhereManyBoxesAreNewSinceTheLastSort) {
+  OrderPlan plan = planAfterASort(10240, 10000, searched(1000, 1000));
+  const std::uint64_t most = 10000 + 10000 / 256 + 32;
+  EXPECT_FALSE(sortsNext(plan, 10240, most));
+  EXPECT_TRUE(sortsNext(plan, 10240, most + 1));
+  plan.begin(10240, most);
+  plan.observe(searched(1000, 1000), false);
+  plan.succeed(10240);
+  EXPECT_TRUE(sortsNext(plan, 10240, most + 1)) << "what was kept is not what was sorted";
+}
+
+TEST(OrderPlan, AStepThatFailsHasNoOrder) {
+  OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
+  plan.begin(512, 300);
+  EXPECT_FALSE(plan.sorts());
+  EXPECT_TRUE(sortsNext(plan, 512, 300));
+}
+
+TEST(OrderPlan, AKeptOrderIsGivenUpInTheMiddleOfAStep) {
+  OrderPlan plan = planAfterASort(512, 300, searched(100000, 1000));
+  EXPECT_TRUE(plan.covers(searched(~std::uint64_t{0}, 0))) << "a step that sorts is searched";
+  plan.begin(512, 300);
+  EXPECT_EQ(plan.mostExtents(), 2 * 100000u + 65536u);
+  EXPECT_TRUE(plan.covers(searched(265536, 0)));
+  const StepHeader tooLarge = searched(265537, 0);
+  EXPECT_FALSE(plan.covers(tooLarge));
+  plan.observe(tooLarge, false);
+  plan.retry();
+  EXPECT_TRUE(plan.sorts());
+  EXPECT_TRUE(plan.covers(tooLarge));
+  plan.observe(searched(300000, 1000), false);
+  plan.succeed(512);
+  plan.begin(512, 300);
+  EXPECT_FALSE(plan.sorts());
+  EXPECT_EQ(plan.mostExtents(), 2 * 300000u + 65536u);
+}
+
+TEST(OrderPlan, RunsAgainInTheKeptOrderWhereOnlyTheRoomWasShort) {
+  OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
+  plan.begin(512, 300);
+  plan.observe(searched(1000, 1000), false);
+  plan.retry();
+  EXPECT_FALSE(plan.sorts());
+}
+
+TEST(OrderPlan, TheNextStepSortsWhereTheSearchLooksAtMuchMore) {
+  for (const std::uint64_t looks : {1000u, 1200u, 1201u}) {
+    OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
+    for (int kept = 0; kept < 2; ++kept) {  // measured at the last sort, not at the last step
+      plan.begin(512, 300);
+      EXPECT_FALSE(plan.sorts());
+      plan.observe(searched(1000, kept == 0 ? 1200 : looks), false);
+      plan.succeed(512);
+    }
+    EXPECT_EQ(sortsNext(plan, 512, 300), looks > 1200) << looks;
+  }
+}
+
+TEST(OrderPlan, TheNextStepSortsWhereCodesGetLonger) {
+  OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
+  plan.begin(512, 300);
+  plan.observe(searched(1000, 1000), true);
+  plan.succeed(512);
+  EXPECT_TRUE(sortsNext(plan, 512, 300));
+}
+
+StepPlan planFor(std::size_t boxes, std::uint64_t mostPairs = 1 << 20) {
+  StepPlan plan;
+  plan.mostPairs = mostPairs;
+  plan.begin(boxes, boxes, 0);
+  return plan;
+}
+
+StepHeader found(std::uint64_t pairs, int bits = 10) {
+  StepHeader step;
+  step.pairs = pairs;
+  step.grid.bits = bits;
+  return step;
+}
+
+TEST(StepPlan, BeginsWithEightPairsABoxOrAsManyAsBefore) {
+  EXPECT_EQ(planFor(1000).pairs, 8000u);
+  EXPECT_EQ(planFor(1000, 5000).pairs, 5000u);
+  StepPlan plan;
+  plan.mostPairs = 1 << 20;
+  plan.begin(1000, 1000, 123);
+  EXPECT_EQ(plan.pairs, 123u);
+  plan.begin(5000, 5000, 4567);
+  EXPECT_EQ(plan.pairs, 123u) << "only once";
+}
+
+TEST(StepPlan, CoversWhatHasRoomAndTheRightCodes) {
+  StepPlan plan = planFor(1000);
+  EXPECT_TRUE(plan.covers(found(8000)));
+  EXPECT_FALSE(plan.covers(found(8001)));
+  EXPECT_FALSE(plan.covers(found(1, 21)));
+  plan.retry(found(8001, 21));
+  EXPECT_TRUE(plan.covers(found(8001, 21)));
+  EXPECT_EQ(plan.pairs, 8001u + 1000u + 1024u);
+}
+
+// A kept order has no codes. The next step has those that the grid asks for.
+TEST(StepPlan, AKeptOrderNeedsNoOtherCodesUntilItIsSorted) {
+  StepPlan plan = planFor(1000);
+  plan.adaptTo(found(100));
+  plan.order.succeed(1000);
+  plan.begin(1000, 1000, 100);
+  EXPECT_TRUE(plan.covers(found(100, 21)));
+  plan.adaptTo(found(100, 21));
+  plan.order.succeed(1000);
+  EXPECT_EQ(plan.bits, 21);
+  plan.begin(1000, 1000, 100);
+  EXPECT_TRUE(plan.order.sorts());
+  EXPECT_FALSE(plan.covers(found(100, 10)));
+}
+
+// Then nothing was searched, and nothing is known about the pairs.
+TEST(StepPlan, AStepThatWasNotSearchedChangesNoRoom) {
+  StepPlan plan = planFor(1000);
+  plan.adaptTo(found(100));
+  plan.order.succeed(1000);
+  const std::size_t pairs = plan.pairs;
+  plan.begin(1000, 1000, 100);
+  StepHeader step = found(0);
+  step.extents = 1 << 20;
+  EXPECT_FALSE(plan.covers(step));
+  plan.retry(step);
+  EXPECT_EQ(plan.pairs, pairs);
+  EXPECT_TRUE(plan.covers(step));
+}
+
+TEST(StepPlan, RoomShrinksWhereItIsFarTooLarge) {
+  StepPlan plan = planFor(1000);
+  plan.adaptTo(found(3000));
+  EXPECT_EQ(plan.pairs, 8000u) << "less than twice 3,000 + 375 + 1,024";
+  plan.adaptTo(found(2000));
+  EXPECT_EQ(plan.pairs, 3274u);
+  plan.adaptTo(found(3275));
+  EXPECT_EQ(plan.pairs, 3275u + 409u + 1024u);
+}
+
+TEST(StepPlan, ListsHaveRoomForAQuarterOfThePairsAndNoMoreThanIsMapped) {
+  EXPECT_EQ(StepPlan::listedIn(0), StepPlan::kLeastListed);
+  EXPECT_EQ(StepPlan::listedIn(16 << 20), 262144u);
+  StepPlan plan;
+  plan.mostListed = 1 << 16;
+  plan.mostPairs = 1 << 20;
+  plan.begin(1000, 1000, 0);
+  EXPECT_EQ(plan.listed, 1024u) << "a quarter of 8,000 is less than 2,048";
+  plan.adaptTo(found(20000));
+  EXPECT_EQ(plan.listed, 4096u);
+  StepHeader step = found(20000);
+  step.arguments.oldPairs = 1;
+  step.delta.removed = 4097;
+  EXPECT_FALSE(plan.lists(step.delta));
+  plan.adaptTo(step);
+  EXPECT_EQ(plan.listed, 8192u);
+  step.delta = {8192, 8192};
+  EXPECT_TRUE(plan.lists(step.delta));
+  step.delta = {8193, 0};
+  EXPECT_FALSE(plan.lists(step.delta));
+  plan.adaptTo(found(1));
+  EXPECT_EQ(plan.listed, 8192u) << "never fewer";
+}
+
+}  // namespace
+}  // namespace lbvh
