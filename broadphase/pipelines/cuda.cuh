@@ -173,24 +173,29 @@ class CudaPipeline final : public Pipeline, CudaStages {
     return comparison;
   }
 
-  /// Lists that are longer than the mapped memory: each is written once more, to memory of the
-  /// device that nobody uses now, and copied to ordinary memory.
+  /// Lists that are longer than the mapped memory: they are written once more, to memory of the
+  /// device that nobody uses now, and copied to ordinary memory. Both at once, or, if there is no
+  /// room for both, one after the other.
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
     Pair* room = copiedLists_.ensure(added + removed).data;
     outcome.added = {room, added};
     outcome.removed = {room + added, removed};
-    const std::size_t boxes = there.boxes.size;
     Pair* list = spare_.ensure(std::max(added, removed)).data;
-    const auto copy = [&](const Outcome& lists, View<Pair> to) {
-      if (to.empty()) return;
-      space_.fill(chainsFor(boxes, std::max(boxes, boxesBefore_)).words, 0);
-      compareLists(comparisonOf(there, lists));
-      space_.copy(View<const Pair>{list, to.size}, to.data);
-    };
-    copy({{list, added}, {}}, outcome.added);
-    copy({{}, {list, removed}}, outcome.removed);
+    if (added + removed <= spare_.capacity())
+      return copyAgain({{list, added}, {list + added, removed}}, there, {list, added + removed},
+                       room);
+    copyAgain({{list, added}, {}}, there, {list, added}, room);
+    copyAgain({{}, {list, removed}}, there, {list, removed}, room + added);
+  }
+
+  void copyAgain(const Outcome& lists, const StepInput& there, View<const Pair> written, Pair* to) {
+    if (written.empty()) return;
+    const std::size_t boxes = there.boxes.size;
+    space_.fill(chainsFor(boxes, std::max(boxes, boxesBefore_)).words, 0);
+    compareLists(comparisonOf(there, lists));
+    space_.copy(written, to);
   }
 
   /// True if the step has to run again, with a plan that is large enough.
