@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "broadphase/cuda/leaf_blocks.cuh"
 #include "broadphase/cuda/pair_stage.cuh"
@@ -48,19 +47,17 @@ class BlockSearch {
         memory_(memory),
         stage_(in.out, memory.stage),
         block_(block),
-        lane_(threadIdx.x % kWarp),
         own_(boxOf(block)),
         bounds_(leaves_.blocks[block]) {}
 
   /// Pairs within the block: each lane's box with the sixteen behind it, around the block. Those
   /// half a block apart meet once.
   __device__ void searchItself() {
-    put(lane_, own_);
-    put(lane_ + kWarp, own_);
+    put(lane(), own_);
+    put(lane() + kWarp, own_);
     __syncwarp();
-    const auto eight = std::make_integer_sequence<int, 8>();
-    const std::uint32_t hits = testEight(lane_ + 1, eight) | testEight(lane_ + 9, eight) << 8;
-    emit(lane_ < kWarp / 2 ? hits : hits & 0x7FFF, lane_ + 1);
+    const std::uint32_t hits = testEight(lane() + 1) | testEight(lane() + 9) << 8;
+    emit(lane() < kWarp / 2 ? hits : hits & 0x7FFF, lane() + 1);
     __syncwarp();
   }
 
@@ -86,7 +83,7 @@ class BlockSearch {
       for (std::uint32_t first = 0; first < count; first += kWarp)
         searchOversizedFrom(first, count);
     for (std::uint32_t first = warp * kWarp; first < count; first += warps * kWarp) {
-      own_ = oversizedAt(first + lane_, count);
+      own_ = oversizedAt(first + lane(), count);
       searchItself();
       for (std::uint32_t next = first + kWarp; next < count; next += kWarp)
         searchOversizedFrom(next, count);
@@ -96,14 +93,14 @@ class BlockSearch {
   /// Ends the search. A sample of the blocks tells how much they had to look at.
   __device__ void end() {
     if (!stage_.isOver()) stage_.flush();
-    if (lane_ == 0 && block_ % 8 == 0)
+    if (lane() == 0 && block_ % 8 == 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(&in_.header->looks),
                 static_cast<unsigned long long>(looks_));
   }
 
  private:
   __device__ std::uint32_t groupsThatMeet(std::uint32_t first, std::uint32_t own) const {
-    const std::uint32_t g = first + lane_;
+    const std::uint32_t g = first + lane();
     const bool asks = g >= own && g < leaves_.groupCount;
     return __ballot_sync(kAllLanes, asks && overlap(leaves_.groups[g], bounds_));
   }
@@ -111,7 +108,7 @@ class BlockSearch {
   /// Lists the blocks of some groups that meet this one. Reads each group's bounds while those of
   /// the one before are tested.
   __device__ void listBlocks(std::uint32_t first, std::uint32_t groups) {
-    const auto blockOf = [&] { return (first + lowest(groups)) * kWarp + lane_; };
+    const auto blockOf = [&] { return (first + lowest(groups)) * kWarp + lane(); };
     std::uint32_t nextBlock = blockOf();
     Corners next = leaves_.blocks[nextBlock];
     while (groups != 0) {
@@ -150,13 +147,13 @@ class BlockSearch {
     __syncwarp();
   }
   __device__ Corners boxOf(std::uint32_t block) const {
-    return leaves_.boxes[block * kWarp + lane_];
+    return leaves_.boxes[block * kWarp + lane()];
   }
 
   /// What is left in the queue, with empty boxes up to a multiple of eight.
   __device__ void testRest() {
     const std::uint32_t padded = (queued_ + 7) / 8 * 8;
-    if (lane_ < padded - queued_) put(queued_ + lane_, emptyCorners());
+    if (lane() < padded - queued_) put(queued_ + lane(), emptyCorners());
     queued_ = padded;
     if (queued_ != 0) testLast(queued_);
   }
@@ -168,7 +165,7 @@ class BlockSearch {
     return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
   }
   __device__ void searchOversizedFrom(std::uint32_t first, std::uint32_t count) {
-    put(lane_, oversizedAt(first + lane_, count));
+    put(lane(), oversizedAt(first + lane(), count));
     queued_ = kWarp;
     testLast(kWarp);
   }
@@ -198,14 +195,15 @@ class BlockSearch {
     __syncwarp();
     queued_ -= size;
     std::uint32_t hits = 0;
-    for (std::uint32_t k = 0; k < size; k += 8)
-      hits |= testEight(queued_ + k, std::make_integer_sequence<int, 8>()) << k;
+    for (std::uint32_t k = 0; k < size; k += 8) hits |= testEight(queued_ + k) << k;
     emit(hits, queued_);
     __syncwarp();
   }
-  template <int... kBits>
-  __device__ std::uint32_t testEight(std::uint32_t k, std::integer_sequence<int, kBits...>) const {
-    return ((overlap(queued(k + kBits), own_) ? 1u << kBits : 0u) | ...);
+  __device__ std::uint32_t testEight(std::uint32_t k) const {
+    std::uint32_t hits = 0;
+#pragma unroll
+    for (std::uint32_t i = 0; i < 8; ++i) hits |= overlap(queued(k + i), own_) ? 1u << i : 0u;
+    return hits;
   }
 
   /// Stages the pairs of each lane's box: bit k of hits is the queue's box first + k. More than the
@@ -224,7 +222,7 @@ class BlockSearch {
     std::uint32_t end = count(hits);
     for (std::uint32_t step = 1; step < kWarp; step *= 2) {
       const std::uint32_t before = __shfl_up_sync(kAllLanes, end, step);
-      if (lane_ >= step) end += before;
+      if (lane() >= step) end += before;
     }
     const std::uint32_t total = __shfl_sync(kAllLanes, end, kWarp - 1);
     if (total > PairStage::kRoom) return false;
@@ -235,6 +233,7 @@ class BlockSearch {
     return true;
   }
 
+  __device__ static std::uint32_t lane() { return threadIdx.x % kWarp; }
   __device__ static std::uint32_t count(std::uint32_t bits) {
     return static_cast<std::uint32_t>(__popc(bits));
   }
@@ -243,14 +242,14 @@ class BlockSearch {
   }
   /// How many lanes below this one are set.
   __device__ std::uint32_t before(std::uint32_t votes) const {
-    return count(votes & ((1u << lane_) - 1));
+    return count(votes & ((1u << lane()) - 1));
   }
 
   const FindBlockPairs& in_;
   const LeafBlocks& leaves_;
   WarpMemory& memory_;
   PairStage stage_;
-  const std::uint32_t block_, lane_;
+  const std::uint32_t block_;
   Corners own_;
   const Corners bounds_;
   std::uint32_t listed_ = 0, queued_ = 0;
