@@ -60,9 +60,8 @@ struct HubComparison {
     const std::uint32_t freshEnd = in.fresh.begin(box + 1), oldEnd = in.old.begin(box + 1);
     for (std::uint32_t i = in.fresh.begin(box) + threadIdx.x; i < freshEnd; i += kThreads)
       set(memory.fresh, in.freshSecond(i));
-    if (!in.isRemoved(box))
-      for (std::uint32_t i = in.old.begin(box) + threadIdx.x; i < oldEnd; i += kThreads)
-        set(memory.old, in.oldSecond(i));  // one that does not count lies behind all windows
+    for (std::uint32_t i = in.old.begin(box) + threadIdx.x; i < oldEnd; i += kThreads)
+      if (in.counts(in.old.pairs[i])) set(memory.old, in.old.pairs[i].second);
     __syncthreads();
   }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cub/block/block_scan.cuh>
 
 #include "broadphase/cuda/compare_hub.cuh"
 #include "broadphase/cuda/list_comparison.cuh"
@@ -17,27 +16,27 @@ namespace lbvh {
 /// Boxes [begin, end) of a tile.
 struct Round {
   std::uint32_t begin, end;
-  bool isHub;  ///< of one box
+  bool isHub;                ///< of one box
+  std::uint32_t fresh, old;  ///< where the lists begin
 };
 
 struct TileMemory {
   static constexpr std::uint32_t kBoxes = ListComparison::kBoxes;
-  static constexpr std::uint32_t kRoom = 1024;    ///< pairs in a round, new ones and old ones
-  static constexpr std::uint32_t kLongest = 256;  ///< a longer list has a round for itself
-
-  using Scan = cub::BlockScan<std::uint32_t, kThreads>;
+  static constexpr std::uint32_t kWords = 32;          ///< one for each lane of a warp
+  static constexpr std::uint32_t kRoom = 32 * kWords;  ///< pairs in a round, new ones and old ones
+  static constexpr std::uint32_t kLongest = 256;       ///< a longer list has a round for itself
 
   std::uint32_t shared;
   unsigned long long before;
   std::uint32_t fresh[kBoxes + 1], old[kBoxes + 1];  ///< where lists begin
-  typename Scan::TempStorage scan;
+  std::uint32_t changes[2];                          ///< of a round: added and removed
+  std::uint32_t isAdded[kWords];                     ///< a bit for each of `sorted`
+  std::uint32_t isDone[kWords];                      ///< and of `old`: it is not to be removed
   union {
     struct {
-      std::uint32_t unsorted[kRoom];  ///< later the added ones
-      std::uint32_t sorted[kRoom];
-      std::uint32_t old[kRoom];
-      std::uint32_t removed[kRoom];
-      std::uint8_t ofSorted[kRoom], ofAdded[kRoom], ofRemoved[kRoom];  ///< boxes in the tile
+      std::uint32_t unsorted[kRoom], sorted[kRoom], old[kRoom];
+      std::uint8_t ofFresh[kRoom], ofOld[kRoom];  ///< boxes in the tile
+      std::uint16_t changes[2][kRoom];            ///< which ones: added, removed
     } pairs;
     HubMemory hub;
   };
@@ -49,9 +48,10 @@ class ListTile {
 
   __device__ ListTile(const ListComparison& in, TileMemory& memory, std::uint32_t tile)
       : in_(in), memory_(memory), firstBox_(tile * kBoxes) {
-    for (std::uint32_t i = threadIdx.x; i <= kBoxes; i += kThreads) {
-      memory.fresh[i] = in.fresh.begin(firstBox_ + i);
-      memory.old[i] = in.old.begin(firstBox_ + i);
+    const std::uint32_t box = threadIdx.x;
+    if (box <= kBoxes) {
+      memory.fresh[box] = in.fresh.begin(firstBox_ + box);
+      memory.old[box] = in.old.begin(firstBox_ + box);
     }
     __syncthreads();
   }
@@ -92,7 +92,7 @@ class ListTile {
  private:
   __device__ HubComparison hub() const { return {in_, memory_.hub, firstBox_ + round_.begin}; }
 
-  /// As many boxes as fit, or one that does not.
+  /// As many boxes as fit, or one that does not. The round before is no longer read.
   __device__ Round roundFrom(std::uint32_t begin) {
     const std::uint32_t box = threadIdx.x;
     bool fits = true;
@@ -103,72 +103,74 @@ class ListTile {
       };
       fits = isIn(memory_.fresh) && isIn(memory_.old);
     }
-    if (__syncthreads_and(fits)) return {begin, kBoxes, false};
+    if (threadIdx.x < TileMemory::kWords)
+      memory_.isAdded[threadIdx.x] = memory_.isDone[threadIdx.x] = 0;
+    const std::uint32_t fresh = memory_.fresh[begin], old = memory_.old[begin];
+    if (__syncthreads_and(fits)) return {begin, kBoxes, false, fresh, old};
     if (threadIdx.x == 0) memory_.shared = kBoxes;
     __syncthreads();
     if (!fits) atomicMin(&memory_.shared, box);
     __syncthreads();
     const std::uint32_t end = memory_.shared;
-    __syncthreads();
-    return end > begin ? Round{begin, end, false} : Round{begin, begin + 1, true};
+    return end > begin ? Round{begin, end, false, fresh, old}
+                       : Round{begin, begin + 1, true, fresh, old};
   }
 
   __device__ DeltaSum compareRound() {
-    __syncthreads();  // the round before may still be read
     load();
     __syncthreads();
     sortLists();
     __syncthreads();
-    const std::uint32_t found = isBoxThread() ? markChanges() : 0;
-    std::uint32_t before = 0, all = 0;
-    TileMemory::Scan(memory_.scan).ExclusiveSum(found, before, all);
-    if (found != 0) stage(before);
+    match();
     __syncthreads();
-    return DeltaSum::of(all & 0xFFFF, all >> 16);
+    listChanges();
+    __syncthreads();
+    return DeltaSum::of(memory_.changes[0], memory_.changes[1]);
   }
 
-  __device__ std::uint32_t freshSize() const {
-    return memory_.fresh[round_.end] - memory_.fresh[round_.begin];
+  __device__ std::uint32_t freshSize() const { return freshBegin(round_.end); }
+  __device__ std::uint32_t oldSize() const { return oldBegin(round_.end); }
+  __device__ std::uint32_t freshBegin(std::uint32_t box) const {
+    return memory_.fresh[box] - round_.fresh;
+  }
+  __device__ std::uint32_t oldBegin(std::uint32_t box) const {
+    return memory_.old[box] - round_.old;
   }
 
   __device__ void load() {
     auto& pairs = memory_.pairs;
-    const std::uint32_t fresh = memory_.fresh[round_.begin], size = freshSize();
-    for (std::uint32_t i = threadIdx.x; i < size; i += kThreads)
-      pairs.unsorted[i] = in_.freshSecond(fresh + i);
-    const std::uint32_t old = memory_.old[round_.begin], olds = memory_.old[round_.end] - old;
-    for (std::uint32_t i = threadIdx.x; i < olds; i += kThreads)
-      pairs.old[i] = in_.oldSecond(old + i);
-  }
-
-  /// Threads have a box each, of the round's.
-  __device__ bool isBoxThread() const {
-    return threadIdx.x >= round_.begin && threadIdx.x < round_.end;
-  }
-  __device__ std::uint32_t freshBegin(std::uint32_t box) const {
-    return memory_.fresh[box] - memory_.fresh[round_.begin];
-  }
-  __device__ std::uint32_t oldBegin(std::uint32_t box) const {
-    return memory_.old[box] - memory_.old[round_.begin];
+    const std::uint32_t freshs = freshSize(), olds = oldSize();
+    for (std::uint32_t i = threadIdx.x; i < freshs; i += kThreads)
+      pairs.unsorted[i] = in_.freshSecond(round_.fresh + i);
+    for (std::uint32_t i = threadIdx.x; i < olds; i += kThreads) {
+      const Pair pair = in_.old.pairs[round_.old + i];
+      pairs.old[i] = pair.second;
+      pairs.ofOld[i] = static_cast<std::uint8_t>(pair.first - firstBox_);
+      if (!in_.counts(pair)) atomicOr(&memory_.isDone[i / 32], 1u << i % 32);
+    }
   }
 
   static constexpr std::uint32_t kShort = 16;  ///< what registers hold of a list
 
   __device__ void sortLists() {
-    if (threadIdx.x >= kBoxes) return;
-    const std::uint32_t box = threadIdx.x;
-    const std::uint32_t begin = isBoxThread() ? freshBegin(box) : 0;
-    const std::uint32_t size = isBoxThread() ? freshBegin(box + 1) - begin : 0;
-    for (std::uint32_t i = 0; i < size; ++i)
-      memory_.pairs.ofSorted[begin + i] = static_cast<std::uint8_t>(box);
-    constexpr unsigned kWarp = 0xFFFFFFFF;
-    if (__any_sync(kWarp, size > 8))
+    static_assert(kThreads == 2 * kBoxes, "half of the threads sort, the others tell the owners");
+    const std::uint32_t box = threadIdx.x % kBoxes;
+    const bool isOfRound = box >= round_.begin && box < round_.end;
+    const std::uint32_t begin = isOfRound ? freshBegin(box) : 0;
+    const std::uint32_t size = isOfRound ? freshBegin(box + 1) - begin : 0;
+    if (threadIdx.x >= kBoxes) {
+      for (std::uint32_t i = 0; i < size; ++i)
+        memory_.pairs.ofFresh[begin + i] = static_cast<std::uint8_t>(box);
+      return;
+    }
+    constexpr unsigned kLanes = 0xFFFFFFFF;
+    if (__any_sync(kLanes, size > 8))
       sortShort<kShort>(begin, size);
     else
       sortShort<8>(begin, size);
-    for (unsigned rest = __ballot_sync(kWarp, size > kShort); rest != 0; rest &= rest - 1) {
+    for (unsigned rest = __ballot_sync(kLanes, size > kShort); rest != 0; rest &= rest - 1) {
       const int lane = __ffs(static_cast<int>(rest)) - 1;
-      sortByCounting(__shfl_sync(kWarp, begin, lane), __shfl_sync(kWarp, size, lane));
+      sortByCounting(__shfl_sync(kLanes, begin, lane), __shfl_sync(kLanes, size, lane));
     }
   }
 
@@ -195,66 +197,76 @@ class ListTile {
     }
   }
 
-  /// Marks what differs between a box's two lists. @return how many: added in the low half
-  __device__ std::uint32_t markChanges() {
+  /// A thread for each new pair finds it among the old ones.
+  __device__ void match() {
     auto& pairs = memory_.pairs;
-    const std::uint32_t box = threadIdx.x;
-    std::uint32_t fresh = freshBegin(box), old = oldBegin(box), found = 0;
-    const std::uint32_t freshEnd = freshBegin(box + 1), oldEnd = oldBegin(box + 1);
-    const bool isGone = in_.isRemoved(firstBox_ + box);
-    while (fresh < freshEnd || old < oldEnd) {
-      const std::uint32_t a = fresh < freshEnd ? pairs.sorted[fresh] : kNullIndex;
-      const std::uint32_t b = old < oldEnd ? pairs.old[old] : kNullIndex;
-      const std::uint32_t oldSecond = old < oldEnd ? b & ~kDoesNotCount : kNullIndex;
-      const bool takesFresh = a <= oldSecond, takesOld = oldSecond <= a;
-      const bool oldCounts = takesOld && !isGone && b == oldSecond;
-      if (takesFresh && !oldCounts) {
-        pairs.sorted[fresh] = a | kIsChange;
-        ++found;
-      }
-      if (!takesFresh && oldCounts) {
-        pairs.old[old] = b | kIsChange;
-        found += 1u << 16;
-      }
-      fresh += takesFresh;
-      old += takesOld;
+    const std::uint32_t size = freshSize();
+    for (std::uint32_t i = threadIdx.x; i < size; i += kThreads) {
+      const std::uint32_t box = pairs.ofFresh[i];
+      if (!takeOld(pairs.sorted[i], oldBegin(box), oldBegin(box + 1)))
+        atomicOr(&memory_.isAdded[i / 32], 1u << i % 32);
     }
-    return found;
   }
 
-  /// @param before how many are staged by the boxes before this one
-  __device__ void stage(std::uint32_t before) {
+  /// @return whether the old list has it, where it is done then
+  __device__ bool takeOld(std::uint32_t second, std::uint32_t begin, std::uint32_t end) {
     auto& pairs = memory_.pairs;
-    const std::uint32_t box = threadIdx.x;
-    const auto gather = [&](const std::uint32_t* list, std::uint32_t begin, std::uint32_t end,
-                            std::uint32_t place, std::uint32_t* staged, std::uint8_t* of) {
-      for (std::uint32_t i = begin; i < end; ++i) {
-        if ((list[i] & kIsChange) == 0) continue;
-        staged[place] = list[i] & ~(kIsChange | kDoesNotCount);
-        of[place++] = static_cast<std::uint8_t>(box);
-      }
-    };
-    gather(pairs.sorted, freshBegin(box), freshBegin(box + 1), before & 0xFFFF, pairs.unsorted,
-           pairs.ofAdded);
-    gather(pairs.old, oldBegin(box), oldBegin(box + 1), before >> 16, pairs.removed,
-           pairs.ofRemoved);
+    const std::uint32_t last = end;
+    while (begin < end) {
+      const std::uint32_t middle = (begin + end) / 2;
+      if (pairs.old[middle] < second)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    if (begin == last || pairs.old[begin] != second) return false;
+    const std::uint32_t bit = 1u << begin % 32;
+    return (atomicOr(&memory_.isDone[begin / 32], bit) & bit) == 0;
+  }
+
+  /// One warp lists the added pairs, another the removed ones: a word for each lane.
+  __device__ void listChanges() {
+    auto& pairs = memory_.pairs;
+    const std::uint32_t list = threadIdx.x / 32, rest = oldSize() - 32 * lane();
+    if (list > 1) return;
+    std::uint32_t bits = memory_.isAdded[lane()];
+    if (list == 1) {
+      const bool isThere = 32 * lane() < oldSize();
+      bits = !isThere ? 0 : ~memory_.isDone[lane()] & (rest < 32 ? (1u << rest) - 1 : ~0u);
+    }
+    constexpr unsigned kLanes = 0xFFFFFFFF;
+    std::uint32_t end = static_cast<std::uint32_t>(__popc(bits));
+    for (unsigned step = 1; step < 32; step *= 2) {
+      const std::uint32_t before = __shfl_up_sync(kLanes, end, step);
+      if (lane() >= step) end += before;
+    }
+    for (std::uint32_t at = end - __popc(bits); bits != 0; bits &= bits - 1)
+      pairs.changes[list][at++] =
+          static_cast<std::uint16_t>(32 * lane() + __ffs(static_cast<int>(bits)) - 1);
+    if (lane() == 31) memory_.changes[list] = end;
   }
 
   __device__ void writeSorted() const {
     const auto& pairs = memory_.pairs;
-    Pair* out = in_.sortedPairs + memory_.fresh[round_.begin];
+    Pair* out = in_.sortedPairs + round_.fresh;
     const std::uint32_t size = freshSize();
     for (std::uint32_t i = threadIdx.x; i < size; i += kThreads)
-      out[i] = {firstBox_ + pairs.ofSorted[i], pairs.sorted[i] & ~kIsChange};
+      out[i] = {firstBox_ + pairs.ofFresh[i], pairs.sorted[i]};
   }
 
   __device__ void writeStaged(DeltaSum place) const {
     const auto& pairs = memory_.pairs;
-    for (std::uint32_t i = threadIdx.x; i < staged_.added(); i += kThreads)
-      in_.put(in_.added, place.added() + i, {firstBox_ + pairs.ofAdded[i], pairs.unsorted[i]});
-    for (std::uint32_t i = threadIdx.x; i < staged_.removed(); i += kThreads)
-      in_.put(in_.removed, place.removed() + i, {firstBox_ + pairs.ofRemoved[i], pairs.removed[i]});
+    for (std::uint32_t k = threadIdx.x; k < staged_.added(); k += kThreads) {
+      const std::uint32_t i = pairs.changes[0][k];
+      in_.put(in_.added, place.added() + k, {firstBox_ + pairs.ofFresh[i], pairs.sorted[i]});
+    }
+    for (std::uint32_t k = threadIdx.x; k < staged_.removed(); k += kThreads) {
+      const std::uint32_t i = pairs.changes[1][k];
+      in_.put(in_.removed, place.removed() + k, {firstBox_ + pairs.ofOld[i], pairs.old[i]});
+    }
   }
+
+  __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
 
   const ListComparison& in_;
   TileMemory& memory_;

@@ -29,10 +29,6 @@ struct DeltaSum {
   }
 };
 
-// Beside an index, which is below 2^30:
-inline constexpr std::uint32_t kDoesNotCount = 1u << 31;  ///< of an old pair: an object was removed
-inline constexpr std::uint32_t kIsChange = 1u << 30;      ///< added or removed
-
 struct ListComparison {
   static constexpr std::uint32_t kBoxes = 64;  ///< a block's
 
@@ -58,9 +54,9 @@ struct ListComparison {
   __device__ std::uint32_t freshSecond(std::uint32_t i) const {
     return sorts() ? seconds[i] : fresh.pairs[i].second;
   }
-  __device__ std::uint32_t oldSecond(std::uint32_t i) const {
-    const std::uint32_t second = old.pairs[i].second;
-    return isRemoved(second) ? second | kDoesNotCount : second;
+  /// Of an old pair: it is told when it goes, unless an object was removed.
+  __device__ bool counts(Pair pair) const {
+    return removedObjects.empty() || (!isRemoved(pair.first) && !isRemoved(pair.second));
   }
 
   __device__ static void put(View<Pair> list, std::uint32_t at, Pair pair) {
