@@ -20,7 +20,7 @@ class CudaBlocks {
   explicit CudaBlocks(const CudaSpaceOptions& options) : space_(options) {
     space_.fill(ended_.ensure(1), 0);
     space_.fill(header_.ensure(1), 0);  // its padding is copied with it
-    space_.wait();  // before another stream may be used
+    space_.wait();                      // before another stream may be used
   }
   ~CudaBlocks() = default;
 
