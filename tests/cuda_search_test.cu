@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -171,6 +172,27 @@ TEST_F(CudaSearch, BlocksOfCoincidentBoxes) {
   }
 }
 
+// 32 pillars stand on four plates: 128 pairs come at once, after few others. The warp is the last
+// of its kernel's block, so that nothing lies behind its memory.
+TEST_F(CudaSearch, AStageHoldsAHundredAndTwentyEightPairs) {
+  for (const std::size_t others : {0, 1, 2}) {
+    Boxes boxes(5 * 32, Aabb{{1, 1, -1}, {0, 0, -2}});
+    for (std::size_t k = 0; k < 4; ++k) {
+      const float z = static_cast<float>(k);
+      boxes[96 + k] = {{0, 0, z}, {64, 1, z + 0.5f}};
+    }
+    for (std::size_t k = 0; k <= others && others > 0; ++k)
+      boxes[110 + k] = test::boxAt(1.5f * static_cast<float>(k), 50, 0, 1);
+    for (std::size_t k = 0; k < 32; ++k) {
+      const float x = 2 * static_cast<float>(k);
+      boxes[128 + k] = {{x, 0, 0}, {x + 1, 1, 9}};
+    }
+    const Pairs expected = test::bruteForce(boxes);
+    EXPECT_EQ(expected.size(), 128 + others);
+    EXPECT_EQ(sorted(search({}, boxes, inOrder(boxes.size())).pairs), expected);
+  }
+}
+
 TEST_F(CudaSearch, RoomThatIsTooShortIsFilledAndAllAreCounted) {
   const Boxes boxes(200, test::boxAt(0, 0, 0, 1));
   const Pairs all = test::bruteForce(boxes);
@@ -222,6 +244,20 @@ TEST_F(CudaSearch, ExtentsTellHowMuchAnOrderIsWorthAndBeyondThemNothingIsSearche
   asked.header.arguments.mostExtents = ~std::uint64_t{0};
   EXPECT_GT(search(asked, boxes, inAnyOrder(boxes.size(), random)).header.looks,
             5 * good.header.looks);
+}
+
+// A grid that leaves out far boxes may be a small part of a block: each counts 1,024 times at most.
+TEST_F(CudaSearch, ExtentsDoNotWrapAround) {
+  Boxes boxes;
+  for (int i = 0; i < 2048; ++i) boxes.push_back(test::boxAt(static_cast<float>(i), 0, 0, 0));
+  boxes[2047].min[0] = std::numeric_limits<float>::quiet_NaN();
+  Search asked;
+  asked.header.grid.perLength = 1e6f;
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64ull << 26);
+  asked.header.grid.perLength = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64ull << 26);
+  asked.header.grid.perLength = 0;
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 0u);
 }
 
 }  // namespace
