@@ -159,7 +159,7 @@ TEST(StepPlan, AKeptOrderNeedsNoOtherCodesUntilItIsSorted) {
 // Then nothing was searched, and nothing is known about the pairs.
 TEST(StepPlan, AStepThatWasNotSearchedChangesNoRoom) {
   StepPlan plan = planFor(1000);
-  plan.adaptTo(found(100));
+  plan.adaptTo(found(5000));
   plan.order.succeed(1000);
   const std::size_t pairs = plan.pairs;
   plan.begin(1000, 1000, 100);
