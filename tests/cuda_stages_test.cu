@@ -47,6 +47,11 @@ std::vector<Key> codesOnHost(const Boxes& boxes, const Grid& grid) {
   return keys;
 }
 
+struct Iota {
+  std::uint32_t* ids;
+  __device__ void operator()(std::uint32_t i) const { ids[i] = i; }
+};
+
 template <class Key>
 void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   const std::size_t n = boxes.size();
@@ -75,6 +80,13 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   HostSpace(1).sortByKey(View<Key>{expected.data(), n},
                          View<std::uint32_t>{expectedOrder.data(), n}, View<Key>{spare.data(), n},
                          View<std::uint32_t>{spareOrder.data(), n}, AssignCodes<Key>::kKeyBits);
+  EXPECT_EQ(order, expectedOrder);
+
+  const View<Key> unsorted = spareKeys.ensure(n);
+  cudaCheck(cudaMemcpy(unsorted.data, found.data(), n * sizeof(Key), cudaMemcpyHostToDevice));
+  space.forEach(n, Iota{ids.data()});
+  space.mergeSort(unsorted, View<std::uint32_t>{ids.data(), n});
+  cudaCheck(cudaMemcpy(order.data(), ids.data(), n * 4, cudaMemcpyDeviceToHost));
   EXPECT_EQ(order, expectedOrder);
 }
 

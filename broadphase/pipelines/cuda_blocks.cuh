@@ -41,6 +41,12 @@ class CudaBlocks {
     space_.launch(blocks, kThreads, measureKernel, step);
   }
 
+  /// A radix sort takes one kernel for so few keys that one block sorts them. For more it takes 12
+  /// launches, of which one has as many blocks as the device holds, however few the keys. A merge
+  /// sort then takes 1 to 11 launches, and fewer instructions.
+  static constexpr std::size_t kLeastMerged = 4097, kMostMerged = 1 << 17;
+  static bool merges(std::size_t boxes) { return boxes >= kLeastMerged && boxes <= kMostMerged; }
+
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The
   /// header's grid may say otherwise, which costs only time.
   template <class Key>
@@ -48,14 +54,18 @@ class CudaBlocks {
     const std::size_t n = boxes.size;
     scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
     const View<Key> codes = scratch_.lend<Key>("codes", n);
-    const View<std::uint32_t> ids = scratch_.lend<std::uint32_t>("ids", n);
+    const View<std::uint32_t> sorted = ids_.ensure(n);
+    const View<std::uint32_t> ids = merges(n) ? sorted : scratch_.lend<std::uint32_t>("ids", n);
     {
       const auto timer = space_.timed("codes", stats.codesMs);
       space_.forEach(n, AssignHilbertCodes<Key>{boxes, &header()->grid, codes.data, ids.data});
     }
     const auto timer = space_.timed("sort", stats.sortMs);
-    space_.sortInto(codes, ids, scratch_.lend<Key>("sorted codes", n), ids_.ensure(n),
-                    AssignHilbertCodes<Key>::kKeyBits);
+    if (merges(n))
+      space_.mergeSort(codes, ids);
+    else
+      space_.sortInto(codes, ids, scratch_.lend<Key>("sorted codes", n), sorted,
+                      AssignHilbertCodes<Key>::kKeyBits);
   }
 
   /// Stage 4.

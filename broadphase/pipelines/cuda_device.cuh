@@ -48,8 +48,8 @@ class DeviceSearch : CudaStages {
     return pairs;
   }
 
-  /// Searches among as many boxes with nothing in them, with codes of both lengths: then all memory
-  /// is there, and all code is loaded.
+  /// Searches among as many boxes with nothing in them, with codes of both lengths, and once
+  /// for each way to sort them: then all memory is there, and all code is loaded.
   void reserve(std::size_t boxes, std::size_t pairs) {
     const std::size_t room = requireCountable(pairs > 0 ? pairs : 8 * boxes);
     cudaCheck(cudaEventSynchronize(isOver_));
@@ -61,7 +61,9 @@ class DeviceSearch : CudaStages {
     DeviceBuffer<Aabb> nowhere(space_.memory());
     const View<Aabb> there = nowhere.ensure(boxes);
     space_.fill(there, 0xFF);
-    for (const int bits : {10, 21}) searchFor(bits, std::max(room, reservedPairs_), there, {});
+    for (const std::size_t most : {boxes, kMostMerged, kLeastMerged - 1})
+      for (const int bits : {10, 21})
+        searchFor(bits, std::max(room, reservedPairs_), {there.data, std::min(boxes, most)}, {});
     report_.ensure(1);
     space_.wait();
     reservedBoxes_ = std::max(reservedBoxes_, boxes);

@@ -50,4 +50,11 @@ struct Plus {
   }
 };
 
+struct Less {
+  template <class T>
+  __host__ __device__ bool operator()(const T& a, const T& b) const {
+    return a < b;
+  }
+};
+
 }  // namespace lbvh

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
@@ -138,6 +139,15 @@ class CudaSpace {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data, sortedKeys.data,
                                              values.data, sortedValues.data, count(keys.size), 0,
                                              bits, stream_);
+    });
+  }
+
+  /// The same in place; see CudaBlocks::merges.
+  template <class Key>
+  void mergeSort(View<Key> keys, View<std::uint32_t> values) {
+    withScratch([&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceMergeSort::StableSortPairs(scratch, bytes, keys.data, values.data,
+                                                   count(keys.size), Less{}, stream_);
     });
   }
 
