@@ -91,6 +91,7 @@ class LeafBlockBuffers {
   }
 
   const void* data() const { return corners_.data(); }
+  const void* oversized() const { return oversized_.data(); }
 
  private:
   DeviceBuffer<float4> corners_;

@@ -94,12 +94,13 @@ class CudaPipeline final : public Pipeline, CudaStages {
     filters_.invalidate();
     removedObjects_.invalidate();
     added_ = removed_ = {};
-    pairs_ = 0;
+    pairs_ = boxesBefore_ = 0;  // if memory fails
     const View<Pair> room = lists_[current_].pairs.ensure(pairs.size);
     space_.abandonAndCopy(pairs, room.data);
-    boxesBefore_ = pairs.empty() ? 0 : pairs[pairs.size - 1].first + std::size_t{1};
-    const View<std::uint32_t> offsets = lists_[current_].offsets.ensure(boxesBefore_ + 1);
+    const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size - 1].first + std::size_t{1};
+    const View<std::uint32_t> offsets = lists_[current_].offsets.ensure(boxes + 1);
     space_.forEach(pairs.size + 1, IndexLists{room, offsets});
+    boxesBefore_ = boxes;
     pairs_ = pairs.size;
   }
 
@@ -139,6 +140,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(ids_.data()),
             at(scratch_.data()),
             at(leaves_.data()),
+            at(leaves_.oversized()),
             at(chainWords_.data()),
             at(lists_[0].pairs.data()),
             at(lists_[0].offsets.data()),

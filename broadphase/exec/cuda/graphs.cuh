@@ -15,7 +15,7 @@
 namespace lbvh {
 
 /// Addresses and sizes that tell one sequence of launches from another.
-using LaunchKey = std::array<std::uintptr_t, 28>;
+using LaunchKey = std::array<std::uintptr_t, 30>;
 
 /// Two events for each stage, and the place for its milliseconds.
 class StageEvents {
