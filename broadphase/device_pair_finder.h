@@ -32,7 +32,7 @@ class DevicePairFinder {
  public:
   /// @throws std::runtime_error if the GPU cannot be had; of the current device
   ///   whyUnavailable(Backend::cuda) says why
-  /// @throws std::length_error if `leastCapacity` is more than 32 bits can count (2^32 - 2^16)
+  /// @throws std::length_error if `leastCapacity` is more than 2^31 - 1
   explicit DevicePairFinder(const DeviceOptions& options);
   explicit DevicePairFinder(std::size_t leastCapacity = 0);
 
@@ -46,7 +46,7 @@ class DevicePairFinder {
   /// eight a box), which are the `capacity` of each. Waits for the last find(), and for a search
   /// among empty boxes, so that all code is loaded, too. It is a search like others: nothing may
   /// read the pairs of the last one any more, and no graph with a find() in it may run meanwhile.
-  /// @throws std::length_error on more than 2^30 boxes or 2^32 - 2^16 pairs
+  /// @throws std::length_error on more than 2^30 boxes or 2^31 - 1 pairs
   /// @throws std::runtime_error if a CUDA call fails
   void reserve(std::size_t boxes, std::size_t pairs);
 

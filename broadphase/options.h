@@ -35,7 +35,7 @@ struct Options {
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
   /// On a GPU: time each stage. Without it only `totalMs` is known there. It is off because small
-  /// scenes wait longer for its sixteen events than for their pairs. On the host times cost
+  /// scenes wait longer for their events, two a stage, than for their pairs. On the host times cost
   /// nothing.
   bool stageTimes = false;
 

@@ -86,15 +86,15 @@ TEST(OrderPlan, RunsAgainInTheKeptOrderWhereOnlyTheRoomWasShort) {
 }
 
 TEST(OrderPlan, TheNextStepSortsWhereTheSearchLooksAtMuchMore) {
-  for (const std::uint64_t looks : {1000u, 1200u, 1201u}) {
+  for (const std::uint64_t looks : {1000u, 1404u, 1405u}) {
     OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
     for (int kept = 0; kept < 2; ++kept) {  // measured at the last sort, not at the last step
       plan.begin(512, 300);
       EXPECT_FALSE(plan.sorts());
-      plan.observe(searched(1000, kept == 0 ? 1200 : looks), false);
+      plan.observe(searched(1000, kept == 0 ? 1404 : looks), false);
       plan.succeed(512);
     }
-    EXPECT_EQ(sortsNext(plan, 512, 300), looks > 1200) << looks;
+    EXPECT_EQ(sortsNext(plan, 512, 300), looks > 1404) << looks;
   }
 }
 

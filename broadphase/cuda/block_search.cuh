@@ -79,13 +79,15 @@ class BlockSearch {
   __device__ void searchOversized(std::uint32_t warp, std::uint32_t warps, bool isPart0) {
     const std::uint32_t count = in_.header->oversizedListed;
     if (count == 0) return;
-    if (isPart0)
-      for (std::uint32_t first = 0; first < count; first += kWarp)
+    const bool hasBoxes = __any_sync(kAllLanes, own_.id != kNullIndex);
+    if (isPart0 && hasBoxes)
+      for (std::uint32_t first = 0; first < count && !stage_.isOver(); first += kWarp)
         searchOversizedFrom(first, count);
-    for (std::uint32_t first = warp * kWarp; first < count; first += warps * kWarp) {
+    for (std::uint32_t first = warp * kWarp; first < count && !stage_.isOver();
+         first += warps * kWarp) {
       own_ = oversizedAt(first + lane(), count);
       searchItself();
-      for (std::uint32_t next = first + kWarp; next < count; next += kWarp)
+      for (std::uint32_t next = first + kWarp; next < count && !stage_.isOver(); next += kWarp)
         searchOversizedFrom(next, count);
     }
   }

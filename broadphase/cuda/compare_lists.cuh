@@ -287,7 +287,7 @@ static __global__ void __launch_bounds__(kThreads) compareListsKernel(ListCompar
   }
   __syncthreads();
   const DeltaSum place{memory.before};
-  tile.writeLists(place);
+  if (own.both != 0 && in.hasRoom()) tile.writeLists(place);
   if (number + 1 == gridDim.x) in.finish(DeltaSum{place.both + own.both});
 }
 

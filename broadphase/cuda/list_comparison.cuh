@@ -47,6 +47,7 @@ struct ListComparison {
     return boxes == 0 ? 1 : (boxes + kBoxes - 1) / kBoxes;
   }
 
+  __device__ bool hasRoom() const { return added.size != 0 || removed.size != 0; }
   __device__ bool sorts() const { return seconds != nullptr; }
   __device__ bool isRemoved(std::uint32_t box) const {
     return box < removedObjects.size && removedObjects[box] != 0;
@@ -69,6 +70,7 @@ struct ListComparison {
     if (threadIdx.x == 0) header->delta = {all.added(), all.removed()};
     __syncthreads();
     constexpr unsigned kWords = sizeof(StepHeader) / 4;
+    static_assert(kWords <= kThreads, "a word a thread");
     if (threadIdx.x < kWords)
       reinterpret_cast<std::uint32_t*>(report)[threadIdx.x] =
           reinterpret_cast<const std::uint32_t*>(header)[threadIdx.x];

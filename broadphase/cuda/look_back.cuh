@@ -41,17 +41,17 @@ __device__ inline unsigned long long await(const unsigned long long* word) {
 __device__ inline unsigned long long sumOfTilesBefore(const TileChain& chain, std::uint32_t tile,
                                                       unsigned long long own) {
   using namespace look_back;
-  constexpr unsigned kWarp = 0xFFFFFFFF;
+  constexpr unsigned kLanes = 0xFFFFFFFF;
   const unsigned lane = threadIdx.x % 32;
   if (lane == 0) tell(&chain.words[tile], own, tile == 0 ? kAll : kOwn);
   unsigned long long before = 0;
   for (std::uint32_t end = tile; end > 0; end -= end < 32 ? end : 32) {
     // Lane 0 looks at the nearest tile. What lies before tile 0 is known to be nothing.
     const unsigned long long seen = lane < end ? await(&chain.words[end - 1 - lane]) : kAll;
-    const unsigned ends = __ballot_sync(kWarp, (seen & kWhose) == kAll);
+    const unsigned ends = __ballot_sync(kLanes, (seen & kWhose) == kAll);
     const unsigned last = ends != 0 ? static_cast<unsigned>(__ffs(static_cast<int>(ends))) - 1 : 31;
     unsigned long long part = lane <= last ? seen >> 2 : 0;
-    for (unsigned step = 16; step > 0; step /= 2) part += __shfl_xor_sync(kWarp, part, step);
+    for (unsigned step = 16; step > 0; step /= 2) part += __shfl_xor_sync(kLanes, part, step);
     before += part;
     if (ends != 0) break;
   }

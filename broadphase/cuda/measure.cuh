@@ -2,6 +2,7 @@
 // What later kernels of the step count in is cleared on the way.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cub/block/block_reduce.cuh>
 

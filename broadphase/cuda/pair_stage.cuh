@@ -55,6 +55,7 @@ class PairStage {
       const Pair pair = isThere ? stage_[begin + lane()] : Pair{};
       const bool keeps = isThere && shouldCollide(out_.filters, pair.first, pair.second);
       const std::uint32_t votes = __ballot_sync(kAllLanes, keeps);
+      __syncwarp();  // all have read what is written now
       if (keeps) stage_[kept + __popc(votes & ((1u << lane()) - 1))] = pair;
       kept += static_cast<std::uint32_t>(__popc(votes));
       __syncwarp();

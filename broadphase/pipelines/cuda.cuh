@@ -90,6 +90,8 @@ class CudaPipeline final : public Pipeline, CudaStages {
   }
 
   void copyPreviousPairs(View<const Pair> pairs) {
+    if (pairs.size > kMostPairs)
+      throw SpaceError("more pairs than a GPU's kernels can count", false);
     boxes_.invalidate();
     filters_.invalidate();
     removedObjects_.invalidate();

@@ -44,7 +44,7 @@ class CudaBlocks {
   /// A radix sort takes one kernel for so few keys that one block sorts them. For more it takes 12
   /// launches, of which one has as many blocks as the device holds, however few the keys. A merge
   /// sort then takes 1 to 11 launches, and fewer instructions.
-  static constexpr std::size_t kLeastMerged = 4097, kMostMerged = 1 << 17;
+  static constexpr std::size_t kLeastMerged = 2305, kMostMerged = 1 << 17;
   static bool merges(std::size_t boxes) { return boxes >= kLeastMerged && boxes <= kMostMerged; }
 
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The

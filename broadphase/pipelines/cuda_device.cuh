@@ -58,8 +58,7 @@ class DeviceSearch : CudaStages {
       CudaSpace& space;
       ~Drain() { space.isLost(); }
     } const drain{space_};
-    DeviceBuffer<Aabb> nowhere(space_.memory());
-    const View<Aabb> there = nowhere.ensure(boxes);
+    const View<Aabb> there = nowhere_.ensure(boxes);
     space_.fill(there, 0xFF);
     for (const std::size_t most : {boxes, kMostMerged, kLeastMerged - 1})
       for (const int bits : {10, 21})
@@ -139,6 +138,7 @@ class DeviceSearch : CudaStages {
   const std::uint64_t limit_;
   std::size_t reservedBoxes_ = 0, reservedPairs_ = 0;
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
+  Buffer<Aabb> nowhere_{space_.memory()};  ///< boxes for a reservation
   cudaEvent_t isOver_ = nullptr;
   bool wasAsked_ = false;
 };

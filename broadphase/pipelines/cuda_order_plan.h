@@ -21,7 +21,7 @@ class OrderPlan {
     const bool hasGrown = handedIn > handedIn_ + handedIn_ / 256 + 32;
     sorts_ = !mayKeep || isWorn_ || boxes != ordered_ || hasGrown;
     ordered_ = 0;  // until the step has succeeded
-    if (sorts_) handedIn_ = handedIn;
+    asked_ = handedIn;
   }
 
   /// A step that keeps the order must not search beyond this: it would take far longer than a sort.
@@ -36,20 +36,24 @@ class OrderPlan {
       extents_ = step.extents;
       looks_ = step.looks;
     } else {
-      isWorn_ |= 5 * step.looks > 6 * looks_;
+      isWorn_ |= 5 * step.looks > 6 * looks_ + 1024;  // a small sample varies
     }
   }
 
   /// The step runs again.
   void retry() { sorts_ |= isWorn_; }
 
-  void succeed(std::size_t boxes) { ordered_ = boxes; }
+  void succeed(std::size_t boxes) {
+    ordered_ = boxes;
+    if (sorts_) handedIn_ = asked_;
+  }
 
  private:
   bool sorts_ = true;
   bool isWorn_ = false;
   std::size_t ordered_ = 0;     ///< boxes in order, padding included; 0: none
-  std::uint64_t handedIn_ = 0;  ///< when they were sorted; likewise
+  std::uint64_t handedIn_ = 0;  ///< of them, when they were sorted
+  std::uint64_t asked_ = 0;     ///< in this step
   std::uint64_t extents_ = 0;
   std::uint64_t looks_ = 0;
 };

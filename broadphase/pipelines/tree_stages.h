@@ -1,5 +1,5 @@
-// Stages 1 to 4 on any space: from boxes to the tree, each stage timed. Base of the pipelines,
-// which own what comes after.
+// The tree for queries, from boxes on, each stage timed. Base of the host's pipeline, which also
+// sorts with it.
 #pragma once
 
 #include <algorithm>

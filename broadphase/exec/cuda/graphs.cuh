@@ -155,8 +155,9 @@ class GraphRecordings {
   }
 
  private:
-  // Three pair buffers take turns, with and without removed objects; and some to spare.
-  std::array<Recording, 8> recordings_;
+  // Two lists of pairs take turns, sorted or kept, with and without removed objects: eight; and
+  // some to spare.
+  std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };
 
