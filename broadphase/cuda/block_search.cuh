@@ -23,6 +23,12 @@ struct FindBlockPairs {
   static std::uint32_t partsFor(std::size_t boxes) {
     return boxes <= 2048 ? 8 : boxes <= 8192 ? 4 : boxes <= 65536 ? 2 : 1;
   }
+
+  /// Of threads, to launch.
+  std::size_t blocks() const {
+    constexpr std::size_t kWarps = kThreads / kWarp;
+    return (std::size_t{leaves.blockCount} * parts + kWarps - 1) / kWarps;
+  }
 };
 
 /// What a warp keeps in shared memory.
@@ -110,7 +116,7 @@ class BlockSearch {
   /// Lists the blocks of some groups that meet this one. Reads each group's bounds while those of
   /// the one before are tested.
   __device__ void listBlocks(std::uint32_t first, std::uint32_t groups) {
-    const auto blockOf = [&] { return (first + lowest(groups)) * kWarp + lane(); };
+    const auto blockOf = [&] { return (first + lowestBit(groups)) * kWarp + lane(); };
     std::uint32_t nextBlock = blockOf();
     Corners next = leaves_.blocks[nextBlock];
     while (groups != 0) {
@@ -124,7 +130,7 @@ class BlockSearch {
       const bool wants = block > block_ && overlap(bounds, bounds_);
       const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
       if (wants) memory_.list[listed_ + before(votes)] = block;
-      listed_ += count(votes);
+      listed_ += countBits(votes);
       if (listed_ > WarpMemory::kList - kWarp) searchListed();
     }
   }
@@ -163,8 +169,7 @@ class BlockSearch {
   __device__ Corners oversizedAt(std::uint32_t k, std::uint32_t count) const {
     if (k >= count) return emptyCorners();
     const std::uint32_t id = leaves_.oversized[k];
-    const Aabb box = in_.boxes[id];
-    return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+    return cornersOf(in_.boxes[id], id);
   }
   __device__ void searchOversizedFrom(std::uint32_t first, std::uint32_t count) {
     put(lane(), oversizedAt(first + lane(), count));
@@ -187,8 +192,8 @@ class BlockSearch {
   __device__ void push(const Corners& box, bool wants) {
     const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
     if (wants) put(queued_ + before(votes), box);
-    queued_ += count(votes);
-    looks_ += count(votes);
+    queued_ += countBits(votes);
+    looks_ += countBits(votes);
   }
 
   /// Tests the last boxes of the queue against the own ones, and drops them.
@@ -221,30 +226,20 @@ class BlockSearch {
 
   /// @return false if they are too many for the stage
   __device__ bool emitAll(std::uint32_t hits, std::uint32_t first) {
-    std::uint32_t end = count(hits);
-    for (std::uint32_t step = 1; step < kWarp; step *= 2) {
-      const std::uint32_t before = __shfl_up_sync(kAllLanes, end, step);
-      if (lane() >= step) end += before;
-    }
+    const std::uint32_t end = sumUpToLane(countBits(hits));
     const std::uint32_t total = __shfl_sync(kAllLanes, end, kWarp - 1);
     if (total > PairStage::kRoom) return false;
     stage_.reserve(total);
-    Pair* to = stage_.at(end - count(hits));
-    for (; hits != 0; hits &= hits - 1) *to++ = makePair(own_.id, memory_.id[first + lowest(hits)]);
+    Pair* to = stage_.at(end - countBits(hits));
+    for (; hits != 0; hits &= hits - 1)
+      *to++ = makePair(own_.id, memory_.id[first + lowestBit(hits)]);
     stage_.close(total);
     return true;
   }
 
-  __device__ static std::uint32_t lane() { return threadIdx.x % kWarp; }
-  __device__ static std::uint32_t count(std::uint32_t bits) {
-    return static_cast<std::uint32_t>(__popc(bits));
-  }
-  __device__ static std::uint32_t lowest(std::uint32_t bits) {
-    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1;
-  }
-  /// How many lanes below this one are set.
+  /// lanesBefore, which if called itself makes ptxas spill a register here.
   __device__ std::uint32_t before(std::uint32_t votes) const {
-    return count(votes & ((1u << lane()) - 1));
+    return countBits(votes & ((1u << lane()) - 1));
   }
 
   const FindBlockPairs& in_;

@@ -99,8 +99,7 @@ struct HubComparison {
   template <class F>
   __device__ void forBits(std::uint32_t bits, std::uint32_t first, std::uint32_t at,
                           const F& f) const {
-    for (; bits != 0; bits &= bits - 1)
-      f(at++, Pair{box, first + static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1});
+    for (; bits != 0; bits &= bits - 1) f(at++, Pair{box, first + lowestBit(bits)});
   }
 };
 

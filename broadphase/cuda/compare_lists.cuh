@@ -163,14 +163,13 @@ class ListTile {
         memory_.pairs.ofFresh[begin + i] = static_cast<std::uint8_t>(box);
       return;
     }
-    constexpr unsigned kLanes = 0xFFFFFFFF;
-    if (__any_sync(kLanes, size > 8))
+    if (__any_sync(kAllLanes, size > 8))
       sortShort<kShort>(begin, size);
     else
       sortShort<8>(begin, size);
-    for (unsigned rest = __ballot_sync(kLanes, size > kShort); rest != 0; rest &= rest - 1) {
-      const int lane = __ffs(static_cast<int>(rest)) - 1;
-      sortByCounting(__shfl_sync(kLanes, begin, lane), __shfl_sync(kLanes, size, lane));
+    for (unsigned rest = __ballot_sync(kAllLanes, size > kShort); rest != 0; rest &= rest - 1) {
+      const auto next = static_cast<int>(lowestBit(rest));
+      sortByCounting(__shfl_sync(kAllLanes, begin, next), __shfl_sync(kAllLanes, size, next));
     }
   }
 
@@ -190,7 +189,7 @@ class ListTile {
   /// A warp one list: no two of its numbers are equal, so each has its own place.
   __device__ void sortByCounting(std::uint32_t begin, std::uint32_t size) {
     const std::uint32_t* list = &memory_.pairs.unsorted[begin];
-    for (std::uint32_t i = threadIdx.x % 32; i < size; i += 32) {
+    for (std::uint32_t i = lane(); i < size; i += 32) {
       std::uint32_t place = 0;
       for (std::uint32_t k = 0; k < size; ++k) place += list[k] < list[i];
       memory_.pairs.sorted[begin + place] = list[i];
@@ -234,15 +233,9 @@ class ListTile {
       const bool isThere = 32 * lane() < oldSize();
       bits = !isThere ? 0 : ~memory_.isDone[lane()] & (rest < 32 ? (1u << rest) - 1 : ~0u);
     }
-    constexpr unsigned kLanes = 0xFFFFFFFF;
-    std::uint32_t end = static_cast<std::uint32_t>(__popc(bits));
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const std::uint32_t before = __shfl_up_sync(kLanes, end, step);
-      if (lane() >= step) end += before;
-    }
-    for (std::uint32_t at = end - __popc(bits); bits != 0; bits &= bits - 1)
-      pairs.changes[list][at++] =
-          static_cast<std::uint16_t>(32 * lane() + __ffs(static_cast<int>(bits)) - 1);
+    const std::uint32_t end = sumUpToLane(countBits(bits));
+    for (std::uint32_t at = end - countBits(bits); bits != 0; bits &= bits - 1)
+      pairs.changes[list][at++] = static_cast<std::uint16_t>(32 * lane() + lowestBit(bits));
     if (lane() == 31) memory_.changes[list] = end;
   }
 
@@ -265,8 +258,6 @@ class ListTile {
       in_.put(in_.removed, place.removed() + k, {firstBox_ + pairs.ofOld[i], pairs.old[i]});
     }
   }
-
-  __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
 
   const ListComparison& in_;
   TileMemory& memory_;

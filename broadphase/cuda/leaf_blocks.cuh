@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "broadphase/cuda/warp.cuh"
 #include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/exec/cuda/kernels.cuh"
 #include "broadphase/stages/morton.h"
@@ -16,9 +17,6 @@
 #include "broadphase/types.h"
 
 namespace lbvh {
-
-inline constexpr std::uint32_t kWarp = 32;
-inline constexpr std::uint32_t kAllLanes = 0xFFFFFFFF;
 
 /// A box or bounds in registers. For bounds and empty slots `id` says nothing.
 struct Corners {
@@ -98,6 +96,10 @@ class LeafBlockBuffers {
   DeviceBuffer<std::uint32_t> oversized_;
 };
 
+__device__ inline Corners cornersOf(Aabb box, std::uint32_t id) {
+  return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+}
+
 /// Overlaps nothing, and is passed over by fminf and fmaxf.
 __device__ inline Corners emptyCorners() {
   const float nan = __int_as_float(0x7FFFFFFF);
@@ -129,8 +131,7 @@ struct PackBlocks {
     const BoxClass boxClass = classify(box);
     if (boxClass == BoxClass::oversized)
       leaves.oversized[atomicAdd(&header->oversizedListed, 1u)] = id;
-    if (boxClass != BoxClass::ordinary) return emptyCorners();
-    return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+    return boxClass == BoxClass::ordinary ? cornersOf(box, id) : emptyCorners();
   }
 
   /// A warp's. How large blocks are tells whether the order still is of use. In 65,536ths of the
@@ -139,8 +140,8 @@ struct PackBlocks {
     float extent = 0;
     for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
     extent *= 65536 * header->grid.perLength;
-    std::uint32_t sum = extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 1 << 26)) : 0;
-    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+    const std::uint32_t sum =
+        sumOfLanes(extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 1 << 26)) : 0u);
     if (threadIdx.x == 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(&header->extents),
                 static_cast<unsigned long long>(sum));
@@ -149,20 +150,20 @@ struct PackBlocks {
 
 static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(PackBlocks pack) {
   __shared__ Corners bounds[kWarp];
-  const std::uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const std::uint32_t warp = threadIdx.x / kWarp;
   const std::uint32_t i = blockIdx.x * PackBlocks::kGroup + threadIdx.x;
   const Corners box = pack.cornersAt(i);
   pack.leaves.boxes.put(i, box);
   const Corners block = uniteWarp(box);
-  if (lane == 0) {
+  if (lane() == 0) {
     pack.leaves.blocks.put(i / kWarp, block);
     bounds[warp] = block;
   }
   __syncthreads();
   if (warp != 0) return;
-  const Corners group = uniteWarp(bounds[lane]);
-  if (lane == 0) pack.leaves.groups.put(blockIdx.x, group);
-  pack.addExtents(bounds[lane]);
+  const Corners group = uniteWarp(bounds[lane()]);
+  if (lane() == 0) pack.leaves.groups.put(blockIdx.x, group);
+  pack.addExtents(bounds[lane()]);
 }
 
 }  // namespace lbvh

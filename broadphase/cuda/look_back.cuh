@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "broadphase/cuda/warp.cuh"
+
 namespace lbvh {
 
 /// What the blocks of a kernel tell each other. All zero before the kernel.
@@ -41,21 +43,17 @@ __device__ inline unsigned long long await(const unsigned long long* word) {
 __device__ inline unsigned long long sumOfTilesBefore(const TileChain& chain, std::uint32_t tile,
                                                       unsigned long long own) {
   using namespace look_back;
-  constexpr unsigned kLanes = 0xFFFFFFFF;
-  const unsigned lane = threadIdx.x % 32;
-  if (lane == 0) tell(&chain.words[tile], own, tile == 0 ? kAll : kOwn);
+  if (lane() == 0) tell(&chain.words[tile], own, tile == 0 ? kAll : kOwn);
   unsigned long long before = 0;
   for (std::uint32_t end = tile; end > 0; end -= end < 32 ? end : 32) {
     // Lane 0 looks at the nearest tile. What lies before tile 0 is known to be nothing.
-    const unsigned long long seen = lane < end ? await(&chain.words[end - 1 - lane]) : kAll;
-    const unsigned ends = __ballot_sync(kLanes, (seen & kWhose) == kAll);
-    const unsigned last = ends != 0 ? static_cast<unsigned>(__ffs(static_cast<int>(ends))) - 1 : 31;
-    unsigned long long part = lane <= last ? seen >> 2 : 0;
-    for (unsigned step = 16; step > 0; step /= 2) part += __shfl_xor_sync(kLanes, part, step);
-    before += part;
+    const unsigned long long seen = lane() < end ? await(&chain.words[end - 1 - lane()]) : kAll;
+    const unsigned ends = __ballot_sync(kAllLanes, (seen & kWhose) == kAll);
+    const unsigned last = ends != 0 ? lowestBit(ends) : kWarp - 1;
+    before += sumOfLanes(lane() <= last ? seen >> 2 : 0);
     if (ends != 0) break;
   }
-  if (lane == 0 && tile > 0) tell(&chain.words[tile], before + own, kAll);
+  if (lane() == 0 && tile > 0) tell(&chain.words[tile], before + own, kAll);
   return before;
 }
 

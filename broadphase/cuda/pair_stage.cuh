@@ -45,8 +45,6 @@ class PairStage {
   }
 
  private:
-  __device__ static std::uint32_t lane() { return threadIdx.x % kWarp; }
-
   /// Keeps the pairs that may collide.
   __device__ void dropFiltered() {
     std::uint32_t kept = 0;
@@ -56,8 +54,8 @@ class PairStage {
       const bool keeps = isThere && shouldCollide(out_.filters, pair.first, pair.second);
       const std::uint32_t votes = __ballot_sync(kAllLanes, keeps);
       __syncwarp();  // all have read what is written now
-      if (keeps) stage_[kept + __popc(votes & ((1u << lane()) - 1))] = pair;
-      kept += static_cast<std::uint32_t>(__popc(votes));
+      if (keeps) stage_[kept + lanesBefore(votes)] = pair;
+      kept += countBits(votes);
       __syncwarp();
     }
     size_ = kept;
@@ -82,12 +80,11 @@ class PairStage {
   /// One addition for all of these lanes that have the same first box: a hub's come together.
   __device__ std::uint32_t placeOf(std::uint32_t first, std::uint32_t lanes) {
     const std::uint32_t same = __match_any_sync(lanes, first);
-    const int leader = __ffs(static_cast<int>(same)) - 1;
+    const std::uint32_t leader = lowestBit(same);
     std::uint32_t before = 0;
-    if (lane() == static_cast<std::uint32_t>(leader))
-      before = atomicAdd(&out_.counts[first], static_cast<std::uint32_t>(__popc(same)));
-    before = __shfl_sync(same, before, leader);
-    return before + static_cast<std::uint32_t>(__popc(same & ((1u << lane()) - 1)));
+    if (lane() == leader) before = atomicAdd(&out_.counts[first], countBits(same));
+    before = __shfl_sync(same, before, static_cast<int>(leader));
+    return before + lanesBefore(same);
   }
 
   const FoundPairs& out_;

@@ -48,10 +48,9 @@ class CudaStages : protected CudaBlocks {
     const View<Pair> room = next.pairs.ensure(plan_.pairs);
     const FoundPairs out{room,          there.maxPairs,      countOf(&header()->pairs),
                          there.filters, next.offsets.data(), places()};
-    const std::uint32_t parts = FindBlockPairs::partsFor(there.boxes.size);
-    const std::size_t warps = std::size_t{leaves.blockCount} * parts;
-    space_.launch((warps * kWarp + kThreads - 1) / kThreads, kThreads, findBlockPairsKernel,
-                  FindBlockPairs{there.boxes, leaves, out, header(), parts});
+    const FindBlockPairs search{there.boxes, leaves, out, header(),
+                                FindBlockPairs::partsFor(there.boxes.size)};
+    space_.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
     return room;
   }
 

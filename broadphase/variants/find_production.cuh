@@ -45,8 +45,7 @@ inline void findOnDevice(FindProblem<CudaSpace>& problem) {
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
   search.out.counts = counts.data;
   search.out.places = places;
-  const std::size_t warps = std::size_t{leaves.blockCount} * search.parts;
-  space.launch((warps * kWarp + kThreads - 1) / kThreads, kThreads, findBlockPairsKernel, search);
+  space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
   space.forEach(1, EndSearch{header, problem.out.count});
 }
 
