@@ -13,16 +13,18 @@ usage: counts.sh [OPTIONS] [BOXES...]
   --check FILE          fail if something has risen by more than 3 % above the rows of FILE
   --kernels             each kernel of the last step, too
   --moving SHARES       of the boxes, the rest stays: a scene each, commas between (1)
+  --ground              the first box is an infinite plane
   --bin FOLDER          programs linked with a shared cudart (build/release/bin)
   --interpreter FOLDER  (build/release/tests/ptxvm)
 Writes CSV to the standard output.
 END2
 }
 
-bin=build/release/bin interpreter=build/release/tests/ptxvm steps=32 check='' kernels='' moving=1
+bin=build/release/bin interpreter=build/release/tests/ptxvm steps=32 check='' kernels='' moving=1 ground=''
 while [[ ${1:-} == --* ]]; do
   case $1 in
     --kernels) kernels=yes ;;
+    --ground) ground=--ground ;;
     --help) usage && exit ;;
     --steps | --check | --bin | --interpreter | --moving)
       [ $# -gt 1 ] || { usage >&2 && exit 2; }
@@ -40,7 +42,8 @@ trap 'rm -rf "$scratch"' EXIT
 first=12 # from there on launches repeat
 for scene in $(for boxes in "$@"; do for share in ${moving//,/ }; do echo "$boxes:$share"; done; done); do
   boxes=${scene%:*} share=${scene#*:}
-  "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$share" >/dev/null
+  "$bin/make_scene" walk "$boxes" $((first + steps)) "$scratch/walk.aabb" --moving "$share" \
+    $ground >/dev/null
   for order in kept sorting; do
     options=()
     if [ $order = sorting ]; then options=(--sort-each-step); fi

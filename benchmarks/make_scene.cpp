@@ -21,8 +21,12 @@ struct Settings {
   std::uint32_t frames = 0;
   std::uint32_t seed = 1;
   double moving = 1;
+  bool ground = false;
   std::string file;
 };
+
+/// As wide as Bullet makes its planes.
+constexpr lbvh::Aabb kGround{{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}};
 
 struct Body {
   float centre[3];
@@ -176,7 +180,9 @@ int write(Scene scene, const Settings& settings) {
   BoxWriter writer(settings.file, settings.frames);
   std::uint32_t frames = 0;
   while (frames < settings.frames && interruption() == 0) {
-    writer.write(scene.boxes());
+    std::vector<lbvh::Aabb> boxes = scene.boxes();
+    if (settings.ground) boxes[0] = kGround;
+    writer.write(boxes);
     scene.step();
     ++frames;
   }
@@ -198,6 +204,7 @@ int main(int argc, char** argv) {
   app.add_option("--moving", settings.moving, "share of walk's boxes that move; the others rest")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_flag("--ground", settings.ground, "the first box is an infinite plane, which meets all");
   return runProgram(app, argc, argv, [&settings] {
     requireWritable({{"FILE", settings.file}});
     catchInterruptions();

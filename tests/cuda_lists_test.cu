@@ -124,6 +124,7 @@ T* writable(const OnDevice<T>& there) {
 struct Comparison {
   Lists fresh, old;
   std::vector<std::uint8_t> removedObjects;
+  std::uint32_t boxesBehind = 0;  ///< those with lists, which are whole tiles then
 
   /// Most lists have a few, some none; others as they are asked for.
   static Lists randomLists(std::size_t boxes, std::uint32_t most, Random& random) {
@@ -191,7 +192,7 @@ struct Comparison {
 
     ListComparison in{};
     in.fresh = {sortedThere.view().data, freshOffsets.view().data,
-                static_cast<std::uint32_t>(fresh.size())};
+                static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
     in.old = {oldThere.view().data, oldOffsets.view().data, static_cast<std::uint32_t>(old.size())};
     in.seconds = unsorted.view().data;
     in.sortedPairs = writable(sortedThere);
@@ -286,6 +287,38 @@ TEST_F(CudaLists, TilesInOneRoundInSeveralAndOfHubs) {
                                      {&changed, &many}})
       ASSERT_NO_FATAL_FAILURE((Comparison{*fresh, *old, {}}.check(random)));
   }
+}
+
+// Windows of 65,536 boxes and regions of 128 windows: pairs at the ends of both, in some only, and
+// many in one; the new ones in no order. Up to the largest number of a box.
+TEST_F(CudaLists, HubsOfManyWindows) {
+  Random random(607);
+  constexpr std::uint32_t kWindow = 65536, kRegion = 128 * kWindow, kBoxes = 1u << 30;
+  std::vector<std::uint32_t> seconds;
+  for (const std::uint32_t border : {kWindow, 3 * kWindow, 70 * kWindow, kRegion - kWindow, kRegion,
+                                     3 * kRegion, kBoxes - kRegion, kBoxes})
+    for (const std::uint32_t k : {1u, 2u, 4096u}) {
+      seconds.push_back(border - k);
+      if (border + k <= kBoxes) seconds.push_back(border + k - 1);
+    }
+  for (std::uint32_t k = 0; k < 1500; ++k) seconds.push_back(5 * kWindow + 17 * k);
+  for (std::uint32_t k = 0; k < 1000; ++k) seconds.push_back(100 + random.below(20 * kWindow));
+  Comparison::tidy(seconds);
+  Lists many(64), others(64), none(64);
+  many[3] = many[40] = seconds;
+  many[7] = everyOther(8, 300);
+  for (std::size_t k = 0; k < seconds.size(); ++k)
+    if (k % 3 != 0) others[3].push_back(seconds[k] + (k % 7 == 0 && seconds[k] + 1 < kBoxes));
+  Comparison::tidy(others[3]);
+  for (const auto& [fresh, old] : {std::pair{&many, &none},
+                                   {&none, &many},
+                                   {&many, &many},
+                                   {&many, &others},
+                                   {&others, &many}})
+    ASSERT_NO_FATAL_FAILURE((Comparison{*fresh, *old, {}, kBoxes - 64}.check(random)));
+  std::vector<std::uint8_t> some(6 * kWindow);
+  for (std::size_t box = 64; box < some.size(); box += 3) some[box] = 1;
+  ASSERT_NO_FATAL_FAILURE((Comparison{others, many, some, kBoxes - 64}.check(random)));
 }
 
 // Lists of each length around what registers hold, whole ones that come and go, removed objects

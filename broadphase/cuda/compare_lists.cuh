@@ -32,6 +32,7 @@ struct TileMemory {
   std::uint32_t changes[2];                          ///< of a round: added and removed
   std::uint32_t isAdded[kWords];                     ///< a bit for each of `sorted`
   std::uint32_t isDone[kWords];                      ///< and of `old`: it is not to be removed
+  bool isHubChanged[kBoxes];                         ///< the ground meets all boxes in all steps
   union {
     struct {
       std::uint32_t unsorted[kRoom], sorted[kRoom], old[kRoom];
@@ -63,7 +64,9 @@ class ListTile {
       round_ = roundFrom(begin);
       ++rounds_;
       if (round_.isHub) {
-        sum += hub().compare(in_.sorts(), nullptr);
+        const DeltaSum ofHub = hub().compare(in_.sorts(), nullptr);
+        if (threadIdx.x == 0) memory_.isHubChanged[begin] = ofHub.both != 0;
+        sum += ofHub;
       } else {
         staged_ = compareRound();
         if (in_.sorts()) writeSorted();
@@ -80,7 +83,7 @@ class ListTile {
     for (std::uint32_t begin = 0; begin < kBoxes; begin = round_.end) {
       round_ = roundFrom(begin);
       if (round_.isHub) {
-        place += hub().compare(false, &place);
+        if (memory_.isHubChanged[begin]) place += hub().compare(false, &place);
       } else {
         staged_ = compareRound();
         writeStaged(place);
