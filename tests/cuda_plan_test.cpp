@@ -135,6 +135,7 @@ TEST(StepPlan, CoversWhatHasRoomAndTheRightCodes) {
   StepPlan plan = planFor(1000);
   EXPECT_TRUE(plan.covers(found(8000)));
   EXPECT_FALSE(plan.covers(found(8001)));
+  EXPECT_FALSE(plan.covers(found(1, 14)));
   EXPECT_FALSE(plan.covers(found(1, 21)));
   plan.retry(found(8001, 21));
   EXPECT_TRUE(plan.covers(found(8001, 21)));

@@ -71,7 +71,7 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   ASSERT_EQ(found, expected);
 
   space.sortByKey(View<Key>{keys.data(), n}, View<std::uint32_t>{ids.data(), n},
-                  spareKeys.ensure(n), spareIds.ensure(n), AssignCodes<Key>::kKeyBits);
+                  spareKeys.ensure(n), spareIds.ensure(n), 0, AssignCodes<Key>::kKeyBits);
   cudaCheck(cudaDeviceSynchronize());
   std::vector<std::uint32_t> order(n), expectedOrder(n), spareOrder(n);
   std::vector<Key> spare(n);
@@ -79,7 +79,7 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   for (std::uint32_t i = 0; i < n; ++i) expectedOrder[i] = i;
   HostSpace(1).sortByKey(View<Key>{expected.data(), n},
                          View<std::uint32_t>{expectedOrder.data(), n}, View<Key>{spare.data(), n},
-                         View<std::uint32_t>{spareOrder.data(), n}, AssignCodes<Key>::kKeyBits);
+                         View<std::uint32_t>{spareOrder.data(), n}, 0, AssignCodes<Key>::kKeyBits);
   EXPECT_EQ(order, expectedOrder);
 
   const View<Key> unsorted = spareKeys.ensure(n);

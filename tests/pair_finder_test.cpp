@@ -241,14 +241,18 @@ TEST(PairFinder, CountsOversizedAndNanBoxes) {
 
 TEST(PairFinder, LongCodesAreExactToo) {
   Random random(17);
-  Boxes boxes;
-  for (int i = 0; i < 3000; ++i)
-    boxes.push_back(
-        boxAt(random.uniform(0, 1e5f), random.uniform(0, 10), random.uniform(0, 10), 4));
-  PairFinder finder;
-  finder.update(view(boxes));
-  EXPECT_EQ(finder.stats().mortonBits, 63);
-  EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+  for (const auto& [width, bits] : {std::pair{1e3f, 30}, {1e5f, 42}, {1e6f, 63}}) {
+    Boxes boxes;
+    for (int i = 0; i < 3000; ++i)
+      boxes.push_back(
+          boxAt(random.uniform(0, width), random.uniform(0, 10), random.uniform(0, 10), 4));
+    boxes[7].max[0] = INFINITY;
+    boxes[2000].min[1] = NAN;
+    PairFinder finder;
+    finder.update(view(boxes));
+    EXPECT_EQ(finder.stats().mortonBits, bits);
+    EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+  }
 }
 
 TEST(PairFinder, RefusesBadArguments) {

@@ -31,7 +31,7 @@ void expectStableSort(std::size_t n, int bits, int threads, Random& random) {
                    [&](std::uint32_t a, std::uint32_t b) { return before[a] < before[b]; });
 
   HostSpace space(threads);
-  space.sortByKey(all(keys), all(values), all(spareKeys), all(spareValues), bits);
+  space.sortByKey(all(keys), all(values), all(spareKeys), all(spareValues), 0, bits);
   ASSERT_EQ(values, expected) << n << " keys of " << bits << " bits on " << threads << " threads";
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(keys[i], before[expected[i]]);
 }
@@ -63,11 +63,18 @@ TEST(Sort, OrdersIndicesLikeAStableSort) {
       }
 }
 
-TEST(Sort, LooksAtTheLowBitsOnly) {
+TEST(Sort, LooksAtTheBitsThatWereAskedForOnly) {
   std::vector<std::uint32_t> keys{0xFFFF0002u, 1u, 0xABCD0000u}, spare(3), values{7, 8, 9},
       spareV(3);
-  HostSpace(1).sortByKey(all(keys), all(values), all(spare), all(spareV), 16);
+  HostSpace(1).sortByKey(all(keys), all(values), all(spare), all(spareV), 0, 16);
   EXPECT_EQ(values, (std::vector<std::uint32_t>{9, 8, 7}));
+
+  std::vector<std::uint64_t> codes{5ull << 21 | 1, 5ull << 21, 1ull << 63, 3ull << 62,
+                                   4ull << 21 | 9},
+      spareCodes(5);
+  std::vector<std::uint32_t> ids{0, 1, 2, 3, 4}, spareIds(5);
+  HostSpace(1).sortByKey(all(codes), all(ids), all(spareCodes), all(spareIds), 21, 43);
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{4, 0, 1, 2, 3}));
 }
 
 }  // namespace

@@ -48,9 +48,9 @@ class CudaBlocks {
   static bool merges(std::size_t boxes) { return boxes >= kLeastMerged && boxes <= kMostMerged; }
 
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The
-  /// header's grid may say otherwise, which costs only time.
+  /// header's grid may have other bits, which costs only time.
   template <class Key>
-  void order(View<const Aabb> boxes, StepStats& stats) {
+  void order(View<const Aabb> boxes, int gridBits, StepStats& stats) {
     const std::size_t n = boxes.size;
     scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
     const View<Key> codes = scratch_.lend<Key>("codes", n);
@@ -65,7 +65,7 @@ class CudaBlocks {
       space_.mergeSort(codes, ids);
     else
       space_.sortInto(codes, ids, scratch_.lend<Key>("sorted codes", n), sorted,
-                      AssignHilbertCodes<Key>::kKeyBits);
+                      AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1);
   }
 
   /// Stage 4.

@@ -96,7 +96,7 @@ class DeviceSearch : CudaStages {
                               std::to_string(boxes.size) + ": reserve() before the capture");
     space_.allMemory().keepAll();
     const CudaMemory::Ban ban(space_.allMemory());
-    return searchFor(boxes.size > (1u << 20) ? 21 : 10, reservedPairs_, boxes, filters);
+    return searchFor(boxes.size > (1u << 20) ? 14 : 10, reservedPairs_, boxes, filters);
   }
 
   /// Whatever the plan says.

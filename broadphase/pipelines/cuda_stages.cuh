@@ -35,9 +35,9 @@ class CudaStages : protected CudaBlocks {
     measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
     if (!plan_.order.sorts()) return pack(boxes, stats);
     if (plan_.bits == 10)
-      order<std::uint32_t>(boxes, stats);
+      order<std::uint32_t>(boxes, plan_.bits, stats);
     else
-      order<std::uint64_t>(boxes, stats);
+      order<std::uint64_t>(boxes, plan_.bits, stats);
     return pack(boxes, stats);
   }
 

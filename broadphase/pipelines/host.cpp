@@ -181,7 +181,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
 
   void sortByKeys(View<std::uint64_t> keys, StepStats& stats) {
     const auto timer = space_.timed("sort", stats.sortMs);
-    sort(keys);
+    sort(keys, AssignCodes<std::uint64_t>::lowestBit(header()->grid.bits));
   }
 
   /// Stage 4: blocks.

@@ -54,15 +54,16 @@ class TreeStages {
             {ids_.data() + leaves, scene.oversized}};
   }
 
-  /// Stage 3 in general: the sort by `keys` of the boxes in ids_, with spare memory of its own.
+  /// Stage 3 in general: the sort by `keys`, from bit `shift` on, of the boxes in ids_, with spare
+  /// memory of its own.
   template <class Key>
-  void sort(View<Key> keys) {
+  void sort(View<Key> keys, int shift) {
     const typename Scratch::Frame frame(scratch_);
     const View<Key> spareKeys = scratch_.template lend<Key>("spare keys", keys.size);
     const View<std::uint32_t> spareIds =
         scratch_.template lend<std::uint32_t>("spare ids", keys.size);
-    space_.sortByKey(keys, {ids_.data(), keys.size}, spareKeys, spareIds,
-                     AssignCodes<Key>::kKeyBits);
+    space_.sortByKey(keys, {ids_.data(), keys.size}, spareKeys, spareIds, shift,
+                     AssignCodes<Key>::kKeyBits - shift);
   }
   template <class Key>
   static std::size_t bytesForSort(std::size_t n) {
@@ -107,7 +108,7 @@ class TreeStages {
   template <class Key>
   void sortByCode(View<Key> codes, StepStats& stats) {
     const auto timer = space_.timed("sort", stats.sortMs);
-    sort(codes);
+    sort(codes, 0);
   }
 
   /// Stage 4.

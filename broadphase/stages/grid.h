@@ -35,7 +35,9 @@ struct ChooseGrid {
     // Cells are cubes. With as many cells on short axes as on long ones, the debris corridor (16 x
     // 12 x 260 m) would be cut into slices first, and take 7.9 ms a frame instead of 4.2.
     grid.perLength = longest > 0 ? 1 / longest : 0;
-    grid.bits = scene.ordinary > (1u << 20) || isTooCoarse(scene, longest / (1 << 10)) ? 21 : 10;
+    grid.bits = 10;
+    for (const int finer : {14, 21})
+      if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
     header->grid = grid;
   }
 
@@ -81,7 +83,8 @@ struct ChooseGrid {
   LBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
   /// The rule for the length of the codes and for outliers: a cell should not be longer than the
-  /// boxes. Their length is the geometric mean, by exponents, so that the sum is exact.
+  /// boxes. Their length is the geometric mean, by exponents, so that the sum is exact. How many
+  /// boxes there are does not matter: those that share a cell then nearly all overlap.
   LBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     if (scene.measured == 0) return false;
     return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);

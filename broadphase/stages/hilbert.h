@@ -43,8 +43,6 @@ LBVH_HD inline void toHilbert(std::uint32_t& x, std::uint32_t& y, std::uint32_t&
 /// Writes the key of each box: its place on the curve; behind all of them, as with AssignCodes.
 template <class Key>  // uint32_t: 30 bits; uint64_t: 63 bits
 struct AssignHilbertCodes {
-  static constexpr int kKeyBits = AssignCodes<Key>::kKeyBits;
-
   View<const Aabb> boxes;
   const Grid* grid;
   Key* keys;

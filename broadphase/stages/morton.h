@@ -104,6 +104,10 @@ struct AssignCodes {
   static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;
   static constexpr int kKeyBits = kCodeBits + 1;
 
+  /// The lowest bit that a sort by a grid of 2^gridBits cells needs: a code begins with those of
+  /// all coarser grids.
+  static constexpr int lowestBit(int gridBits) { return kCodeBits - 3 * gridBits; }
+
   View<const Aabb> boxes;
   const Grid* grid;
   Key* keys;
@@ -118,7 +122,7 @@ struct AssignCodes {
 
   /// Of a box that is not ordinary.
   LBVH_HD static Key keyBehindCodes(BoxClass boxClass) {
-    return (Key{1} << kCodeBits) | (boxClass == BoxClass::nan ? 1 : 0);
+    return Key{boxClass == BoxClass::nan ? 3u : 2u} << (kCodeBits - 1);
   }
 
   LBVH_HD Key key(const Aabb& box) const {

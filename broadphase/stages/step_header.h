@@ -33,11 +33,11 @@ struct SceneBounds {
   }
 };
 
-/// The grid that centres are quantised to: 2^bits cells on the longest axis.
+/// The grid by whose cells boxes are sorted: 2^bits of them on the longest axis.
 struct Grid {
   float lo[3] = {0, 0, 0};
   float perLength = 0;  ///< 1 / the longest axis; 0 without extent
-  int bits = 10;        ///< 10 or 21: what the rule of grid.h says
+  int bits = 10;        ///< 10, 14 or 21: what the rule of grid.h says
 
   /// The cell of a centre on an axis of 2^cellBits cells. What lies outside belongs to the first or
   /// last cell.

@@ -154,7 +154,7 @@ void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   space.reduce(all, MeasureLongest{problem.boxes}, &h->longest);
   space.forEach(1, ChooseCells{problem.scene, &h->longest, &h->cells});
   space.forEach(all, AssignCells{problem.boxes, &h->cells, keys.data, ids.data});
-  space.sortByKey(keys, ids, spareKeys, spareIds, 32);
+  space.sortByKey(keys, ids, spareKeys, spareIds, 0, 32);
   space.append(
       problem.n,
       FindInCells<Counter>{problem.boxes, &h->cells, keys.data, ids.data, problem.n, counter},

@@ -8,7 +8,7 @@ namespace lbvh::variants {
 
 template <class Space>
 void sortProduction(SortProblem<Space>& problem) {
-  problem.space.sortByKey(problem.keys, problem.values, problem.spareKeys, problem.spareValues,
+  problem.space.sortByKey(problem.keys, problem.values, problem.spareKeys, problem.spareValues, 0,
                           problem.bits);
 }
 

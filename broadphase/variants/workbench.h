@@ -45,7 +45,7 @@ class Workbench {
     leaves_ = report_.data()->scene.ordinary;
     arrivals_.ensure(all);
     SortProblem<Space> sort = sortProblem();
-    space_.sortByKey(sort.keys, sort.values, sort.spareKeys, sort.spareValues, sort.bits);
+    space_.sortByKey(sort.keys, sort.values, sort.spareKeys, sort.spareValues, 0, sort.bits);
     BuildProblem<Space> build = buildProblem();
     space_.forEach(leaves_,
                    BuildHierarchy<std::uint32_t>{boxes_, build.ids, build.codes, build.scene,

@@ -125,20 +125,20 @@ class CudaSpace {
 
   template <class Key>
   void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
-                 View<std::uint32_t> spareValues, int bits) {
+                 View<std::uint32_t> spareValues, int shift, int bits) {
     copyOnDevice(keys, spareKeys.data);
     copyOnDevice(values, spareValues.data);
-    sortInto(spareKeys, spareValues, keys, values, bits);
+    sortInto(spareKeys, spareValues, keys, values, shift, bits);
   }
 
   /// The same from one pair of arrays to another. The first may be overwritten.
   template <class Key>
   void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
-                View<std::uint32_t> sortedValues, int bits) {
+                View<std::uint32_t> sortedValues, int shift, int bits) {
     withScratch([&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data, sortedKeys.data,
-                                             values.data, sortedValues.data, count(keys.size), 0,
-                                             bits, stream_);
+                                             values.data, sortedValues.data, count(keys.size),
+                                             shift, shift + bits, stream_);
     });
   }
 

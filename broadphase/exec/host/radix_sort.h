@@ -17,16 +17,19 @@ namespace lbvh {
 
 class HostRadixSort {
  public:
-  /// Sorts (keys, values) by the low `bits` bits of the keys; the result is in keys and values.
+  /// Sorts (keys, values) by `bits` bits of the keys from bit `shift` on; the result is in keys and
+  /// values.
   template <class Key>
   void byKey(HostTasks& tasks, View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
-             View<std::uint32_t> spareValues, int bits) {
+             View<std::uint32_t> spareValues, int shift, int bits) {
     Key *from = keys.data, *to = spareKeys.data;
     std::uint32_t *fromValue = values.data, *toValue = spareValues.data;
     const std::size_t n = keys.size;
     const int passes = passesFor(bits);
     for (int pass = 0; pass < passes; ++pass) {
-      const auto digit = [from, get = Digit(pass, bits)](std::size_t i) { return get(from[i]); };
+      const auto digit = [from, get = Digit(pass, bits, shift)](std::size_t i) {
+        return get(from[i]);
+      };
       const auto move = [=](std::size_t i, std::size_t place) {
         to[place] = from[i];
         toValue[place] = fromValue[i];
@@ -81,7 +84,7 @@ class HostRadixSort {
   /// The digit of one pass, when `bits` bits from bit `from` on are spread evenly over the passes.
   class Digit {
    public:
-    Digit(int pass, int bits, int from = 0) {
+    Digit(int pass, int bits, int from) {
       const int width = (bits + passesFor(bits) - 1) / passesFor(bits);
       shift_ = from + pass * width;
       mask_ = (std::uint64_t{1} << std::min(width, bits - pass * width)) - 1;

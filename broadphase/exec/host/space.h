@@ -68,10 +68,11 @@ class HostSpace {
     for (std::size_t part = 0; part < parts; ++part) *sum += partial[part];
   }
 
+  /// Sorts by `bits` bits of the keys from bit `shift` on.
   template <class Key>
   void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
-                 View<std::uint32_t> spareValues, int bits) {
-    sort_.byKey(tasks_, keys, values, spareKeys, spareValues, bits);
+                 View<std::uint32_t> spareValues, int shift, int bits) {
+    sort_.byKey(tasks_, keys, values, spareKeys, spareValues, shift, bits);
   }
 
   /// Writes the indices of the keys, sorted by key. Both spare arrays have a word a key.
