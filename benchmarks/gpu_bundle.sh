@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes a folder that runs on a bare Linux with an NVIDIA driver, without compiler, Bullet, oneTBB or
-# CUDA Toolkit: the programs of gpu.sh, built for sm_90 with PTX for other GPUs, every shared library
-# that is not glibc's, and the scripts. There, benchmarks/gpu.sh OUTPUT_FOLDER does the rest.
+# Makes a folder, and FOLDER.tar.gz of it, that runs on a bare Linux with an NVIDIA driver, without
+# compiler, Bullet, oneTBB or CUDA Toolkit: the programs of gpu.sh, built for sm_90 with PTX for other
+# GPUs, every shared library that is not glibc's, and the scripts. There, benchmarks/gpu.sh
+# OUTPUT_FOLDER does the rest.
 # It needs about the glibc of the machine that made it; the last line says which. Made on Debian 12
 # that is 2.36, for libstdc++ alone: where glibc is 2.35 and libstdc++ that of GCC 12
 # (Ubuntu 22.04), delete lib/libstdc++.so.6. Needs here what ./run build needs, nvcc included.
@@ -17,7 +18,7 @@ if [ "${1:-}" = --from ]; then
 fi
 folder=$(realpath -m "${1:-build/gpu_bundle}")
 build=${from:-build/gpu}
-most_mib=60
+most_mib=40  # of the archive: an upload should not be longer than the tests
 export PATH=$PATH:/usr/local/cuda/bin
 # The CUDA tests and cuda_stress, as the build names them, and what gpu.sh needs.
 mapfile -t programs < <(sed -nE 's/^ *add_executable\((cuda_\w+) .*/\1/p' tests/CMakeLists.txt)
@@ -50,7 +51,7 @@ if [ -e "$folder" ] && [ ! -e "$folder/this-is-a-gpu-bundle" ]; then
 fi
 if [ -z "$from" ]; then build_programs; fi
 
-rm -rf "$folder"
+rm -rf "$folder" "$folder.tar.gz"
 mkdir -p "$folder"/{bin,lib,benchmarks}
 git describe --always --tags --dirty >"$folder/this-is-a-gpu-bundle" 2>/dev/null || true
 for program in "${programs[@]}"; do
@@ -67,7 +68,8 @@ for program in "${programs[@]}"; do env -u LD_LIBRARY_PATH ldd "$build/bin/$prog
 cp LICENSE "$folder"
 cp benchmarks/gpu.sh benchmarks/step_times.sh "$folder/benchmarks"
 
-mib=$(du -sm "$folder" | cut -f1)
-[ "$mib" -lt $most_mib ] || fail "$folder has $mib MiB; less than $most_mib are allowed"
+tar -C "$(dirname "$folder")" -czf "$folder.tar.gz" "$(basename "$folder")"
+mib=$(du -sm "$folder.tar.gz" | cut -f1)
+[ "$mib" -lt $most_mib ] || fail "$folder.tar.gz has $mib MiB; less than $most_mib are allowed"
 needed=$(objdump -T "$folder"/bin/* "$folder"/lib/* | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
-echo "$folder: $mib MiB, needs glibc ${needed#GLIBC_} or newer, and an NVIDIA driver for CUDA 13"
+echo "$folder.tar.gz: $mib MiB, needs glibc ${needed#GLIBC_} or newer, and an NVIDIA driver for CUDA 13"
