@@ -13,23 +13,21 @@
 #include "broadphase/pipelines/host.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
+#include "device_lists.cuh"
 
 namespace lbvh {
 namespace {
 
 using test::Boxes;
+using test::Comparison;
+using test::download;
+using test::everyOther;
+using test::Lists;
 using test::OnDevice;
 using test::Pairs;
 using test::Random;
 using test::view;
-
-template <class T>
-std::vector<T> download(View<const T> there) {
-  std::vector<T> host(there.size);
-  if (!there.empty())
-    cudaCheck(cudaMemcpy(host.data(), there.data, there.size * sizeof(T), cudaMemcpyDeviceToHost));
-  return host;
-}
+using test::writable;
 
 class CudaLists : public test::OnCuda {};
 
@@ -96,151 +94,6 @@ TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
   const Boxes few = apart(250), some = apart(8192), more = apart(8700);
   for (const Boxes* boxes : {&few, &some, &some, &some, &some, &some, &more, &some, &some, &some})
     ASSERT_NO_FATAL_FAILURE(both.step(*boxes));
-}
-
-/// Lists by box, ascending.
-using Lists = std::vector<std::vector<std::uint32_t>>;
-
-Pairs pairsOf(const Lists& lists) {
-  Pairs pairs;
-  for (std::uint32_t first = 0; first < lists.size(); ++first)
-    for (const std::uint32_t second : lists[first]) pairs.push_back({first, second});
-  return pairs;
-}
-
-std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
-  std::vector<std::uint32_t> offsets = {0};
-  for (const auto& list : lists)
-    offsets.push_back(offsets.back() + static_cast<std::uint32_t>(list.size()));
-  return offsets;
-}
-
-template <class T>
-T* writable(const OnDevice<T>& there) {
-  return const_cast<T*>(there.view().data);
-}
-
-/// The comparison alone, of lists that no scene need have.
-struct Comparison {
-  Lists fresh, old;
-  std::vector<std::uint8_t> removedObjects;
-  std::uint32_t boxesBehind = 0;  ///< those with lists, which are whole tiles then
-
-  /// Most lists have a few, some none; others as they are asked for.
-  static Lists randomLists(std::size_t boxes, std::uint32_t most, Random& random) {
-    Lists lists(boxes);
-    for (std::uint32_t first = 0; first < boxes; ++first) {
-      const std::uint32_t size = random.below(most + 1);
-      for (std::uint32_t k = 0; k < size; ++k) {
-        const std::uint32_t second = first + 1 + random.below(4 * most + 1);
-        if (second < boxes) lists[first].push_back(second);
-      }
-      tidy(lists[first]);
-    }
-    return lists;
-  }
-  static void tidy(std::vector<std::uint32_t>& list) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-
-  /// Every pair of others is gone, and some are new.
-  static Lists changed(const Lists& lists, std::uint32_t others, Random& random) {
-    Lists now = lists;
-    for (std::uint32_t first = 0; first < now.size(); ++first) {
-      auto& list = now[first];
-      const auto goes = [&](std::uint32_t) { return random.below(others) == 0; };
-      list.erase(std::remove_if(list.begin(), list.end(), goes), list.end());
-      if (random.below(others) == 0 && first + 1 < now.size())
-        list.push_back(first + 1 +
-                       random.below(static_cast<std::uint32_t>(now.size()) - first - 1));
-      tidy(list);
-    }
-    return now;
-  }
-
-  /// Sorts and compares; then once more as lists that are too long are copied, into less room.
-  void check(Random& random) const {
-    const Pairs freshPairs = pairsOf(fresh), oldPairs = pairsOf(old);
-    Pairs counting, added, removed;
-    for (const Pair pair : oldPairs)
-      if (!involvesRemoved(pair, view(removedObjects))) counting.push_back(pair);
-    std::set_difference(freshPairs.begin(), freshPairs.end(), counting.begin(), counting.end(),
-                        std::back_inserter(added));
-    std::set_difference(counting.begin(), counting.end(), freshPairs.begin(), freshPairs.end(),
-                        std::back_inserter(removed));
-
-    std::vector<std::uint32_t> seconds;
-    for (const auto& list : fresh) {
-      const auto begin = seconds.insert(seconds.end(), list.begin(), list.end());
-      for (auto left = static_cast<std::uint32_t>(list.size()); left > 1; --left)
-        std::swap(begin[left - 1], begin[random.below(left)]);
-    }
-    seconds.push_back(0);
-    const OnDevice<std::uint32_t> unsorted(seconds), freshOffsets(offsetsOf(fresh)),
-        oldOffsets(offsetsOf(old));
-    const OnDevice<Pair> oldThere(oldPairs), sortedThere(Pairs(freshPairs.size()));
-    const OnDevice<Pair> addedThere(Pairs(added.size() + 1, kUntouched)),
-        removedThere(Pairs(removed.size() + 1, kUntouched));
-    const OnDevice<std::uint8_t> flags(removedObjects);
-    const OnDevice<StepHeader> header(std::vector<StepHeader>(1)),
-        report(std::vector<StepHeader>(1));
-    const std::size_t boxes = std::max(fresh.size(), old.size());
-    const std::size_t tiles = ListComparison::tiles(boxes);
-
-    const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
-
-    ListComparison in{};
-    in.fresh = {sortedThere.view().data, freshOffsets.view().data,
-                static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
-    in.old = {oldThere.view().data, oldOffsets.view().data, static_cast<std::uint32_t>(old.size())};
-    in.seconds = unsorted.view().data;
-    in.sortedPairs = writable(sortedThere);
-    in.removedObjects = flags.view();
-    in.added = {writable(addedThere), added.size()};
-    in.removed = {writable(removedThere), removed.size()};
-    in.header = writable(header);
-    in.report = writable(report);
-    in.chain = {reinterpret_cast<std::uint32_t*>(writable(words)), writable(words) + 1};
-    CudaSpace space;
-    space.launch(tiles, kThreads, compareListsKernel, in);
-    space.wait();
-    ASSERT_EQ(download(sortedThere.view()), freshPairs);
-    expectList(addedThere, added, added.size());
-    expectList(removedThere, removed, removed.size());
-    const StepHeader told = download(report.view())[0];
-    EXPECT_EQ(told.delta.added, added.size());
-    EXPECT_EQ(told.delta.removed, removed.size());
-
-    const OnDevice<Pair> addedAgain(Pairs(added.size() + 1, kUntouched)),
-        removedAgain(Pairs(removed.size() + 1, kUntouched));
-    in.seconds = nullptr;
-    in.sortedPairs = nullptr;
-    in.report = nullptr;
-    in.added = {writable(addedAgain), added.size() / 2};
-    in.removed = {writable(removedAgain), removed.size() / 3};
-    space.fill(View<unsigned long long>{writable(words), 1 + tiles}, 0);
-    space.launch(tiles, kThreads, compareListsKernel, in);
-    space.wait();
-    expectList(addedAgain, added, added.size() / 2);
-    expectList(removedAgain, removed, removed.size() / 3);
-  }
-
- private:
-  static constexpr Pair kUntouched = {12345, 12345};
-
-  static void expectList(const OnDevice<Pair>& there, const Pairs& all, std::size_t written) {
-    Pairs expected(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));
-    expected.resize(all.size() + 1, kUntouched);
-    ASSERT_EQ(download(there.view()), expected);
-  }
-};
-
-std::vector<std::uint32_t> everyOther(std::uint32_t begin, std::uint32_t size,
-                                      std::uint32_t step = 1) {
-  std::vector<std::uint32_t> list;
-  for (std::uint32_t k = 0; k < size; ++k) list.push_back(begin + k * step);
-  return list;
 }
 
 // The largest of a round: 1,024 pairs and 256 a list; and one more. New lists, old lists, both.

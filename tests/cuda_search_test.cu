@@ -17,17 +17,11 @@ namespace lbvh {
 namespace {
 
 using test::Boxes;
+using test::download;
 using test::OnDevice;
 using test::Pairs;
 using test::Random;
 using test::view;
-
-template <class T>
-std::vector<T> download(const T* there, std::size_t n) {
-  std::vector<T> host(n);
-  cudaCheck(cudaMemcpy(host.data(), there, n * sizeof(T), cudaMemcpyDeviceToHost));
-  return host;
-}
 
 class CudaSearch : public test::OnCuda {};
 
@@ -66,17 +60,16 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
   const FoundPairs found{
       writable(room), asked.limit,           reinterpret_cast<unsigned long long*>(&out->pairs),
       filters.view(), writable(counts).data, writable(places).data};
-  const std::size_t warps = std::size_t{leaves.blockCount} * asked.parts;
-  space.launch((warps * kWarp + kThreads - 1) / kThreads, kThreads, findBlockPairsKernel,
-               FindBlockPairs{there.view(), leaves, found, out, asked.parts});
+  const FindBlockPairs search{there.view(), leaves, found, out, asked.parts};
+  space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
   space.wait();
 
   Found result;
-  result.header = download(out, 1)[0];
+  result.header = download(header.view())[0];
   const std::size_t written = std::min<std::size_t>(result.header.pairs, asked.room);
-  result.pairs = download(room.view().data, written);
-  const auto countedPairs = download(counts.view().data, n);
-  const auto placed = download(places.view().data, written);
+  result.pairs = download(View<const Pair>{room.view().data, written});
+  const auto countedPairs = download(View<const std::uint32_t>{counts.view().data, n});
+  const auto placed = download(View<const std::uint32_t>{places.view().data, written});
   std::map<std::uint32_t, std::vector<std::uint32_t>> lists;
   for (std::size_t i = 0; i < written; ++i) lists[result.pairs[i].first].push_back(placed[i]);
   for (std::uint32_t box = 0; box < n; ++box) {

@@ -14,30 +14,18 @@
 #include "broadphase/pipelines/cuda.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/host.h"
-#include "support.h"
+#include "cuda_fixture.h"
+#include "device_boxes.cuh"
 
 namespace lbvh {
 namespace {
 
 using test::Boxes;
+using test::download;
 using test::Random;
 using test::view;
 
-class CudaStages : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string why = whyNoCuda();
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-
-  template <class T>
-  static std::vector<T> download(View<const T> view) {
-    std::vector<T> host(view.size);
-    if (!view.empty())
-      cudaCheck(cudaMemcpy(host.data(), view.data, view.size * sizeof(T), cudaMemcpyDeviceToHost));
-    return host;
-  }
-};
+class CudaStages : public test::OnCuda {};
 
 template <class Key>
 std::vector<Key> codesOnHost(const Boxes& boxes, const Grid& grid) {
@@ -397,7 +385,7 @@ TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
   StepHeader* nowhere = nullptr;
   EXPECT_THROW(space.forEach(k2To32, Report{nowhere, nowhere}), std::length_error);
   EXPECT_THROW(space.forEach(k2To32 + 1, Report{nowhere, nowhere}), std::length_error);
-  EXPECT_THROW(space.sumBefore(View<DeltaCount>{nullptr, k2To32}), std::length_error);
+  EXPECT_THROW(space.sumBefore(View<std::uint64_t>{nullptr, k2To32}), std::length_error);
 
   StepPlan plan;
   plan.mostPairs = CudaSpace::kMostElements;

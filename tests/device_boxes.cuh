@@ -1,7 +1,8 @@
-// Boxes on the current device, and the pairs that come back, for tests of DevicePairFinder.
+// What tests put on the current device, and what comes back.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "broadphase/exec/cuda/buffer.cuh"
@@ -9,6 +10,14 @@
 #include "support.h"
 
 namespace lbvh::test {
+
+template <class T>
+std::vector<std::remove_const_t<T>> download(View<T> there) {
+  std::vector<std::remove_const_t<T>> host(there.size);
+  if (!there.empty())
+    cudaCheck(cudaMemcpy(host.data(), there.data, there.size * sizeof(T), cudaMemcpyDeviceToHost));
+  return host;
+}
 
 template <class T>
 class OnDevice {
@@ -36,11 +45,8 @@ inline std::uint64_t countOf(const DevicePairs& found) {
   return count;
 }
 inline Pairs pairsOf(const DevicePairs& found) {
-  Pairs pairs(std::min<std::size_t>(countOf(found), found.capacity));
-  if (!pairs.empty())
-    cudaCheck(
-        cudaMemcpy(pairs.data(), found.data, pairs.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
-  return pairs;
+  return download(
+      View<const Pair>{found.data, std::min<std::size_t>(countOf(found), found.capacity)});
 }
 
 inline Pairs pairsOnHost(const Boxes& boxes, const std::vector<Filter>& filters = {}) {

@@ -77,12 +77,6 @@ class CudaBlocks {
     return leaves;
   }
 
-  static void describe(const StepHeader& header, StepStats& stats) {
-    stats.oversizedBoxes = header.scene.oversized;
-    stats.nanBoxes = header.scene.nan;
-    stats.mortonBits = 3 * header.grid.bits;
-  }
-
   StepHeader* header() const { return header_.data(); }
 
   CudaSpace space_;

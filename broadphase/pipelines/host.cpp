@@ -58,7 +58,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
 
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
     tree_ = {};
-    measure(boxes, nullptr, stats);
+    measure(boxes, stats);
     const std::size_t leaves = header()->scene.ordinary;
     if (header()->grid.bits == 10)
       buildNodes<std::uint32_t>(boxes, leaves, stats);

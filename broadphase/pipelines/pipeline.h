@@ -17,6 +17,13 @@ struct SpaceInfo {
   std::size_t switches = 0;
 };
 
+/// The figures of the scene as the first stage found it.
+inline void describe(const StepHeader& header, StepStats& stats) {
+  stats.oversizedBoxes = header.scene.oversized;
+  stats.nanBoxes = header.scene.nan;
+  stats.mortonBits = 3 * header.grid.bits;
+}
+
 /// All stages of a step in their order, on a space that the caller does not know.
 class Pipeline {
  public:

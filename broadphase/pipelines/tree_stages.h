@@ -27,12 +27,11 @@ class TreeStages {
   using Scratch = lbvh::Scratch<typename Space::Memory>;
 
   /// Stage 1: writes the header, without pairs.
-  /// @param arguments null: all boxes count
-  void measure(View<const Aabb> boxes, const StepArguments* arguments, StepStats& stats) {
+  void measure(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
     StepHeader* header = header_.ensure(1).data;
     space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
-    space_.forEach(1, ChooseGrid{boxes, arguments, header});
+    space_.forEach(1, ChooseGrid{boxes, nullptr, header});
   }
 
   /// Stages 2 to 4, in fresh scratch memory: the tree is there until the next reset(). `Key`
@@ -68,12 +67,6 @@ class TreeStages {
   template <class Key>
   static std::size_t bytesForSort(std::size_t n) {
     return scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n);
-  }
-
-  static void describe(const StepHeader& header, StepStats& stats) {
-    stats.oversizedBoxes = header.scene.oversized;
-    stats.nanBoxes = header.scene.nan;
-    stats.mortonBits = 3 * header.grid.bits;
   }
 
   std::size_t treeBytes() const { return header_.bytes() + ids_.bytes() + scratch_.bytes(); }

@@ -51,12 +51,6 @@ struct Grid {
 struct DeltaCount {
   std::uint64_t added = 0;
   std::uint64_t removed = 0;
-
-  LBVH_HD DeltaCount& operator+=(const DeltaCount& other) {
-    added += other.added;
-    removed += other.removed;
-    return *this;
-  }
 };
 
 /// What may change from step to step while the launches stay the same.
