@@ -70,7 +70,7 @@ struct StepStats {
   std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;        ///< pairs that fit without growing
   std::size_t memoryBytes = 0;     ///< held by the finder, boxes not included
-  int mortonBits = 0;              ///< 30, 42 or 63
+  int mortonBits = 0;              ///< 30, 42 or 63; 0: few boxes, in no order
 
   double boundsMs = 0;
   double codesMs = 0;

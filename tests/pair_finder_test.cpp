@@ -204,7 +204,7 @@ TEST(PairFinder, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
 }
 
 TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
-  Boxes boxes(20, boxAt(0, 0, 0, 1));
+  Boxes boxes(300, boxAt(0, 0, 0, 1));
   boxes.push_back(boxAt(0, 0, 0, 1e18f));
   boxes.push_back(boxAt(NAN, 0, 0, 1));
   PairFinder finder;
@@ -217,8 +217,8 @@ TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
   EXPECT_EQ(toVector(finder.pairs()), pairs);
   EXPECT_TRUE(finder.added().empty());
   EXPECT_TRUE(finder.removed().empty());
-  EXPECT_EQ(after.objects, 22u);
-  EXPECT_EQ(after.pairs, 210u);
+  EXPECT_EQ(after.objects, 302u);
+  EXPECT_EQ(after.pairs, 45150u);
   EXPECT_EQ(after.oversizedBoxes, 1u);
   EXPECT_EQ(after.nanBoxes, 1u);
   EXPECT_EQ(after.mortonBits, before.mortonBits);
@@ -237,6 +237,20 @@ TEST(PairFinder, CountsOversizedAndNanBoxes) {
   finder.update(view(boxes));
   EXPECT_EQ(finder.stats().oversizedBoxes, 1u) << "inverted boxes are in the tree";
   EXPECT_EQ(finder.stats().nanBoxes, 1u);
+}
+
+// Around the number below which they are not: all kinds of boxes, in every place.
+TEST(PairFinder, FewBoxesAreSearchedInTheOrderOfTheirIndices) {
+  Random random(29);
+  for (const std::size_t n : {1u, 15u, 16u, 17u, 33u, 255u, 256u, 257u})
+    for (const test::BoxSet& set : test::boxSets()) {
+      SCOPED_TRACE(testing::Message() << set.name << ' ' << n);
+      const Boxes boxes = set.make(n, random);
+      PairFinder finder;
+      finder.update(view(boxes));
+      EXPECT_EQ(finder.stats().mortonBits == 0, n <= 256);
+      EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+    }
 }
 
 TEST(PairFinder, LongCodesAreExactToo) {

@@ -46,6 +46,7 @@ struct BlockTree {
   std::uint32_t boxes = 0;
   std::uint32_t leafBlocks = 0;
   std::uint32_t root = 0;
+  bool isInIndexOrder = false;  ///< boxes lie in the order of their indices
 
   static constexpr std::uint32_t blocksOver(std::uint32_t children) {
     return (children + kLanes - 1) / kLanes;

@@ -11,7 +11,7 @@ constexpr std::size_t kParentGrain = 64;
 }  // namespace
 
 void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
-                        const std::uint32_t* ids, const SceneBounds& scene) {
+                        const std::uint32_t* ids, const SceneBounds& scene, bool inIndexOrder) {
   packed_ = {};
   knowsPlaces_ = false;
   View<std::uint32_t> others = others_.ensure(scene.oversized + scene.nan);
@@ -22,6 +22,7 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   const std::uint32_t blocks = BlockTree::forLevels(tree.leafBlocks, [](auto...) {});
   tree.blocks = blocks_.ensure(blocks).data;
   tree.root = blocks - 1;
+  tree.isInIndexOrder = inIndexOrder;
   if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data;
   packed_ = {tree,
              boxes,

@@ -17,8 +17,9 @@ class BlockBuilder {
   BlockBuilder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
   /// @param ids of the boxes along a curve, then of the oversized boxes, then of those with a NaN
+  /// @param inIndexOrder whether the ordinary boxes are in that order instead
   void pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
-            const SceneBounds& scene);
+            const SceneBounds& scene, bool inIndexOrder);
 
   /// Takes boxes out. The bounds above them stay as they are.
   /// @param ids sorted

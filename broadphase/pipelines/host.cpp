@@ -145,9 +145,13 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
                  scratchBytes<NeighbourList>(lists)));
   }
 
+  /// So few boxes are searched sooner than they are ordered.
+  static constexpr std::size_t kFew = 256;
+
   /// Stages 1 to 3: as for a tree, but along another curve.
   void orderBoxes(View<const Aabb> boxes, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
+    if (boxes.size <= kFew) return listByClass(boxes, stats);
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header->scene = order_.measure(boxes);
@@ -159,6 +163,26 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
       sortByWords(assignKeys<std::uint32_t>(boxes, stats), stats);
     else
       sortByKeys(assignKeys<std::uint64_t>(boxes, stats), stats);
+  }
+
+  /// As the order begins: the ordinary boxes, then the oversized ones, then those with a NaN.
+  void listByClass(View<const Aabb> boxes, StepStats& stats) {
+    const auto timer = space_.timed("bounds", stats.boundsMs);
+    SceneBounds scene{};
+    std::uint32_t* ids = ids_.ensure(boxes.size).data;
+    const auto list = [&](BoxClass boxClass) {
+      std::uint32_t* const begin = ids;
+      for (std::uint32_t i = 0; i < boxes.size; ++i)
+        if (classify(boxes[i]) == boxClass) *ids++ = i;
+      return static_cast<std::uint32_t>(ids - begin);
+    };
+    scene.ordinary = list(BoxClass::ordinary);
+    const bool isAll = scene.ordinary == boxes.size;
+    scene.oversized = isAll ? 0 : list(BoxClass::oversized);
+    scene.nan = isAll ? 0 : list(BoxClass::nan);
+    *header() = {};
+    header()->scene = scene;
+    header()->grid.bits = 0;
   }
 
   template <class Key>
@@ -187,7 +211,7 @@ class HostPipeline final : public Pipeline, TreeStages<HostSpace> {
   /// Stage 4: blocks.
   void pack(BlockBuilder& blocks, const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    blocks.pack(input.boxes, input.filters, ids_.data(), header()->scene);
+    blocks.pack(input.boxes, input.filters, ids_.data(), header()->scene, header()->grid.bits == 0);
   }
 
   /// Stage 5: lists of neighbours, in the block of pairs that is free.

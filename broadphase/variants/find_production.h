@@ -21,7 +21,7 @@ void findProduction(FindProblem<Space>& problem) {
     const std::size_t n = problem.boxes.size;
     SceneBounds scene = *problem.scene;
     scene.nan += std::exchange(scene.oversized, 0u);  // oversized boxes are not part of the problem
-    memory.blocks->pack(problem.boxes, {}, problem.ids, scene);
+    memory.blocks->pack(problem.boxes, {}, problem.ids, scene, false);
     const PackedBoxes& all = memory.blocks->packed();
     NeighbourLists lists{memory.neighbours.ensure(memory.neighbours.capacity()),
                          memory.lists.ensure(n).data};

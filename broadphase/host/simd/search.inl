@@ -16,7 +16,8 @@ class Search {
         memory_(memory),
         lists_(lists),
         count_(count),
-        isSelfSearch_(&queries == &targets) {}
+        isSelfSearch_(&queries == &targets),
+        skipsLesser_(isSelfSearch_ && tree_.isInIndexOrder) {}
 
   bool run(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t block = begin; block < end; ++block) {
@@ -46,6 +47,8 @@ class Search {
     while (depth > 0) {
       const BoxBlock& at = tree_.blocks[stack[--depth]];
       std::uint32_t hits = Simd::overlaps(around, at.corners[0], kLanes);
+      if (skipsLesser_ && at.child[0] < tree_.leafBlocks && at.child[0] < block)
+        hits &= ~0u << std::min(block - at.child[0], kLanes);
       if (at.child[0] >= tree_.leafBlocks) {
         for (; hits != 0; hits &= hits - 1) stack[depth++] = at.child[std::countr_zero(hits)];
         continue;
@@ -189,6 +192,7 @@ class Search {
   const NeighbourLists& lists_;
   const NeighbourCount& count_;
   const bool isSelfSearch_;
+  const bool skipsLesser_;    ///< blocks before a box's own hold lesser indices only
   std::uint32_t blocks_ = 0;  ///< in the memory of the search
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
   Waiting waiting_[kLanes];
