@@ -25,16 +25,14 @@ class HostRadixSort {
     Key *from = keys.data, *to = spareKeys.data;
     std::uint32_t *fromValue = values.data, *toValue = spareValues.data;
     const std::size_t n = keys.size;
-    const int passes = passesFor(bits);
-    for (int pass = 0; pass < passes; ++pass) {
-      const auto digit = [from, get = Digit(pass, bits, shift)](std::size_t i) {
-        return get(from[i]);
-      };
+    const Digits digits(n, shift, bits);
+    for (int pass = 0; pass < digits.passes; ++pass) {
+      const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
       const auto move = [=](std::size_t i, std::size_t place) {
         to[place] = from[i];
         toValue[place] = fromValue[i];
       };
-      if (!scatter(tasks, n, digit, move)) continue;
+      if (!scatter(tasks, n, digits.values(), digit, move)) continue;
       std::swap(from, to);
       std::swap(fromValue, toValue);
     }
@@ -65,48 +63,55 @@ class HostRadixSort {
   std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
                        int bits) {
     std::uint64_t *from = words.data, *to = spare;
-    for (int pass = 0; pass < passesFor(bits); ++pass) {
-      const auto digit = [from, get = Digit(pass, bits, shift)](std::size_t i) {
-        return get(from[i]);
-      };
+    const Digits digits(words.size, shift, bits);
+    for (int pass = 0; pass < digits.passes; ++pass) {
+      const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
       const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
-      if (scatter(tasks, words.size, digit, move)) std::swap(from, to);
+      if (scatter(tasks, words.size, digits.values(), digit, move)) std::swap(from, to);
     }
     return from;
   }
 
  private:
-  static constexpr int kDigitBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
+  static constexpr int kMostBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
+  static constexpr int kFewBits = 8;    // for keys so few that those counters would cost more
+  static constexpr std::size_t kFew = 2048;
   static constexpr std::size_t kGrain = 8192;
 
-  static int passesFor(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
+  struct Digit {
+    int shift;
+    std::uint64_t mask;
+    std::size_t operator()(std::uint64_t key) const { return key >> shift & mask; }
+  };
 
-  /// The digit of one pass, when `bits` bits from bit `from` on are spread evenly over the passes.
-  class Digit {
-   public:
-    Digit(int pass, int bits, int from) {
-      const int width = (bits + passesFor(bits) - 1) / passesFor(bits);
-      shift_ = from + pass * width;
-      mask_ = (std::uint64_t{1} << std::min(width, bits - pass * width)) - 1;
+  /// The digits of `bits` bits from bit `shift` on, spread evenly over the passes.
+  struct Digits {
+    Digits(std::size_t keys, int first, int all) : shift(first), bits(all) {
+      const int most = keys < kFew ? kFewBits : kMostBits;
+      passes = (bits + most - 1) / most;
+      width = passes > 0 ? (bits + passes - 1) / passes : 0;
     }
-    std::size_t operator()(std::uint64_t key) const { return key >> shift_ & mask_; }
+    std::size_t values() const { return std::size_t{1} << width; }
+    Digit of(int pass) const {
+      const int size = std::min(width, bits - pass * width);
+      return {shift + pass * width, (std::uint64_t{1} << size) - 1};
+    }
 
-   private:
-    int shift_;
-    std::uint64_t mask_;
+    int shift, bits, passes, width;
   };
 
   /// One stable pass. False, with nothing moved, if all digits are equal.
   template <class Digit, class Move>
-  bool scatter(HostTasks& tasks, std::size_t n, const Digit& digit, const Move& move) {
+  bool scatter(HostTasks& tasks, std::size_t n, std::size_t values, const Digit& digit,
+               const Move& move) {
     const std::size_t parts = tasks.parts(n, kGrain);
     if (counts_.size() < parts) counts_.resize(parts);
     tasks.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       Counts& counts = counts_[part];
-      counts.fill(0);
+      std::fill_n(counts.begin(), values, std::size_t{0});
       for (std::size_t i = begin; i < end; ++i) ++counts[digit(i)];
     });
-    if (!scan(parts, n)) return false;
+    if (!scan(parts, n, values)) return false;
     tasks.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       Counts& place = counts_[part];
       for (std::size_t i = begin; i < end; ++i) move(i, place[digit(i)]++);
@@ -115,9 +120,9 @@ class HostRadixSort {
   }
 
   /// Turns counts into places: by digit, then by part. False if one digit has all n.
-  bool scan(std::size_t parts, std::size_t n) {
+  bool scan(std::size_t parts, std::size_t n, std::size_t values) {
     std::size_t sum = 0;
-    for (std::size_t d = 0; d < (std::size_t{1} << kDigitBits); ++d) {
+    for (std::size_t d = 0; d < values; ++d) {
       const std::size_t before = sum;
       for (std::size_t part = 0; part < parts; ++part) {
         const std::size_t count = counts_[part][d];
@@ -129,7 +134,7 @@ class HostRadixSort {
     return true;
   }
 
-  using Counts = std::array<std::size_t, std::size_t{1} << kDigitBits>;
+  using Counts = std::array<std::size_t, std::size_t{1} << kMostBits>;
   std::vector<Counts> counts_;
 };
 
