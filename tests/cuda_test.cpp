@@ -38,7 +38,6 @@ class Cuda : public test::OnCuda {
     EXPECT_EQ(gpu.stats().pairs, host.stats().pairs);
     EXPECT_EQ(gpu.stats().oversizedBoxes, host.stats().oversizedBoxes);
     EXPECT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
-    EXPECT_EQ(gpu.stats().mortonBits, host.stats().mortonBits);
   }
 
   /// On the GPU, or on the host if the GPU cannot be set up.
