@@ -22,6 +22,7 @@ using test::OnDevice;
 using test::Pairs;
 using test::Random;
 using test::view;
+using test::writable;
 
 class CudaSearch : public test::OnCuda {};
 
@@ -50,16 +51,15 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
   const OnDevice<StepHeader> header(std::vector<StepHeader>{asked.header});
   LeafBlockBuffers buffers{DeviceMemory{}};
   const LeafBlocks leaves = buffers.ensure(n);
-  const auto writable = [](const auto& on) {
-    using T = std::remove_const_t<std::remove_reference_t<decltype(on.view()[0])>>;
-    return View<T>{const_cast<T*>(on.view().data), on.view().size};
-  };
-  StepHeader* const out = writable(header).data;
+  StepHeader* const out = writable(header);
   space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
                PackBlocks{there.view(), ids.view().data, leaves, out});
-  const FoundPairs found{
-      writable(room), asked.limit,           reinterpret_cast<unsigned long long*>(&out->pairs),
-      filters.view(), writable(counts).data, writable(places).data};
+  const FoundPairs found{{writable(room), asked.room},
+                         asked.limit,
+                         reinterpret_cast<unsigned long long*>(&out->pairs),
+                         filters.view(),
+                         writable(counts),
+                         writable(places)};
   const FindBlockPairs search{there.view(), leaves, found, out, asked.parts};
   space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
   space.wait();

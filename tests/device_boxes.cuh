@@ -38,6 +38,11 @@ class OnDevice {
   std::size_t size_ = 0;
 };
 
+template <class T>
+T* writable(const OnDevice<T>& there) {
+  return const_cast<T*>(there.view().data);
+}
+
 /// When the stream has come to its end.
 inline std::uint64_t countOf(const DevicePairs& found) {
   std::uint64_t count = 0;

@@ -30,11 +30,6 @@ inline std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
   return offsets;
 }
 
-template <class T>
-T* writable(const OnDevice<T>& there) {
-  return const_cast<T*>(there.view().data);
-}
-
 /// The comparison alone, of lists that no scene need have.
 struct Comparison {
   Lists fresh, old;
