@@ -185,8 +185,8 @@ void printComparison(const std::vector<Contestant>& contestants) {
 void printSummary(const Contestant& one, std::uint32_t objects) {
   const Space space = one.finder->space();
   fmt::print(
-      "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.3f} "
-      "median_find_ms={:.3f} median_total_ms={:.3f} peak_rss_mb={:.1f}\n",
+      "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.6f} "
+      "median_find_ms={:.6f} median_total_ms={:.6f} peak_rss_mb={:.1f}\n",
       one.name, space.word, space.threads, objects, one.times.total.size(),
       median(one.times.update), median(one.times.find), median(one.times.total), peakMemoryMb());
 }

@@ -7,6 +7,7 @@
 
 #include "report/html_report.h"
 #include "report/report.h"
+#include "scenes/aabb_cost.h"
 #include "scenes/scenes.h"
 #include "support/broadphases.h"
 #include "support/command_line.h"
@@ -28,6 +29,7 @@ struct Settings {
   std::string record;
   std::string report;
   std::vector<int> sizes;
+  bool isKeptAwake = false;
   bool list = false;
 };
 
@@ -48,6 +50,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 struct LiveRun {
   std::unique_ptr<World> world;
   Run run;
+  Memory memory;  ///< after the last step
 };
 
 LiveRun start(const Settings& settings, const Scene& scene, const std::string& broadphase,
@@ -58,17 +61,35 @@ LiveRun start(const Settings& settings, const Scene& scene, const std::string& b
   live.world = std::make_unique<World>(
       makeBroadphase(broadphase, setupFor(live.run.objects, settings.options)));
   scene.build(*live.world, {live.run.objects, settings.seed});
+  if (settings.isKeptAwake) live.world->keepAwake();
   live.run.space = spaceOf(live.world->broadphase());
+  live.memory = memoryOf(live.world->broadphase());
   const int still = live.world->staticObjects();
   fmt::print("{}: {} moving and {} static objects; {}\n", broadphase, live.world->objects() - still,
              still, live.run.space.details);
   return live;
 }
 
+/// Of the last step.
+StepFacts factsOf(LiveRun& live) {
+  const StepTimes& times = live.world->times();
+  StepFacts facts{times.broadphase(), times.broadphaseCpu};
+  const Memory memory = memoryOf(live.world->broadphase());
+  facts.grew = memory.pairs > live.memory.pairs || memory.finder > live.memory.finder;
+  live.memory = memory;
+  if (const lbvh::Stats* stats = statsOf(live.world->broadphase())) {
+    facts.objects = stats->objects;
+    facts.searched = stats->searched;
+  }
+  return facts;
+}
+
 void step(LiveRun& live) {
   live.world->step();
   requireFinished(live.world->broadphase(), live.run.broadphase);
   live.run.steps.push_back(live.world->times());
+  live.run.facts.push_back(factsOf(live));
+  live.run.getAabb.push_back(millisecondsOfAabbs(live.world->bullet()));
   live.run.pairs = live.world->pairs();
   live.run.pairCounts.push_back(live.run.pairs);
 }
@@ -128,6 +149,7 @@ std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int obj
     runs.push_back(std::move(live.run));
   }
   printTable(runs);
+  printTails(runs);
   for (const Run& one : runs) printSummary(scene.name, one);
   return runs;
 }
@@ -149,7 +171,8 @@ int run(const Settings& settings, const std::string& command) {
   if (sizes.empty()) sizes = {settings.objects.value_or(scene.defaultObjects)};
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  fmt::print("scene {}, {} steps of 1/60 s, seed {}\n", scene.name, settings.steps, settings.seed);
+  fmt::print("scene {}, {} steps of 1/60 s, seed {}{}\n", scene.name, settings.steps, settings.seed,
+             settings.isKeptAwake ? "; nothing falls asleep" : "");
   flushOutput();
   for (const int objects : sizes) {
     const auto names = chosen(settings, objects, comparison.leftOut);
@@ -195,6 +218,7 @@ void addOptions(CLI::App& app, Settings& settings) {
                                  "how many, without the ground; default: the scene's")
                       ->check(CLI::Range(1, 10000000));
   app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
+  app.add_flag("--awake", settings.isKeptAwake, "nothing falls asleep");
   auto* csv =
       app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file")
           ->check(notEmpty());

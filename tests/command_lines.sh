@@ -71,6 +71,13 @@ table <<'EOF'
 0 - :: debris :: rigid_bodies --list
 0 0 :: report written to pile.html :: rigid_bodies --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
 0 0 :: </html> :: cat pile.html
+0 0 :: step 1: .*growth :: cat pile.html
+0 0 :: longest=[1-3]/[0-9.]+/[0-9.]+/[a-z_+-]+,[1-3]/.*,[1-3]/.* :: rigid_bodies --scene pile --objects 50 --steps 3
+0 0 :: ^gpu-lbvh( +[0-9.]+){4}   [1-3]: .* x, .*; [1-3]: .*; [1-3]: :: rigid_bodies --scene pile --objects 50 --steps 3
+0 0 :: summary .*hash=[0-9a-f]+ broadphase_ms=[0-9]+\.[0-9]{6} broadphase_p95_ms=.* broadphase_p99_ms=.* broadphase_max_ms=.* get_aabb_ms=0\.[0-9]*[1-9] :: rigid_bodies --scene pile --objects 50 --steps 3 --broadphase dbvt
+0 0 :: nothing falls asleep :: rigid_bodies --scene stack --objects 30 --steps 3 --awake
+0 0 :: - :: rigid_bodies --scene stack --objects 30 --steps 200 >asleep.txt; rigid_bodies --scene stack --objects 30 --steps 200 --awake >awake.txt
+2 1 :: - :: [ "$(grep -o 'hash=[0-9a-f]*' asleep.txt)" = "$(grep -o 'hash=[0-9a-f]*' awake.txt)" ] || { echo they differ >&2; exit 2; }
 0 - :: usage|Usage :: rigid_bodies --help
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase core --threads 2
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase gpu-lbvh --threads 2

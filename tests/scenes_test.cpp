@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "scenes/aabb_cost.h"
 #include "scenes/scenes.h"
 
 // For GoogleTest: the default prints bytes.
@@ -193,6 +194,46 @@ TEST(Scenes, ATwentiethOfTheSoftBodiesAreSoft) {
     EXPECT_LT((high - low).length(), 12) << "of one piece";
   }
   EXPECT_EQ(soft, kObjects / 20);
+}
+
+/// Objects that could rest, and do.
+int asleep(World& world) {
+  int count = 0;
+  for (int i = 0; i < world.objects(); ++i)
+    count += !objectsOf(world)[i]->isStaticObject() && !objectsOf(world)[i]->isActive();
+  return count;
+}
+
+TEST(Scenes, AStackThatIsKeptAwakeStaysStandingAndDoesNotFallAsleep) {
+  EXPECT_EQ(asleep(*after(200, "stack")), kObjects);
+  const auto world = start(*findScene("stack"), "gpu-lbvh");
+  world->keepAwake();
+  for (int step = 0; step < 200; ++step) world->step();
+  EXPECT_EQ(asleep(*world), 0);
+  EXPECT_EQ(moved(*world, "stack", btScalar(0.5)), 0);
+}
+
+TEST(Scenes, WhatASceneTookOutOfTheSimulationIsNotWoken) {
+  const auto world = start(*findScene("bullets"), "gpu-lbvh");
+  world->keepAwake();
+  for (int step = 0; step < 30; ++step) world->step();
+  for (int i = 0; i < world->objects(); ++i) {
+    const int state = objectsOf(*world)[i]->getActivationState();
+    if (!objectsOf(*world)[i]->isStaticObject())
+      EXPECT_TRUE(state == DISABLE_DEACTIVATION || state == DISABLE_SIMULATION) << i;
+  }
+  EXPECT_GT(asleep(*world), 5) << "bullets that wait";
+}
+
+TEST(Scenes, MeasuringBulletsOwnShareLeavesTheWorldAsItWas) {
+  const auto world = start(*findScene("pile"), "gpu-lbvh");
+  const btBroadphaseInterface* before = world->bullet().getBroadphase();
+  for (int step = 0; step < 60; ++step) {
+    world->step();
+    EXPECT_GE(millisecondsOfAabbs(world->bullet()), 0);
+  }
+  EXPECT_EQ(world->bullet().getBroadphase(), before);
+  EXPECT_EQ(world->hash(), after(60, "pile")->hash());
 }
 
 TEST(Scenes, EveryBoxOfTheSwarmMoves) {

@@ -84,6 +84,7 @@ class Page {
         shortNumber(last_.objects), shortNumber(all_.steps));
     putFindings();
     putTable();
+    putTails();
     putCharts();
     if (all_.sizes.size() > 1) putSizes();
     putCircumstances();
@@ -147,6 +148,32 @@ class Page {
   void putTimes(const Run& run, Value value) {
     put("<td>{}<small>{}</small></td>", shortNumber(medianOf(run, value)),
         shortNumber(percentile(valuesOf(run, value), 0.95)));
+  }
+
+  void putTails() {
+    page_ +=
+        "<h2>Slow steps of the broad phase</h2>\n<div "
+        "class=\"wide\"><table>\n<caption>Milliseconds. "
+        "The longest steps: which, how long, how many times the median of the 15 steps around it, "
+        "and why.</caption>\n<thead><tr><th>broad phase</th><th>median</th><th>95 %</th>"
+        "<th>99 %</th><th>max</th><th>longest</th><th>second</th><th>third</th></tr></thead>\n"
+        "<tbody>\n";
+    for (const Run& run : last_.runs) {
+      const Tails tails = tailsOf(run.facts);
+      put("<tr><th><span class=\"swatch c{}\"></span>{}</th><td>{}</td><td>{}</td><td>{}</td>"
+          "<td>{}</td>",
+          colourOf(run.broadphase), run.broadphase, shortNumber(tails.median),
+          shortNumber(tails.p95), shortNumber(tails.p99), shortNumber(tails.max));
+      for (std::size_t i = 0; i < 3; ++i)
+        page_ += i < tails.longest.size() ? cellOf(tails.longest[i]) : "<td>–</td>";
+      page_ += "</tr>\n";
+    }
+    page_ += "</tbody></table></div>\n";
+  }
+
+  static std::string cellOf(const LongStep& step) {
+    return fmt::format("<td>step {}: {}<small>{:.1f} ×, {}</small></td>", step.step,
+                       shortNumber(step.ms), timesAround(step), escaped(step.reason));
   }
 
   void putFigure(const std::string& svg) { put("<figure>{}</figure>\n", svg); }
@@ -286,6 +313,9 @@ class Page {
         "<li>The broad phase is updateAabbs (setAabb for every object) and find pairs "
         "(calculateOverlappingPairs). Some broad phases do most of their work in the one, some "
         "in the other.</li>\n"
+        "<li>Why a step was slow: growth, memory grew; full_search, all objects were searched, "
+        "and fewer in the steps around it; waiting, at least half of the excess its thread was not "
+        "on a core; first, it is the first step; -, none of these.</li>\n"
         "<li>The worlds take turns step by step, so that what disturbs the machine disturbs "
         "all of them.</li>\n"
         "<li>gpu-lbvh and simple keep exactly the pairs whose boxes overlap; dbvt fattens boxes "

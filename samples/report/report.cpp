@@ -24,6 +24,21 @@ double medianBroadphase(const Run& run) {
   return medianOf(run.steps, [](const StepTimes& times) { return times.broadphase(); });
 }
 
+/// For people: step: milliseconds (how many times those around, why).
+std::string describe(const LongStep& step) {
+  return fmt::format("{}: {:.4f} ({:.1f} x, {})", step.step, step.ms, timesAround(step),
+                     step.reason);
+}
+
+/// For programs: step/ms/median around/reason,...
+std::string fieldOf(const std::vector<LongStep>& steps) {
+  std::vector<std::string> words;
+  for (const LongStep& step : steps)
+    words.push_back(
+        fmt::format("{}/{:.6f}/{:.6f}/{}", step.step, step.ms, step.around, step.reason));
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
 std::string ratio(double value, double first) {
   return first > 0 ? fmt::format("{:.2f}", value / first) : "-";
 }
@@ -66,15 +81,31 @@ void printTable(const std::vector<Run>& runs) {
   fmt::print("\n");
 }
 
+void printTails(const std::vector<Run>& runs) {
+  fmt::print("{:<12}{:>9}{:>13}{:>13}{:>13}   {}\n", "broad phase", "median", "p95", "p99", "max",
+             "longest steps: ms (times the median of the 15 around, why)");
+  for (const Run& run : runs) {
+    const Tails tails = tailsOf(run.facts);
+    std::vector<std::string> longest;
+    for (const LongStep& step : tails.longest) longest.push_back(describe(step));
+    fmt::print("{:<12}{:>9.4f}{:>13.4f}{:>13.4f}{:>13.4f}   {}\n", run.broadphase, tails.median,
+               tails.p95, tails.p99, tails.max, fmt::join(longest, "; "));
+  }
+  fmt::print("\n");
+}
+
 void printSummary(const std::string& scene, const Run& run) {
   const StepTimes times = medianTimes(run.steps);
+  const Tails tails = tailsOf(run.facts);
   fmt::print(
       "summary scene={} broadphase={} backend={} threads={} objects={} steps={} pairs={} "
-      "step_ms={:.3f} update_aabbs_ms={:.3f} calculate_pairs_ms={:.3f} narrow_phase_ms={:.3f} "
-      "solver_ms={:.3f} hash={:016x}\n",
+      "step_ms={:.6f} update_aabbs_ms={:.6f} calculate_pairs_ms={:.6f} narrow_phase_ms={:.6f} "
+      "solver_ms={:.6f} hash={:016x} broadphase_ms={:.6f} broadphase_p95_ms={:.6f} "
+      "broadphase_p99_ms={:.6f} broadphase_max_ms={:.6f} get_aabb_ms={:.6f} longest={}\n",
       scene, run.broadphase, run.space.word, run.space.threads, run.objects, run.steps.size(),
       run.pairs, times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase,
-      times.solver, run.hash);
+      times.solver, run.hash, tails.median, tails.p95, tails.p99, tails.max, median(run.getAabb),
+      fieldOf(tails.longest));
 }
 
 CsvFile::CsvFile(const std::string& path) : path_(path), file_(path, std::ios::trunc) {

@@ -10,6 +10,7 @@
 
 #include "scenes/world.h"
 #include "support/broadphases.h"
+#include "support/tails.h"
 
 /// One broad phase's run of a scene.
 struct Run {
@@ -17,9 +18,11 @@ struct Run {
   Space space;
   int objects = 0;  ///< asked for; the ground comes on top
   std::vector<StepTimes> steps;
-  std::vector<int> pairCounts;  ///< after each step
-  int pairs = 0;                ///< in the pair cache after the last step
-  std::uint64_t hash = 0;       ///< of all transforms after the last step
+  std::vector<StepFacts> facts;  ///< of the broad phase in each step
+  std::vector<double> getAabb;   ///< milliseconds of updateAabbs without a broad phase, each step
+  std::vector<int> pairCounts;   ///< after each step
+  int pairs = 0;                 ///< in the pair cache after the last step
+  std::uint64_t hash = 0;        ///< of all transforms after the last step
 };
 
 /// Medians of each part by itself.
@@ -28,7 +31,10 @@ StepTimes medianTimes(const std::vector<StepTimes>& steps);
 /// A row for each run; with more than one, ratios to the first.
 void printTable(const std::vector<Run>& runs);
 
-/// `summary key=value ...` on one line.
+/// The slow steps of each broad phase.
+void printTails(const std::vector<Run>& runs);
+
+/// `summary key=value ...` on one line. New keys go to its end.
 void printSummary(const std::string& scene, const Run& run);
 
 /// A row per step and broad phase.

@@ -9,6 +9,7 @@
 
 #include "migrateBroadphase.h"
 #include "support/broadphases.h"
+#include "support/thread_time.h"
 #include "support/timing.h"
 
 class World::TimedWorld : public btSoftRigidDynamicsWorld {
@@ -16,15 +17,19 @@ class World::TimedWorld : public btSoftRigidDynamicsWorld {
   using btSoftRigidDynamicsWorld::btSoftRigidDynamicsWorld;
 
   void updateAabbs() override {
+    const ThreadStopwatch cpu;
     const Stopwatch watch;
     btSoftRigidDynamicsWorld::updateAabbs();
     times.updateAabbs += watch.milliseconds();
+    times.broadphaseCpu += cpu.milliseconds();
   }
 
   void computeOverlappingPairs() override {
+    const ThreadStopwatch cpu;
     const Stopwatch watch;
     btSoftRigidDynamicsWorld::computeOverlappingPairs();
     times.calculatePairs += watch.milliseconds();
+    times.broadphaseCpu += cpu.milliseconds();
   }
 
   /// The base calls the two above and then the narrow phase, which is not virtual itself.
@@ -131,11 +136,19 @@ void World::beforeEachStep(std::function<void(int step)> callback) {
 
 void World::step() {
   if (beforeStep_) beforeStep_(steps_);
+  if (isKeptAwake_) wakeAll();
   ++steps_;
   world_->times = {};
   const Stopwatch watch;
   world_->stepSimulation(btScalar(1) / 60, 0);
   world_->times.step = watch.milliseconds();
+}
+
+/// In each step, because a scene may bring an object back with a state that can fall asleep.
+void World::wakeAll() {
+  const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
+  for (int i = 0; i < objects.size(); ++i)
+    if (!objects[i]->isStaticObject()) objects[i]->setActivationState(DISABLE_DEACTIVATION);
 }
 
 const StepTimes& World::times() const { return world_->times; }

@@ -23,6 +23,7 @@ struct StepTimes {
   double calculatePairs = 0;  ///< calculateOverlappingPairs
   double narrowPhase = 0;     ///< contact points of every pair in the cache
   double solver = 0;          ///< islands and constraints
+  double broadphaseCpu = 0;   ///< of the broad phase, what the calling thread spent on a core
 
   double broadphase() const { return updateAabbs + calculatePairs; }
 };
@@ -73,6 +74,9 @@ class World {
   /// read ghosts. The callback may keep references to what is in the world. It is not timed.
   void beforeEachStep(std::function<void(int step)> callback);
 
+  /// From now on nothing falls asleep. What a scene has taken out of the simulation stays out.
+  void keepAwake() { isKeptAwake_ = true; }
+
   /// One step of 1/60 s, not subdivided.
   void step();
 
@@ -95,6 +99,7 @@ class World {
 
  private:
   class TimedWorld;
+  void wakeAll();
   void keep(std::unique_ptr<btCollisionShape> shape) { shapes_.push_back(std::move(shape)); }
   void keep(std::unique_ptr<btStridingMeshInterface> mesh) { meshes_.push_back(std::move(mesh)); }
   template <class Object>
@@ -119,4 +124,5 @@ class World {
   std::unique_ptr<TimedWorld> world_;
   std::function<void(int)> beforeStep_;
   int steps_ = 0;
+  bool isKeptAwake_ = false;
 };

@@ -108,6 +108,14 @@ const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase) {
   return ours != nullptr ? &ours->stats() : nullptr;
 }
 
+Memory memoryOf(btBroadphaseInterface& broadphase) {
+  const btBroadphasePairArray& pairs =
+      broadphase.getOverlappingPairCache()->getOverlappingPairArray();
+  const lbvh::Stats* stats = statsOf(broadphase);
+  return {static_cast<std::size_t>(pairs.capacity()) * sizeof(btBroadphasePair),
+          stats != nullptr ? stats->memoryBytes : 0};
+}
+
 std::string errorOf(const btBroadphaseInterface& broadphase) {
   const auto* ours = dynamic_cast<const GpuLbvhBroadphase*>(&broadphase);
   return ours != nullptr ? ours->error() : "";

@@ -4,6 +4,7 @@
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,13 @@ Space spaceOf(const btBroadphaseInterface& broadphase);
 
 /// Null for Bullet's own.
 const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase);
+
+/// Bytes that its pairs and, of gpu-lbvh, its finder have room for.
+struct Memory {
+  std::size_t pairs = 0;
+  std::size_t finder = 0;
+};
+Memory memoryOf(btBroadphaseInterface& broadphase);
 
 /// Why the last step could not be finished; empty if it was.
 std::string errorOf(const btBroadphaseInterface& broadphase);
