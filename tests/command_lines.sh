@@ -92,6 +92,7 @@ table <<'EOF'
 0 0 :: 70 boxes, 2 frames :: make_scene city 70 2 city.aabb
 0 0 :: removing 8 objects :: removal 2
 0 0 :: 100 boxes, :: loading 100
+0 0 :: summary broadphase=dbvt objects=100 steps=3 all_us=.* alone_us=.* set_unchanged_ns=[0-9.]+ :: one_moves 100 --steps 3
 0 0 :: production :: stages --scene city.aabb --rounds 1 --csv stages.csv
 EOF
 
@@ -122,6 +123,8 @@ table <<'EOF'
 2 1 :: SIDE :: removal 0
 2 1 :: BOXES :: loading 1x
 2 1 :: BOXES :: ghosts 999
+2 1 :: BOXES :: one_moves 0
+2 1 :: steps :: one_moves 10 --steps 0
 EOF
 if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
   table <<'EOF'
@@ -238,6 +241,7 @@ table <<'EOF'
 1 1 :: written|space :: removal 2 >/dev/full
 1 1 :: written|space :: loading 10 >/dev/full
 1 1 :: written|space :: ghosts 1000 >/dev/full
+1 1 :: written|space :: one_moves 10 --steps 1 >/dev/full
 0 0 :: - :: make_scene walk 3 1000 many.aabb
 0 0 :: ^141$ :: replay many.aabb | true; echo ${PIPESTATUS[0]}
 0 2 :: ^status 1$ :: (trap '' PIPE; replay many.aabb; echo "status $?" >&2) | true

@@ -1,0 +1,136 @@
+// one_moves: a large world in which one box moves a step, through Bullet's interface, with our
+// broad phase and Bullet's in turns. Bullet calls setAabb for all objects in each step; a program
+// may call it for the one alone. And what setAabb costs for a box that did not change. Boxes as in
+// walk.h.
+#include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
+#include <GpuLbvhBroadphase.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "support/command_line.h"
+#include "support/timing.h"
+#include "walk.h"
+
+namespace {
+
+/// Steps that are not timed. For a hundred of them btDbvtBroadphase puts the tree of what rests in
+/// order.
+constexpr int kSettling = 110;
+
+/// What a broad phase is told: the corners of a box.
+struct Corners {
+  btVector3 low, high;
+};
+
+class Crowd {
+ public:
+  Crowd(btBroadphaseInterface& broadphase, std::vector<Corners>& boxes)
+      : broadphase_(broadphase), boxes_(boxes) {
+    for (Corners& box : boxes_)
+      proxies_.push_back(broadphase_.createProxy(box.low, box.high, BOX_SHAPE_PROXYTYPE, &box,
+                                                 btBroadphaseProxy::DefaultFilter,
+                                                 btBroadphaseProxy::AllFilter, nullptr));
+    broadphase_.calculateOverlappingPairs(nullptr);
+  }
+  ~Crowd() {
+    RemoveAll all;
+    broadphase_.getOverlappingPairCache()->processAllOverlappingPairs(&all, nullptr);
+    for (btBroadphaseProxy* proxy : proxies_) broadphase_.destroyProxy(proxy, nullptr);
+  }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  void setAll() {
+    for (std::size_t i = 0; i < proxies_.size(); ++i) set(i);
+  }
+  void set(std::size_t i) {
+    broadphase_.setAabb(proxies_[i], boxes_[i].low, boxes_[i].high, nullptr);
+  }
+  void findPairs() { broadphase_.calculateOverlappingPairs(nullptr); }
+  int pairs() const { return broadphase_.getOverlappingPairCache()->getNumOverlappingPairs(); }
+
+ private:
+  struct RemoveAll : btOverlapCallback {
+    bool processOverlap(btBroadphasePair&) override { return true; }
+  };
+
+  btBroadphaseInterface& broadphase_;
+  std::vector<Corners>& boxes_;
+  std::vector<btBroadphaseProxy*> proxies_;
+};
+
+/// A broad phase with two worlds, which are told of a step in two ways.
+struct Contestant {
+  const char* name;
+  Crowd asBullet, alone;
+  std::vector<double> setAll = {}, stepOfAll = {}, setUnchanged = {}, stepOfOne = {};
+};
+
+/// Box `moved` has moved.
+void step(Contestant& one, std::size_t moved) {
+  const Stopwatch all;
+  one.asBullet.setAll();
+  one.setAll.push_back(all.milliseconds());
+  one.asBullet.findPairs();
+  one.stepOfAll.push_back(all.milliseconds());
+  const Stopwatch unchanged;
+  one.asBullet.setAll();
+  one.setUnchanged.push_back(unchanged.milliseconds());
+  const Stopwatch alone;
+  one.alone.set(moved);
+  one.alone.findPairs();
+  one.stepOfOne.push_back(alone.milliseconds());
+}
+
+void print(const Contestant& one, std::size_t boxes) {
+  std::printf(
+      "summary broadphase=%s objects=%zu steps=%zu all_us=%.3f alone_us=%.3f set_all_us=%.3f "
+      "set_unchanged_ns=%.3f pairs=%d\n",
+      one.name, boxes, one.setAll.size(), 1e3 * median(one.stepOfAll), 1e3 * median(one.stepOfOne),
+      1e3 * median(one.setAll), 1e6 * median(one.setUnchanged) / double(boxes),
+      one.asBullet.pairs());
+}
+
+int run(int count, int steps) {
+  const Walk walk(static_cast<std::uint32_t>(count), 1);
+  std::vector<Corners> boxes;
+  for (const lbvh::Aabb& box : walk.boxes())
+    boxes.push_back({{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}});
+  lbvh::Options options;
+  options.threads = 1;
+  options.backend = lbvh::Backend::host;
+  GpuLbvhBroadphase ours[2] = {GpuLbvhBroadphase(options), GpuLbvhBroadphase(options)};
+  btDbvtBroadphase theirs[2];
+  Contestant contestants[] = {{"gpu-lbvh", {ours[0], boxes}, {ours[1], boxes}},
+                              {"dbvt", {theirs[0], boxes}, {theirs[1], boxes}}};
+  const std::size_t moved = boxes.size() / 2;
+  const auto forget = [](Contestant& one) {
+    for (auto* times : {&one.setAll, &one.stepOfAll, &one.setUnchanged, &one.stepOfOne})
+      times->clear();
+  };
+  Random random(1);
+  for (int i = -kSettling; i < steps; ++i) {
+    const btVector3 by = random.inCube() * btScalar(0.05);
+    boxes[moved].low += by;
+    boxes[moved].high += by;
+    for (Contestant& one : contestants) {
+      if (i == 0) forget(one);
+      step(one, moved);
+    }
+  }
+  for (const Contestant& one : contestants) print(one, boxes.size());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int boxes = 100000, steps = 200;
+  CLI::App app("Moves one box of many a step, with our broad phase and Bullet's.", "one_moves");
+  app.add_option("BOXES", boxes, "how many")->check(CLI::Range(1, 10000000))->capture_default_str();
+  app.add_option("--steps", steps, "how many")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  return runProgram(app, argc, argv, [&] { return run(boxes, steps); });
+}
