@@ -25,8 +25,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 start_loops() {
-  local i
-  for i in 1 2; do
+  for _ in 1 2; do
     while :; do :; done &
     busy+=($!)
   done
