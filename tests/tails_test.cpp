@@ -48,6 +48,12 @@ TEST(Tails, AroundAreTheFifteenStepsAroundOne) {
   EXPECT_EQ(tailsOf(steps).longest[0].around, 9) << "1 to 15, with 1000 for 1";
 }
 
+TEST(Tails, OfEquallyLongStepsTheFirstCountMost) {
+  const Tails tails = tailsOf(steadySteps(200));
+  ASSERT_EQ(tails.longest.size(), 3u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tails.longest[std::size_t(i)].step, i + 1);
+}
+
 TEST(Tails, OfFewSteps) {
   EXPECT_EQ(tailsOf({}).max, 0);
   EXPECT_TRUE(tailsOf({}).longest.empty());

@@ -57,8 +57,9 @@ Tails tailsOf(const std::vector<StepFacts>& steps) {
               {}};
   std::vector<std::size_t> order(steps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  std::sort(order.begin(), order.end(), [&values](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  });
   order.resize(std::min(order.size(), kLongest));
   for (const std::size_t i : order) {
     const double around = medianAround(steps, i, [](const StepFacts& step) { return step.ms; });
