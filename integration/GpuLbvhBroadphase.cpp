@@ -42,6 +42,15 @@ struct GpuLbvhBroadphase::Impl {
         ghosts(proxies, queries, *sink),
         step(proxies, finder, queries, *sink, ghosts) {}
 
+  /// Gives the proxy another box.
+  void move(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
+            btDispatcher* dispatcher) {
+    const lbvh::Aabb before = proxies.boxes()[proxy->m_slot];
+    if (!proxies.setAabb(proxy, aabbMin, aabbMax)) return;
+    queries.markChanged(proxy);
+    ghosts.moveProxy(proxy, before, dispatcher);
+  }
+
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
@@ -89,11 +98,9 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
                                 const btVector3& aabbMax, btDispatcher* dispatcher) {
-  auto* own = static_cast<GpuLbvhProxy*>(proxy);
-  const lbvh::Aabb before = m_impl->proxies.boxes()[own->m_slot];
-  if (!m_impl->proxies.setAabb(own, aabbMin, aabbMax)) return;
-  m_impl->queries.markChanged(own);
-  m_impl->ghosts.moveProxy(own, before, dispatcher);
+  // Bullet sets every box in every step: most are as they were.
+  if (m_impl->proxies.hasAabb(proxy, aabbMin, aabbMax)) return;
+  m_impl->move(static_cast<GpuLbvhProxy*>(proxy), aabbMin, aabbMax, dispatcher);
 }
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,

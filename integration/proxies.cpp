@@ -33,10 +33,6 @@ bool mayMiss(float min, float max) {
   return !(max - min > kStep * far);
 }
 
-bool sameValue(const btVector3& a, const btVector3& b) {
-  return a.x() == b.x() && a.y() == b.y() && a.z() == b.z();
-}
-
 }  // namespace
 
 const lbvh::Aabb GpuLbvhProxies::kNanBox{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}};
@@ -97,24 +93,31 @@ inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
           {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
 }
 
-void GpuLbvhProxies::addBlock() {
-  if (m_byAddress.size() == m_byAddress.capacity()) m_byAddress.reserve(2 * m_blocks.size() + 8);
-  m_blocks.push_back(std::make_unique<GpuLbvhProxy[]>(kBlock));
-  const btBroadphaseProxy* first = m_blocks.back().get();
-  m_byAddress.insert(std::upper_bound(m_byAddress.begin(), m_byAddress.end(), first, std::less<>()),
-                     first);
+void GpuLbvhProxies::addBlocks(std::size_t count) {
+  const std::size_t all = m_blocks.size() + count;
+  if (all > m_blocks.capacity()) m_blocks.reserve(2 * all + 8);
+  if (all > m_byAddress.capacity()) m_byAddress.reserve(2 * all + 8);
+  if (m_groups.size() == m_groups.capacity()) m_groups.reserve(2 * m_groups.size() + 8);
+  m_groups.push_back(std::make_unique<GpuLbvhProxyBlock[]>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    GpuLbvhProxyBlock* block = &m_groups.back()[i];
+    block->firstSlot = static_cast<std::uint32_t>(m_blocks.size()) * GpuLbvhProxyBlock::kProxies;
+    m_blocks.push_back(block);
+    m_byAddress.insert(
+        std::upper_bound(m_byAddress.begin(), m_byAddress.end(), block, std::less<>()), block);
+  }
 }
 
 bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
-  const std::less<> isBefore;  // unlike <, a total order of pointers
+  const std::less<const void*> isBefore;  // unlike <, a total order of pointers
   const auto behind = std::upper_bound(m_byAddress.begin(), m_byAddress.end(), proxy, isBefore);
-  if (behind == m_byAddress.begin()) return false;
-  return isBefore(proxy, static_cast<const GpuLbvhProxy*>(behind[-1]) + kBlock);
+  return behind != m_byAddress.begin() && isBefore(proxy, behind[-1] + 1);
 }
 
 void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
-  if (slot == m_blocks.size() * kBlock) addBlock();
+  // A group of them at a time: memory with such an alignment leaves a gap behind it.
+  if (slot == m_blocks.size() * GpuLbvhProxyBlock::kProxies) addBlocks(1 + m_blocks.size() / 16);
   reserveBoxes(slot + 1);
   if (slot % 64 == 0) {
     m_changed.push_back(0);
@@ -147,7 +150,8 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 
 // Grows by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
-  if (all > m_boxes.capacity()) m_boxes.reserve(all + m_boxes.size() / 16 + kBlock);
+  if (all > m_boxes.capacity())
+    m_boxes.reserve(all + m_boxes.size() / 16 + GpuLbvhProxyBlock::kProxies);
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
   m_moved.reserve(m_changed.capacity());
 }
@@ -155,7 +159,8 @@ void GpuLbvhProxies::reserveBoxes(std::size_t all) {
 void GpuLbvhProxies::reserve(std::size_t more) {
   const std::size_t all = m_count + more;
   reserveBoxes(all);
-  while (m_blocks.size() * kBlock < all) addBlock();
+  const std::size_t blocks = all / GpuLbvhProxyBlock::kProxies + 1;
+  if (blocks > m_blocks.size()) addBlocks(blocks - m_blocks.size());
 }
 
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
@@ -173,7 +178,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
 
 bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
                              const btVector3& aabbMax) {
-  if (sameValue(proxy->m_aabbMin, aabbMin) && sameValue(proxy->m_aabbMax, aabbMax)) return false;
+  if (hasAabb(proxy, aabbMin, aabbMax)) return false;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
@@ -192,14 +197,20 @@ void GpuLbvhProxies::reset() {
   m_lastId = m_lastIdOfStep = 0;
 }
 
+inline void GpuLbvhProxies::readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known) {
+  const lbvh::Filter now = filterOf(&proxy);
+  if (known.group == now.group && known.mask == now.mask) return;
+  known = now;
+  markChanged(proxy.m_slot);
+}
+
 lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
   m_filters.reserve(m_boxes.capacity());
   m_filters.resize(m_boxes.size());
-  for (std::uint32_t slot = 0; slot < m_filters.size(); ++slot) {
-    const GpuLbvhProxy* proxy = at(slot);
-    const lbvh::Filter now = filterOf(proxy);
-    if (m_filters[slot].group != now.group || m_filters[slot].mask != now.mask) markChanged(slot);
-    m_filters[slot] = now;
-  }
+  // Block by block, and nothing is written where nothing has changed: as a rule it only reads.
+  std::uint32_t slot = 0;
+  for (const GpuLbvhProxyBlock* block : m_blocks)
+    for (std::uint32_t i = 0; i < block->kProxies && slot < m_filters.size(); ++i, ++slot)
+      readFilter(block->proxies[i], m_filters[slot]);
   return {m_filters.data(), m_filters.size()};
 }

@@ -14,6 +14,10 @@
 
 #include "broadphase/types.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
   std::uint32_t m_link = 0;   ///< not alive: the next free slot; a ghost: its place among ghosts
@@ -24,14 +28,6 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
 
   /// Unique ids begin at 1; a destroyed proxy has none.
   bool isAlive() const { return m_uniqueId > 0; }
-
-  // Bullet's own operator new[] answers an exhausted memory with null instead of an exception.
-  static void* operator new[](std::size_t size) {
-    return ::operator new[](size, std::align_val_t{alignof(GpuLbvhProxy)});
-  }
-  static void operator delete[](void* p) {
-    ::operator delete[](p, std::align_val_t{alignof(GpuLbvhProxy)});
-  }
 };
 
 /// A pair of proxies as the core names it.
@@ -69,6 +65,44 @@ struct GpuLbvhBox {
   const btScalar *min, *max;
 };
 
+/// Whether two boxes are the same by value: -0 is 0, and a NaN is not even itself.
+template <class A, class B>
+inline bool isSameBox(const A& a, const B& b) {
+  bool isSame = true;  // without branches: as a rule all six are compared
+  for (int axis = 0; axis < 3; ++axis)
+    isSame = isSame & (a.min[axis] == b.min[axis]) & (a.max[axis] == b.max[axis]);
+  return isSame;
+}
+
+#if defined(__SSE2__) && !defined(BT_USE_DOUBLE_PRECISION)
+/// The same by two loads a box. The fourth number of Bullet's corners is loaded and not compared.
+inline bool isSameBox(const lbvh::Aabb& kept, const GpuLbvhBox& box) {
+  const auto* corners = reinterpret_cast<const float*>(&kept);
+  const __m128 zAndMax = _mm_loadu_ps(corners + 2);
+  const __m128 max = _mm_shuffle_ps(zAndMax, zAndMax, _MM_SHUFFLE(0, 3, 2, 1));
+  const __m128 same = _mm_and_ps(_mm_cmpeq_ps(_mm_loadu_ps(corners), _mm_loadu_ps(box.min)),
+                                 _mm_cmpeq_ps(max, _mm_loadu_ps(box.max)));
+  return (_mm_movemask_ps(same) & 7) == 7;
+}
+#endif
+
+/// Proxies of consecutive slots. A block is aligned by its size, so that the address of a proxy
+/// tells its slot: the proxy, of more than a cache line, need not be read for that.
+struct alignas(16384) GpuLbvhProxyBlock {
+  static constexpr std::uint32_t kProxies = (16384 - sizeof(btVector3)) / sizeof(GpuLbvhProxy);
+
+  static std::uint32_t slotOf(const btBroadphaseProxy* proxy) {
+    const auto address = reinterpret_cast<std::uintptr_t>(proxy);
+    const auto offset = static_cast<std::uint32_t>(address % alignof(GpuLbvhProxyBlock));
+    const auto* block = reinterpret_cast<const GpuLbvhProxyBlock*>(address - offset);
+    return block->firstSlot + offset / std::uint32_t{sizeof(GpuLbvhProxy)};
+  }
+
+  GpuLbvhProxy proxies[kProxies];
+  std::uint32_t firstSlot;
+};
+static_assert(sizeof(GpuLbvhProxyBlock) == alignof(GpuLbvhProxyBlock));
+
 class GpuLbvhProxies {
  public:
   /// @param margin by which boxes are fattened; 0: not at all
@@ -87,6 +121,16 @@ class GpuLbvhProxies {
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
 
   bool areFattened() const { return m_margin > 0; }
+
+  /// Whether setAabb() would change nothing.
+  bool hasAabb(const btBroadphaseProxy* proxy, const btVector3& aabbMin,
+               const btVector3& aabbMax) const {
+    const GpuLbvhBox box(aabbMin, aabbMax);
+    // Where boxes() are exact, they are less to read than the proxies.
+    if constexpr (!kRoundsBoxes)
+      if (m_margin == 0) return isSameBox(m_boxes[GpuLbvhProxyBlock::slotOf(proxy)], box);
+    return isSameBox(GpuLbvhBox(proxy), box);
+  }
 
   /// Overlaps nothing.
   static const lbvh::Aabb kNanBox;
@@ -115,7 +159,10 @@ class GpuLbvhProxies {
   bool ownBoth(const btBroadphaseProxy* a, const btBroadphaseProxy* b) const {
     return owns(a) && owns(b);
   }
-  GpuLbvhProxy* at(std::uint32_t slot) const { return &m_blocks[slot / kBlock][slot % kBlock]; }
+  GpuLbvhProxy* at(std::uint32_t slot) const {
+    return &m_blocks[slot / GpuLbvhProxyBlock::kProxies]
+                ->proxies[slot % GpuLbvhProxyBlock::kProxies];
+  }
 
   /// By slot: fattened by the margin, and rounded outward where Bullet is built with double
   /// precision. A free slot's box is NaN, so that it overlaps nothing.
@@ -149,7 +196,6 @@ class GpuLbvhProxies {
   }
 
  private:
-  static constexpr std::uint32_t kBlock = 256;
   static constexpr bool kRoundsBoxes = sizeof(btScalar) > sizeof(float);
 
   struct Plane {
@@ -162,17 +208,19 @@ class GpuLbvhProxies {
   }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
+  void readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known);
   void addSlot();
   void markChanged(std::uint32_t slot) {
     m_changed[slot / 64] |= std::uint64_t{1} << slot % 64;
     markChanged();
   }
   void reserveBoxes(std::size_t all);
-  void addBlock();
+  void addBlocks(std::size_t count);
 
   const btScalar m_margin;
-  std::vector<std::unique_ptr<GpuLbvhProxy[]>> m_blocks;
-  std::vector<const btBroadphaseProxy*> m_byAddress;  ///< the first proxy of each block
+  std::vector<std::unique_ptr<GpuLbvhProxyBlock[]>> m_groups;  ///< blocks of one allocation each
+  std::vector<GpuLbvhProxyBlock*> m_blocks;                    ///< by slot
+  std::vector<const GpuLbvhProxyBlock*> m_byAddress;
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  ///< a few
   std::vector<lbvh::Filter> m_filters;

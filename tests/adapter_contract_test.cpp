@@ -76,6 +76,52 @@ TEST(AdapterContract, SettingABoxToItsOldValueIsNoChange) {
   EXPECT_GT(ours.stats().totalMs, 0);
 }
 
+/// Whether a step after it has to look at the boxes again.
+bool isChange(GpuLbvhBroadphase& ours, btBroadphaseProxy* proxy, const Box& box) {
+  ours.setAabb(proxy, box.min, box.max, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  return ours.stats().totalMs > 0;
+}
+
+// Of many proxies, so that they lie in several blocks of memory.
+TEST(AdapterContract, BoxesAreComparedByTheirSixValues) {
+  for (const btScalar margin : {btScalar(0), btScalar(1e-3)}) {
+    GpuLbvhOptions options;
+    options.margin = margin;
+    GpuLbvhBroadphase ours(options);
+    std::vector<btBroadphaseProxy*> proxies;
+    std::vector<Box> boxes;
+    for (int i = 0; i < 5000; ++i) {
+      boxes.push_back({btVector3(btScalar(i), 0, 1), btVector3(btScalar(i + 2), 3, 4)});
+      proxies.push_back(
+          ours.createProxy(boxes.back().min, boxes.back().max, 0, nullptr, 1, -1, nullptr));
+    }
+    ours.calculateOverlappingPairs(nullptr);
+    for (std::size_t i = 0; i < proxies.size(); i += 97) {
+      Box box = boxes[i];
+      ASSERT_FALSE(isChange(ours, proxies[i], box)) << i;
+      box.min.setW(7);
+      box.max.setW(std::numeric_limits<btScalar>::quiet_NaN());
+      box.min.setY(-btScalar(0));
+      ASSERT_FALSE(isChange(ours, proxies[i], box)) << i << ": the same numbers";
+      for (int number = 0; number < 6; ++number) {
+        btScalar& x = number < 3 ? box.min[number] : box.max[number - 3];
+        x += number < 3 ? btScalar(-0.25) : btScalar(0.25);
+        ASSERT_TRUE(isChange(ours, proxies[i], box)) << i << ", " << number;
+        ASSERT_FALSE(isChange(ours, proxies[i], box)) << i << ", " << number;
+      }
+      btVector3 lo, hi;
+      ours.getAabb(proxies[i], lo, hi);
+      EXPECT_EQ(lo.x(), box.min.x());
+      EXPECT_EQ(hi.z(), box.max.z());
+    }
+    Box odd = boxes[5];
+    odd.max.setY(std::numeric_limits<btScalar>::quiet_NaN());
+    EXPECT_TRUE(isChange(ours, proxies[5], odd));
+    EXPECT_TRUE(isChange(ours, proxies[5], odd)) << "a NaN is not even itself";
+  }
+}
+
 /// Writes down on which threads algorithms are freed.
 struct WatchfulDispatcher : btCollisionDispatcher {
   using btCollisionDispatcher::btCollisionDispatcher;
