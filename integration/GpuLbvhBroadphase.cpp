@@ -35,7 +35,7 @@ GpuLbvhOptions withGhosts() {
 
 struct GpuLbvhBroadphase::Impl {
   Impl(const GpuLbvhOptions& options, btOverlappingPairCache* handedIn)
-      : proxies(options.margin),
+      : proxies(options.margin, options.announcedFilters),
         finder(makeFinder(options)),
         queries(proxies, finder),
         sink(makeGpuLbvhPairSink(proxies, handedIn, options.cacheHasGhosts)),
@@ -166,6 +166,10 @@ bool GpuLbvhBroadphase::setPlane(btBroadphaseProxy* proxy, const btVector3& norm
 
 void GpuLbvhBroadphase::clearPlane(btBroadphaseProxy* proxy) {
   m_impl->proxies.clearPlane(static_cast<GpuLbvhProxy*>(proxy));
+}
+
+void GpuLbvhBroadphase::filterChanged(btBroadphaseProxy* proxy) {
+  m_impl->proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
 }
 
 void GpuLbvhBroadphase::refilter() { m_impl->step.refilter(); }

@@ -28,6 +28,14 @@ struct GpuLbvhOptions : lbvh::Options {
   /// Whether a pair cache that is handed in has, or will have, a ghost pair callback; Bullet's
   /// caches do not tell. The own cache is asked, and this is not read.
   bool cacheHasGhosts = false;
+
+  /// Whether the program announces each change that it makes to a proxy's m_collisionFilterGroup or
+  /// m_collisionFilterMask, before the next step. Then a step does not read those of all proxies.
+  /// Each of these announces a change: filterChanged(proxy);
+  /// btCollisionWorld::refreshBroadphaseProxy(object); to remove the object and add it again; and
+  /// with the own cache its cleanProxyFromPairs and removeOverlappingPairsContainingProxy. False:
+  /// every step reads all, and nothing need be announced.
+  bool announcedFilters = false;
 };
 
 /// What createProxy takes, for one of createProxies' objects.
@@ -48,9 +56,9 @@ struct GpuLbvhNewProxy {
 /// Boxes: in units of the world. A box with a NaN overlaps nothing. An inverted box (min > max)
 /// overlaps what satisfies all six comparisons of min with max. Boxes may be infinite.
 ///
-/// Filters: group and mask are read each step. A filter callback replaces them. It is asked once
-/// for each pair that begins to overlap, and for every pair after it was exchanged or refilter()
-/// was called.
+/// Filters: group and mask are read each step, unless announcedFilters says otherwise. A filter
+/// callback replaces them. It is asked once for each pair that begins to overlap, and for every
+/// pair after it was exchanged or refilter() was called.
 ///
 /// Ghosts: while a ghost pair callback is installed, pairs of btGhostObjects are right at once
 /// after each createProxy, setAabb and destroyProxy, and clients must be btCollisionObjects. A
@@ -143,6 +151,11 @@ class GpuLbvhBroadphase : public btBroadphaseInterface {
   /// now and adds pairs that it accepts now. All other pairs stay as they are. Not needed for a
   /// group or mask that was changed while there is no callback.
   void refilter();
+
+  /// To be called after a proxy's group or mask was changed in place; the next step goes by it.
+  /// Needed only with GpuLbvhOptions::announcedFilters. For what a filter callback answers there is
+  /// refilter().
+  void filterChanged(btBroadphaseProxy* proxy);
 
   /// For programs that call these of btDbvtBroadphase. Each step builds everything anew, and boxes
   /// are not predicted. So there is nothing to optimize or to force, and the number is only kept.

@@ -273,6 +273,7 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
+  m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));  // programs call this after it did
   if (!gatherPairsOf(slot)) {
     for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
       if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
@@ -289,6 +290,7 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
                                                              btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
+  m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
   bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add some of the proxy
   do {
     if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);

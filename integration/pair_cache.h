@@ -16,7 +16,7 @@
 
 class GpuLbvhPairCache final : public btOverlappingPairCache {
  public:
-  explicit GpuLbvhPairCache(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  explicit GpuLbvhPairCache(GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
   /// @return null if the filter refuses the pair or destroys one of the two, if there is no memory,
   ///   or if one of the two is another broad phase's
@@ -97,7 +97,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void prefetchForNarrowPhase(int at) const;
 
-  const GpuLbvhProxies& m_proxies;
+  GpuLbvhProxies& m_proxies;
   btBroadphasePairArray m_pairs;
   std::vector<Entry> m_entries;          ///< by pair
   std::vector<std::uint32_t> m_buckets;  ///< the first pair of each; a power of two of them

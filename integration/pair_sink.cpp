@@ -31,8 +31,7 @@ namespace {
 /// Into the own cache, which knows proxies by slot and goes through no other pairs.
 class OwnPairSink final : public GpuLbvhPairSink {
  public:
-  explicit OwnPairSink(const GpuLbvhProxies& proxies)
-      : GpuLbvhPairSink(proxies), m_cache(proxies) {}
+  explicit OwnPairSink(GpuLbvhProxies& proxies) : GpuLbvhPairSink(proxies), m_cache(proxies) {}
 
   btOverlappingPairCache& cache() override { return m_cache; }
   bool needsGhostPairsAtOnce() const override { return m_cache.hasGhostPairCallback(); }
@@ -63,7 +62,7 @@ class OwnPairSink final : public GpuLbvhPairSink {
 /// Into a cache of the user's, which may hold pairs of other broad phases, too.
 class HandedInPairSink : public GpuLbvhPairSink {
  public:
-  HandedInPairSink(const GpuLbvhProxies& proxies, btOverlappingPairCache& cache, bool hasGhosts)
+  HandedInPairSink(GpuLbvhProxies& proxies, btOverlappingPairCache& cache, bool hasGhosts)
       : GpuLbvhPairSink(proxies), m_cache(cache), m_hasGhosts(hasGhosts) {}
 
   btOverlappingPairCache& cache() override { return m_cache; }
@@ -151,7 +150,7 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
 
 }  // namespace
 
-std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(const GpuLbvhProxies& proxies,
+std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(GpuLbvhProxies& proxies,
                                                      btOverlappingPairCache* handedIn,
                                                      bool handedInHasGhosts) {
   if (handedIn == nullptr) return std::make_unique<OwnPairSink>(proxies);

@@ -14,7 +14,7 @@
 /// so pairs of a proxy that was destroyed since the last step are passed over.
 class GpuLbvhPairSink {
  public:
-  explicit GpuLbvhPairSink(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  explicit GpuLbvhPairSink(GpuLbvhProxies& proxies) : m_proxies(proxies) {}
   virtual ~GpuLbvhPairSink() = default;
   GpuLbvhPairSink(const GpuLbvhPairSink&) = delete;
   GpuLbvhPairSink& operator=(const GpuLbvhPairSink&) = delete;
@@ -48,11 +48,11 @@ class GpuLbvhPairSink {
   std::vector<lbvh::Pair> refused();
 
  protected:
-  const GpuLbvhProxies& m_proxies;
+  GpuLbvhProxies& m_proxies;
 };
 
 /// @param handedIn used, not owned; null: an own cache, owned
 /// @param handedInHasGhosts whether a cache that is handed in has a ghost pair callback
-std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(const GpuLbvhProxies& proxies,
+std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(GpuLbvhProxies& proxies,
                                                      btOverlappingPairCache* handedIn,
                                                      bool handedInHasGhosts);

@@ -124,6 +124,7 @@ void GpuLbvhProxies::addSlot() {
     m_moved.push_back(0);
   }
   m_boxes.push_back(kNanBox);
+  if (m_areFiltersAnnounced) m_filters.resize(m_boxes.size());
   at(slot)->m_slot = slot;
   at(slot)->m_link = lbvh::kNullIndex;
   at(slot)->m_uniqueId = 0;
@@ -144,6 +145,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
+  filterChanged(proxy);
   markChanged(slot);
   return proxy;
 }
@@ -152,6 +154,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity())
     m_boxes.reserve(all + m_boxes.size() / 16 + GpuLbvhProxyBlock::kProxies);
+  if (m_areFiltersAnnounced) m_filters.reserve(m_boxes.capacity());
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
   m_moved.reserve(m_changed.capacity());
 }
@@ -191,20 +194,15 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   m_boxes.clear();
+  m_filters.clear();
   m_changed.clear();
   m_moved.clear();
   m_firstFree = lbvh::kNullIndex;
   m_lastId = m_lastIdOfStep = 0;
 }
 
-inline void GpuLbvhProxies::readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known) {
-  const lbvh::Filter now = filterOf(&proxy);
-  if (known.group == now.group && known.mask == now.mask) return;
-  known = now;
-  markChanged(proxy.m_slot);
-}
-
 lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
+  if (m_areFiltersAnnounced) return {m_filters.data(), m_filters.size()};
   m_filters.reserve(m_boxes.capacity());
   m_filters.resize(m_boxes.size());
   // Block by block, and nothing is written where nothing has changed: as a rule it only reads.

@@ -106,7 +106,9 @@ static_assert(sizeof(GpuLbvhProxyBlock) == alignof(GpuLbvhProxyBlock));
 class GpuLbvhProxies {
  public:
   /// @param margin by which boxes are fattened; 0: not at all
-  explicit GpuLbvhProxies(btScalar margin = 0) : m_margin(margin > 0 ? margin : 0) {}
+  /// @param announcedFilters whether filterChanged() tells of each change to a filter
+  explicit GpuLbvhProxies(btScalar margin = 0, bool announcedFilters = false)
+      : m_margin(margin > 0 ? margin : 0), m_areFiltersAnnounced(announcedFilters) {}
 
   /// @throws std::bad_alloc, with nothing changed
   GpuLbvhProxy* create(const btVector3& aabbMin, const btVector3& aabbMax, void* client, int group,
@@ -168,8 +170,12 @@ class GpuLbvhProxies {
   /// precision. A free slot's box is NaN, so that it overlaps nothing.
   lbvh::View<const lbvh::Aabb> boxes() const { return {m_boxes.data(), m_boxes.size()}; }
 
-  /// Group and mask as they are now: users change them in place.
+  /// Group and mask as they are now: users change them in place. @throws std::bad_alloc
   lbvh::View<const lbvh::Filter> readFilters();
+  /// The proxy's group and mask may have changed.
+  void filterChanged(GpuLbvhProxy* proxy) {
+    if (m_areFiltersAnnounced) readFilter(*proxy, m_filters[proxy->m_slot]);
+  }
 
   /// Whether a box, or a filter that was read, has changed since the last call.
   bool takeChanges() { return std::exchange(m_hasChanges, false); }
@@ -208,7 +214,12 @@ class GpuLbvhProxies {
   }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
-  void readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known);
+  void readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known) {
+    const lbvh::Filter now = filterOf(&proxy);
+    if (known.group == now.group && known.mask == now.mask) return;
+    known = now;
+    markChanged(proxy.m_slot);
+  }
   void addSlot();
   void markChanged(std::uint32_t slot) {
     m_changed[slot / 64] |= std::uint64_t{1} << slot % 64;
@@ -218,6 +229,7 @@ class GpuLbvhProxies {
   void addBlocks(std::size_t count);
 
   const btScalar m_margin;
+  const bool m_areFiltersAnnounced;  ///< then m_filters is kept up to date
   std::vector<std::unique_ptr<GpuLbvhProxyBlock[]>> m_groups;  ///< blocks of one allocation each
   std::vector<GpuLbvhProxyBlock*> m_blocks;                    ///< by slot
   std::vector<const GpuLbvhProxyBlock*> m_byAddress;

@@ -1,4 +1,5 @@
-// What GpuLbvhBroadphase has beyond btBroadphaseInterface: calls for many proxies, and the margin.
+// What GpuLbvhBroadphase has beyond btBroadphaseInterface: calls for many proxies, the margin, and
+// filters that are announced.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
 
@@ -162,6 +163,111 @@ TEST(AdapterMargin, PairsAreThoseOfFattenedBoxesAndQueriesAreExact) {
   }
   EXPECT_GT(fatOnly, 1000u);
   EXPECT_GT(free, 5u) << "steps in which nothing left its fattened box";
+}
+
+GpuLbvhOptions announced() {
+  GpuLbvhOptions options;
+  options.announcedFilters = true;
+  return options;
+}
+
+// By each of the ways that the option names; objects come and go, and slots are used again.
+TEST(AdapterFilters, AnnouncedChangesTakeEffectAtTheNextStep) {
+  Random random(86);
+  btHashedOverlappingPairCache hashed;
+  GpuLbvhBroadphase ours(announced()), withHashed(announced(), &hashed);
+  Twins twins({&ours, &withHashed});
+  btOverlappingPairCache* cache = ours.getOverlappingPairCache();
+  for (int step = 0; step < 100; ++step) {
+    for (int i = 0; i < 4; ++i) twins.create(random);
+    for (int i = 0; i < 5; ++i) twins.move(random);
+    if (step % 2 == 0) twins.destroy(random);
+    const std::vector<btBroadphaseProxy*> proxies = twins.proxies(0), others = twins.proxies(1);
+    for (std::size_t i = 0; i < proxies.size(); ++i) {
+      if (random.below(5) != 0) continue;
+      const int mask = static_cast<int>(random.bits());
+      proxies[i]->m_collisionFilterMask = others[i]->m_collisionFilterMask = mask;
+      if (random.below(2) == 0)
+        ours.filterChanged(proxies[i]);
+      else
+        cache->cleanProxyFromPairs(proxies[i], nullptr);
+      withHashed.filterChanged(others[i]);
+    }
+    twins.step();
+    ASSERT_EQ(pairsOf(ours), bruteForce(twins.proxies(0))) << step;
+    ASSERT_EQ(pairsOf(withHashed), bruteForce(twins.proxies(1))) << step;
+  }
+  EXPECT_GT(cache->getNumOverlappingPairs(), 10);
+}
+
+/// In a world, with filters that are announced.
+struct TwoBoxes {
+  TwoBoxes() : world(&dispatcher, &ours, &configuration) {
+    for (btCollisionObject& object : objects) {
+      object.setCollisionShape(&box);
+      world.addCollisionObject(&object);
+    }
+  }
+  int pairsAfterAStep() {
+    ours.calculateOverlappingPairs(&dispatcher);
+    return ours.getOverlappingPairCache()->getNumOverlappingPairs();
+  }
+  btBroadphaseProxy* first() { return objects[0].getBroadphaseHandle(); }
+
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher{&configuration};
+  GpuLbvhBroadphase ours{announced()};
+  btBoxShape box{btVector3(1, 1, 1)};
+  btCollisionObject objects[2];
+  btCollisionWorld world;
+};
+
+TEST(AdapterFilters, BulletsOwnWaysAnnounceAChange) {
+  TwoBoxes two;
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+  two.first()->m_collisionFilterMask = 0;
+  two.world.refreshBroadphaseProxy(&two.objects[0]);
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  two.world.removeCollisionObject(&two.objects[0]);
+  two.world.addCollisionObject(&two.objects[0]);
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+  two.first()->m_collisionFilterGroup = 0;
+  two.ours.getOverlappingPairCache()->removeOverlappingPairsContainingProxy(two.first(),
+                                                                            &two.dispatcher);
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  two.first()->m_collisionFilterGroup = 1;
+  two.ours.filterChanged(two.first());
+  EXPECT_EQ(two.pairsAfterAStep(), 1) << "the step knew that it was no pair";
+}
+
+TEST(AdapterFilters, AStepReadsThemOnlyWhereChangesAreNotAnnounced) {
+  TwoBoxes two;
+  two.pairsAfterAStep();
+  two.first()->m_collisionFilterMask = 0;
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+  EXPECT_EQ(two.ours.stats().totalMs, 0) << "no stage ran";
+  two.ours.filterChanged(two.first());
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+}
+
+// Also what was announced while a callback decided, and after the slots began anew.
+TEST(AdapterFilters, AnnouncementsAreKeptWhileACallbackDecides) {
+  TwoBoxes two;
+  for (btCollisionObject& object : two.objects) two.world.removeCollisionObject(&object);
+  two.ours.resetPool(&two.dispatcher);
+  for (btCollisionObject& object : two.objects) two.world.addCollisionObject(&object);
+  struct All : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      return true;
+    }
+  } all;
+  two.ours.getOverlappingPairCache()->setOverlapFilterCallback(&all);
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+  two.first()->m_collisionFilterMask = 0;
+  two.ours.filterChanged(two.first());
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+  two.ours.getOverlappingPairCache()->setOverlapFilterCallback(nullptr);
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
 }
 
 }  // namespace
