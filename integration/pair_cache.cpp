@@ -33,13 +33,15 @@ void prefetchManifold(const btBroadphasePair& pair) {
   if (manifolds.size() > 0) lbvh::prefetch(manifolds[0], sizeof(btPersistentManifold));
 }
 
+/// Pairs that are prefetched together. With 16 the processor still waited for the stages.
+constexpr std::size_t kFew = 64;
+
 // A step's pairs lie all over the memory, and the narrow phase has emptied the processor's caches.
 // So what a few pairs need is prefetched together. Each stage follows the pointers that the stage
 // before it has prefetched.
 template <class Do, class... Prefetch>
 void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
                        const Prefetch&... stages) {
-  constexpr std::size_t kFew = 16;
   for (std::size_t begin = 0; begin < pairs.size; begin += kFew) {
     const std::size_t end = std::min(begin + kFew, pairs.size);
     const auto forFew = [&](const auto& call) {
@@ -52,21 +54,9 @@ void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
 
 }  // namespace
 
-std::uint32_t& GpuLbvhPairCache::bucket(lbvh::Pair slots) {
-  const std::uint64_t bits = (std::uint64_t{slots.first} << 32) | slots.second;
-  return m_buckets[(bits * 0x9E3779B97F4A7C15u) >> m_bucketShift];  // 2^64 / golden ratio
-}
-
-std::uint32_t GpuLbvhPairCache::find(lbvh::Pair slots) {
-  if (m_buckets.empty()) return lbvh::kNullIndex;
-  std::uint32_t pair = bucket(slots);
-  while (pair != lbvh::kNullIndex && m_entries[pair].slots() != slots)
-    pair = m_entries[pair].inBucket;
-  return pair;
-}
-
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
-  const std::uint32_t pair = m_proxies.ownBoth(a, b) ? find(slotsOf(a, b)) : lbvh::kNullIndex;
+  const std::uint32_t pair =
+      m_proxies.ownBoth(a, b) ? m_index.find(slotsOf(a, b)) : lbvh::kNullIndex;
   return pair == lbvh::kNullIndex ? nullptr : &at(pair);
 }
 
@@ -76,45 +66,14 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 }
 
 void GpuLbvhPairCache::reserve(std::size_t more) {
-  const std::size_t size = m_entries.size() + more;
-  if (size > m_entries.capacity()) m_entries.reserve(size + size / 4 + 64);
-  if (static_cast<int>(size) > m_pairs.capacity())
-    m_pairs.reserve(static_cast<int>(m_entries.capacity()));
-  if (size <= m_buckets.size()) return;
-  int power = 6;
-  while ((std::size_t{1} << power) < size) ++power;
-  std::vector<std::uint32_t>(std::size_t{1} << power).swap(m_buckets);
-  m_bucketShift = 64 - power;
-  relinkBuckets();
+  m_index.reserve(more);
+  if (static_cast<int>(m_index.size() + more) > m_pairs.capacity())
+    m_pairs.reserve(static_cast<int>(m_index.capacity()));
 }
 
-void GpuLbvhPairCache::relinkBuckets() {
-  std::fill(m_buckets.begin(), m_buckets.end(), lbvh::kNullIndex);
-  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair) linkInBucket(pair);
-}
-
-void GpuLbvhPairCache::linkInBucket(std::uint32_t pair) {
-  std::uint32_t& head = bucket(m_entries[pair].slots());
-  m_entries[pair].inBucket = head;
-  head = pair;
-}
-
-/// The link to the pair in its bucket's list.
-std::uint32_t& GpuLbvhPairCache::bucketLink(std::uint32_t pair) {
-  std::uint32_t* link = &bucket(m_entries[pair].slots());
-  while (*link != pair) link = &m_entries[*link].inBucket;
-  return *link;
-}
-
-/// Moves the last pair to the place of `pair`, to which no bucket links any more.
-void GpuLbvhPairCache::moveLastTo(std::uint32_t pair) {
-  const auto last = static_cast<std::uint32_t>(m_entries.size() - 1);
-  if (last != pair) {
-    bucketLink(last) = pair;
-    m_entries[pair] = m_entries[last];
-    at(pair) = at(last);
-  }
-  m_entries.pop_back();
+void GpuLbvhPairCache::takeOut(std::uint32_t& link) {
+  const std::uint32_t place = m_index.takeOut(link);
+  if (static_cast<int>(place) + 1 < m_pairs.size()) at(place) = m_pairs[m_pairs.size() - 1];
   m_pairs.pop_back();
 }
 
@@ -122,22 +81,21 @@ btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
   const GpuLbvhObjects both(a, b);
   if (!needsBroadphaseCollision(a, b) || !both.areAlive()) return nullptr;
-  std::uint32_t there = find(slots);
+  std::uint32_t there = m_index.find(slots);
   if (there != lbvh::kNullIndex) return &at(there);
   reserve(1);
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) {
     m_ghost->addOverlappingPair(a, b);
     if (!both.areAlive()) return nullptr;
-    there = find(slots);
+    there = m_index.find(slots);
     if (there != lbvh::kNullIndex) return &at(there);
     reserve(1);  // the callback may have used the room
   }
   m_pairs.push_back(btBroadphasePair(*a, *b));
-  m_entries.push_back({slots.first, slots.second, lbvh::kNullIndex});
-  linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
+  m_index.push(slots);
   m_partners.add(slots);
-  return &at(static_cast<std::uint32_t>(m_entries.size() - 1));
+  return &m_pairs[m_pairs.size() - 1];
 }
 
 btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
@@ -173,59 +131,70 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
           add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second));
       },
       [this](lbvh::Pair pair) {
-        lbvh::prefetch(&bucket(pair));
-        lbvh::prefetch(m_proxies.at(pair.second));
+        m_index.prefetchBucket(pair);
+        for (const std::uint32_t slot : {pair.first, pair.second}) {
+          const GpuLbvhProxy* proxy = m_proxies.at(slot);
+          GpuLbvhPairIndex::ask(&proxy->m_collisionFilterGroup);
+          GpuLbvhPairIndex::ask(&proxy->m_uniqueId);
+        }
       },
-      [this](lbvh::Pair pair) {
-        const std::uint32_t head = bucket(pair);
-        if (head != lbvh::kNullIndex) lbvh::prefetch(&m_entries[head]);
-      });
+      [this](lbvh::Pair pair) { m_index.prefetchFirst(pair); },
+      [this](lbvh::Pair pair) { m_index.prefetchSecond(pair); });
 }
 
 void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
-  if (m_buckets.empty()) return;
+  if (m_index.size() == 0) return;
+  // Each removal also moves the last pair. As a rule that is the next one from the end.
+  const auto withLast = [this, pairs](const auto& stage) {
+    return [this, pairs, stage](const lbvh::Pair& pair) {
+      stage(pair);
+      const auto back =
+          static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data) % kFew + 1);
+      if (back <= m_index.size()) stage(m_index[static_cast<std::uint32_t>(m_index.size()) - back]);
+    };
+  };
+  const auto withPair = [this](const auto& stage) {
+    return [this, stage](lbvh::Pair pair) {
+      const std::uint32_t there = m_index.find(pair);
+      if (there != lbvh::kNullIndex) stage(at(there));
+    };
+  };
   forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
-        const std::uint32_t there = find(pair);
-        if (there != lbvh::kNullIndex && m_proxies.stillLives(pair)) removeAt(there, dispatcher);
+        std::uint32_t& link = m_index.linkTo(pair);
+        if (link == lbvh::kNullIndex || !m_proxies.stillLives(pair)) return;
+        if (concernsOthers(at(link)))
+          removeAt(link, dispatcher);
+        else
+          takeOut(link);
       },
-      [this](lbvh::Pair pair) { lbvh::prefetch(&bucket(pair)); },
-      [this](lbvh::Pair pair) {
-        const std::uint32_t head = bucket(pair);
-        if (head == lbvh::kNullIndex) return;
-        lbvh::prefetch(&m_entries[head]);
-        lbvh::prefetch(&at(head));
-      },
-      [this](lbvh::Pair pair) {
-        const std::uint32_t head = bucket(pair);
-        if (head != lbvh::kNullIndex) lbvh::prefetch(at(head).m_algorithm);
-      },
-      [this, dispatcher](lbvh::Pair pair) {  // without a dispatcher no manifold is freed
-        const std::uint32_t head = bucket(pair);
-        if (head != lbvh::kNullIndex && dispatcher != nullptr) prefetchManifold(at(head));
-      });
+      withLast([this](lbvh::Pair pair) { m_index.prefetchBucket(pair); }),
+      withLast([this](lbvh::Pair pair) { m_index.prefetchFirst(pair); }),
+      withLast([this](lbvh::Pair pair) { m_index.prefetchSecond(pair); }),
+      withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(&pair); }),
+      withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(pair.m_algorithm); }),
+      withPair([dispatcher](const btBroadphasePair& pair) {
+        if (dispatcher != nullptr) prefetchManifold(pair);  // without one no manifold is freed
+      }));
 }
 
 void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
   void* userData = at(pair).m_internalInfo1;
-  if (at(pair).m_algorithm != nullptr || m_ghost != nullptr)
-    pair = announceRemoval(pair, dispatcher);
-  if (pair == lbvh::kNullIndex) return userData;
-  bucketLink(pair) = m_entries[pair].inBucket;
-  moveLastTo(pair);
+  if (concernsOthers(at(pair))) pair = announceRemoval(pair, dispatcher);
+  if (pair != lbvh::kNullIndex) takeOut(m_index.linkTo(m_index[pair]));
   return userData;
 }
 
 /// Frees the pair's algorithm and tells the ghost callback. Both may call back and change this
 /// cache: returns the pair's new place, or kNullIndex if a callback has removed it.
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_entries[pair].slots();
+  const lbvh::Pair slots = m_index[pair];
   btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
   const GpuLbvhObjects both(a, b);
   cleanOverlappingPair(at(pair), dispatcher);
   if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
-  return both.areAlive() ? find(slots) : lbvh::kNullIndex;
+  return both.areAlive() ? m_index.find(slots) : lbvh::kNullIndex;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
@@ -235,7 +204,7 @@ void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphase
 }
 
 void* GpuLbvhPairCache::remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
-  const std::uint32_t pair = find(slotsOf(a, b));
+  const std::uint32_t pair = m_index.find(slotsOf(a, b));
   return pair == lbvh::kNullIndex ? nullptr : removeAt(pair, dispatcher);
 }
 
@@ -253,16 +222,17 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   m_gathered.clear();
   try {
     if (!m_partners.isValid())
-      m_partners.build(m_entries.size(), m_proxies.boxes().size,
-                       [this](std::size_t pair) { return m_entries[pair].slots(); });
+      m_partners.build(m_index.size(), m_proxies.boxes().size, [this](std::size_t pair) {
+        return m_index[static_cast<std::uint32_t>(pair)];
+      });
     m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-      lbvh::prefetch(&bucket(lbvh::makePair(slot, partner)));
+      if (m_index.size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
       m_gathered.push_back(partner);
     });
   } catch (const std::bad_alloc&) {
     return false;
   }
-  for (std::uint32_t& one : m_gathered) one = find(lbvh::makePair(slot, one));
+  for (std::uint32_t& one : m_gathered) one = m_index.find(lbvh::makePair(slot, one));
   std::sort(m_gathered.begin(), m_gathered.end());
   m_gathered.erase(std::unique(m_gathered.begin(), m_gathered.end()), m_gathered.end());
   // Of partners whose pairs were removed.
@@ -275,14 +245,14 @@ void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatche
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
   m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));  // programs call this after it did
   if (!gatherPairsOf(slot)) {
-    for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair)
+    for (std::uint32_t pair = 0; pair < m_index.size(); ++pair)
       if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
     return;
   }
   std::vector<std::uint32_t> places;
   places.swap(m_gathered);  // a callback may come back here, and move pairs
   for (const std::uint32_t pair : places)
-    if (pair < m_entries.size() && contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+    if (pair < m_index.size() && contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
   places.swap(m_gathered);
 }
 
@@ -299,11 +269,11 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
     std::vector<std::uint32_t> places;
     places.swap(m_gathered);  // a callback may come back here
     for (std::size_t begin = 0, end = places.size(); begin < end;) {
-      const std::size_t before = m_entries.size();
+      const std::size_t before = m_index.size();
       if (places[begin] >= before || !contains(places[begin], slot)) break;
       const bool lastIsNext = end - begin > 1 && places[end - 1] == before - 1;
       removeAt(places[begin], dispatcher);
-      mayBeMore = mayBeMore || m_entries.size() + 1 != before;
+      mayBeMore = mayBeMore || m_index.size() + 1 != before;
       if (lastIsNext)
         --end;
       else
@@ -314,7 +284,7 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
 }
 
 void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {
-  for (std::uint32_t pair = 0; pair < m_entries.size();)
+  for (std::uint32_t pair = 0; pair < m_index.size();)
     if (contains(pair, slot))
       removeAt(pair, dispatcher);
     else
@@ -351,10 +321,10 @@ void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
 /// @return whether it said so
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_entries[pair].slots();
+  const lbvh::Pair slots = m_index[pair];
   const GpuLbvhObjects both(at(pair).m_pProxy0, at(pair).m_pProxy1);
   if (!callback->processOverlap(at(pair))) return false;
-  pair = both.areAlive() ? find(slots) : lbvh::kNullIndex;
+  pair = both.areAlive() ? m_index.find(slots) : lbvh::kNullIndex;
   if (pair != lbvh::kNullIndex) removeAt(pair, dispatcher);
   return true;
 }
@@ -382,17 +352,13 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
   }
   std::stable_sort(order.begin(), order.end(), isBefore);
   for (const btBroadphasePair& wanted : order) {
-    const std::uint32_t pair = find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
+    const std::uint32_t pair = m_index.find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
     if (pair != lbvh::kNullIndex) process(pair, callback, dispatcher);
   }
 }
 
 void GpuLbvhPairCache::sortOverlappingPairs(btDispatcher* /*dispatcher*/) {
   std::stable_sort(first(), first() + m_pairs.size(), isBefore);
-  for (std::uint32_t pair = 0; pair < m_entries.size(); ++pair) {
-    const lbvh::Pair slots = slotsOf(at(pair).m_pProxy0, at(pair).m_pProxy1);
-    m_entries[pair].first = slots.first;
-    m_entries[pair].second = slots.second;
-  }
-  relinkBuckets();
+  m_index.reorder(
+      [this](std::uint32_t place) { return slotsOf(at(place).m_pProxy0, at(place).m_pProxy1); });
 }

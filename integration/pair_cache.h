@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pair_index.h"
 #include "partners.h"
 #include "proxies.h"
 
@@ -67,27 +68,19 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void addAll(lbvh::View<const lbvh::Pair> pairs);
 
  private:
-  /// What is kept beside each pair: its proxies by slot, and the next pair of its bucket.
-  struct Entry {
-    std::uint32_t first, second;  // as of an lbvh::Pair, which would pad the entry to 16 bytes
-    std::uint32_t inBucket;
-
-    lbvh::Pair slots() const { return {first, second}; }
-  };
-
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
   btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
   bool contains(std::uint32_t pair, std::uint32_t slot) const {
-    return m_entries[pair].first == slot || m_entries[pair].second == slot;
+    return m_index[pair].first == slot || m_index[pair].second == slot;
   }
 
-  std::uint32_t& bucket(lbvh::Pair slots);
-  std::uint32_t find(lbvh::Pair slots);
-  std::uint32_t& bucketLink(std::uint32_t pair);
-  void linkInBucket(std::uint32_t pair);
-  void relinkBuckets();
+  /// Whether an algorithm or a ghost callback hears of its removal.
+  bool concernsOthers(const btBroadphasePair& pair) const {
+    return pair.m_algorithm != nullptr || m_ghost != nullptr;
+  }
+
   void reserve(std::size_t more);
-  void moveLastTo(std::uint32_t pair);
+  void takeOut(std::uint32_t& link);
   btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
   void* removeAt(std::uint32_t pair, btDispatcher* dispatcher);
@@ -99,9 +92,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
 
   GpuLbvhProxies& m_proxies;
   btBroadphasePairArray m_pairs;
-  std::vector<Entry> m_entries;          ///< by pair
-  std::vector<std::uint32_t> m_buckets;  ///< the first pair of each; a power of two of them
-  int m_bucketShift = 0;                 ///< 64 less the power
+  GpuLbvhPairIndex m_index;  ///< of m_pairs
   GpuLbvhPartners m_partners;
   std::vector<std::uint32_t> m_gathered;  ///< scratch: the pairs of one proxy
   btOverlapFilterCallback* m_filter = nullptr;

@@ -181,7 +181,6 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
 
 bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
                              const btVector3& aabbMax) {
-  if (hasAabb(proxy, aabbMin, aabbMax)) return false;
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
@@ -194,7 +193,6 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   m_boxes.clear();
-  m_filters.clear();
   m_changed.clear();
   m_moved.clear();
   m_firstFree = lbvh::kNullIndex;

@@ -118,13 +118,12 @@ class GpuLbvhProxies {
   /// After it, creating `more` proxies does not fail. @throws std::bad_alloc
   void reserve(std::size_t more);
 
-  /// @return false if boxes() stays as it was: the proxy's box was that already, or lies within the
-  ///   fattened one
+  /// @return false if boxes() stays as it was: the proxy's box lies within the fattened one
   bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
 
   bool areFattened() const { return m_margin > 0; }
 
-  /// Whether setAabb() would change nothing.
+  /// Whether the proxy has this box already: then setAabb() need not be called.
   bool hasAabb(const btBroadphaseProxy* proxy, const btVector3& aabbMin,
                const btVector3& aabbMax) const {
     const GpuLbvhBox box(aabbMin, aabbMax);
