@@ -67,8 +67,14 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 
 void GpuLbvhPairCache::reserve(std::size_t more) {
   m_index.reserve(more);
-  if (static_cast<int>(m_index.size() + more) > m_pairs.capacity())
-    m_pairs.reserve(static_cast<int>(m_index.capacity()));
+  const int size = m_pairs.size();
+  const std::size_t all = static_cast<std::size_t>(size) + more;
+  if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
+  // Bullet's array would copy all pairs into new memory, which would be felt in a step.
+  m_memory.grow((all + all / 4 + 64) * sizeof(btBroadphasePair));
+  m_pairs.resizeNoInitialize(0);
+  m_pairs.initializeFromBuffer(m_memory.data(), size,
+                               static_cast<int>(m_memory.bytes() / sizeof(btBroadphasePair)));
 }
 
 void GpuLbvhPairCache::takeOut(std::uint32_t& link) {

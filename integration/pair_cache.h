@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "growing_array.h"
 #include "pair_index.h"
 #include "partners.h"
 #include "proxies.h"
@@ -91,6 +92,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void prefetchForNarrowPhase(int at) const;
 
   GpuLbvhProxies& m_proxies;
+  GpuLbvhPages m_memory;  ///< of m_pairs
   btBroadphasePairArray m_pairs;
   GpuLbvhPairIndex m_index;  ///< of m_pairs
   GpuLbvhPartners m_partners;

@@ -6,21 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "broadphase/prefetch.h"
 #include "broadphase/types.h"
+#include "growing_array.h"
 
 class GpuLbvhPairIndex {
  public:
   std::size_t size() const { return m_entries.size(); }
-  /// As many as there is room for.
-  std::size_t capacity() const { return m_entries.capacity(); }
   lbvh::Pair operator[](std::uint32_t place) const { return m_entries[place].slots(); }
 
   /// The pair's place, or kNullIndex.
   std::uint32_t find(lbvh::Pair pair) const {
-    return m_buckets.empty() ? lbvh::kNullIndex : const_cast<GpuLbvhPairIndex*>(this)->linkTo(pair);
+    return m_buckets.size() == 0 ? lbvh::kNullIndex
+                                 : const_cast<GpuLbvhPairIndex*>(this)->linkTo(pair);
   }
 
   /// Room for `more` pairs than there are. @throws std::bad_alloc, with nothing changed
@@ -99,18 +98,24 @@ class GpuLbvhPairIndex {
     lbvh::Pair slots() const { return {first, second}; }
   };
 
+  // Linear hashing: the number of buckets grows one by one, each time by the halves of one bucket.
+  // So the table never has to be made anew, which would be felt in a step.
   std::size_t bucketOf(lbvh::Pair pair) const {
     const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
-    return (bits * 0x9E3779B97F4A7C15u) >> m_bucketShift;  // 2^64 / golden ratio
+    const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
+    const std::size_t bucket = hash & (2 * m_whole - 1);
+    // No branch: nobody could predict it.
+    return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
   }
 
   void linkInBucket(std::uint32_t place) {
     std::uint32_t& first = m_buckets[bucketOf(m_entries[place].slots())];
     m_entries[place].inBucket = std::exchange(first, place);
   }
+  void addBucket();
   void relinkBuckets();
 
-  std::vector<Entry> m_entries;          ///< by place
-  std::vector<std::uint32_t> m_buckets;  ///< the first place of each; a power of two of them
-  int m_bucketShift = 0;                 ///< 64 less the power
+  GpuLbvhGrowingArray<Entry> m_entries;          ///< by place
+  GpuLbvhGrowingArray<std::uint32_t> m_buckets;  ///< the first place of each
+  std::size_t m_whole = 1;  ///< the largest power of two of buckets that there are
 };

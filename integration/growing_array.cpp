@@ -1,0 +1,31 @@
+#include "growing_array.h"
+
+#if defined(__linux__)
+
+void GpuLbvhPages::grow(std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
+  void* grown = m_data == nullptr ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                  : mremap(m_data, m_bytes, bytes, MREMAP_MAYMOVE);
+  if (grown == MAP_FAILED) throw std::bad_alloc();
+  m_data = grown;
+  m_bytes = bytes;
+}
+
+GpuLbvhPages::~GpuLbvhPages() {
+  if (m_data != nullptr) munmap(m_data, m_bytes);
+}
+
+#else
+
+void GpuLbvhPages::grow(std::size_t bytes) {
+  void* grown = ::operator new (bytes, std::align_val_t{16});
+  if (m_data != nullptr) std::memcpy(grown, m_data, m_bytes);
+  ::operator delete (std::exchange(m_data, grown), std::align_val_t{16});
+  m_bytes = bytes;
+}
+
+GpuLbvhPages::~GpuLbvhPages() { ::operator delete (m_data, std::align_val_t{16}); }
+
+#endif

@@ -1,0 +1,76 @@
+// The own pair cache's table of places, and the memory that it grows in.
+#include "pair_index.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "support.h"
+
+namespace {
+
+using lbvh::test::Random;
+
+// Beside an array from which pairs are taken as Bullet does it. It grows through many powers of two
+// and shrinks again, by single pairs and by many.
+TEST(PairIndex, KnowsThePlaceOfEveryPair) {
+  Random random(91);
+  GpuLbvhPairIndex index;
+  std::vector<lbvh::Pair> array;
+  for (int round = 0; round < 400; ++round) {
+    const std::uint32_t some = random.below(200);
+    index.reserve(some);
+    for (std::uint32_t i = 0; i < some; ++i) {
+      const lbvh::Pair pair = lbvh::makePair(random.below(300), 300 + random.below(300));
+      if (index.find(pair) != lbvh::kNullIndex) continue;
+      index.push(pair);
+      array.push_back(pair);
+    }
+    const std::uint32_t fewer = round % 100 < 60 ? random.below(100) : random.below(400);
+    for (std::uint32_t i = 0; i < fewer && !array.empty(); ++i) {
+      const std::uint32_t place = random.below(static_cast<std::uint32_t>(array.size()));
+      const lbvh::Pair gone = array[place];
+      ASSERT_EQ(index.takeOut(index.linkTo(gone)), place);
+      ASSERT_EQ(index.find(gone), lbvh::kNullIndex);
+      array[place] = array.back();
+      array.pop_back();
+    }
+    ASSERT_EQ(index.size(), array.size());
+    for (std::uint32_t place = 0; place < array.size(); ++place) {
+      ASSERT_EQ(index.find(array[place]), place) << round;
+      ASSERT_EQ(index[place], array[place]) << round;
+    }
+  }
+}
+
+TEST(PairIndex, IsEmptyBeforeThereIsRoom) {
+  const GpuLbvhPairIndex index;
+  EXPECT_EQ(index.find({1, 2}), lbvh::kNullIndex);
+  EXPECT_EQ(index.size(), 0u);
+}
+
+TEST(GrowingArray, KeepsWhatItHoldsWhileItGrows) {
+  GpuLbvhGrowingArray<std::uint32_t> array;
+  for (std::uint32_t i = 0; i < 3000000; ++i) {
+    array.reserve(i + 1);
+    ASSERT_GE(array.capacity(), i + 1);
+    array.push_back(3 * i);
+  }
+  for (std::uint32_t i = 0; i < array.size(); ++i) ASSERT_EQ(array[i], 3 * i);
+  array.pop_back();
+  EXPECT_EQ(array.back(), 3 * (array.size() - 1));
+}
+
+TEST(GrowingArray, StaysAsItIsWhereThereIsNoMemory) {
+  GpuLbvhGrowingArray<std::uint32_t> array;
+  array.reserve(10);
+  array.push_back(7);
+  const std::size_t capacity = array.capacity();
+  EXPECT_THROW(array.reserve(std::numeric_limits<std::size_t>::max() / 32), std::bad_alloc);
+  EXPECT_EQ(array.capacity(), capacity);
+  EXPECT_EQ(array[0], 7u);
+}
+
+}  // namespace
