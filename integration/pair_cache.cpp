@@ -150,18 +150,21 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
 
 void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
   if (m_index.size() == 0) return;
+  const auto numberOf = [pairs](const lbvh::Pair& pair) {
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data) % kFew);
+  };
   // Each removal also moves the last pair. As a rule that is the next one from the end.
-  const auto withLast = [this, pairs](const auto& stage) {
-    return [this, pairs, stage](const lbvh::Pair& pair) {
+  const auto withLast = [this, numberOf](const auto& stage) {
+    return [this, numberOf, stage](const lbvh::Pair& pair) {
       stage(pair);
-      const auto back =
-          static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data) % kFew + 1);
+      const std::uint32_t back = numberOf(pair) + 1;
       if (back <= m_index.size()) stage(m_index[static_cast<std::uint32_t>(m_index.size()) - back]);
     };
   };
-  const auto withPair = [this](const auto& stage) {
-    return [this, stage](lbvh::Pair pair) {
-      const std::uint32_t there = m_index.find(pair);
+  std::uint32_t places[kFew];  // as they are before the first of these pairs is removed
+  const auto withPair = [&](const auto& stage) {
+    return [this, numberOf, stage, &places](const lbvh::Pair& pair) {
+      const std::uint32_t there = places[numberOf(pair)];
       if (there != lbvh::kNullIndex) stage(at(there));
     };
   };
@@ -178,6 +181,7 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
       withLast([this](lbvh::Pair pair) { m_index.prefetchBucket(pair); }),
       withLast([this](lbvh::Pair pair) { m_index.prefetchFirst(pair); }),
       withLast([this](lbvh::Pair pair) { m_index.prefetchSecond(pair); }),
+      [&](const lbvh::Pair& pair) { places[numberOf(pair)] = m_index.find(pair); },
       withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(&pair); }),
       withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(pair.m_algorithm); }),
       withPair([dispatcher](const btBroadphasePair& pair) {
