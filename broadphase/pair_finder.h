@@ -36,7 +36,7 @@ class PairFinder {
   /// @param filters as many as boxes: only pairs that `shouldCollide()` accepts. Or none: all pairs
   /// @param changed a bit for each box (box i is bit i % 64 of word i / 64): whether the box or its
   ///   filter may differ from the last update that did not throw. Boxes that update did not have
-  ///   count as changed. Or none: the finder keeps copies of all boxes and filters, and compares.
+  ///   count as changed. Or none: all may.
   /// @throws std::invalid_argument if the arrays do not fit each other
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
@@ -54,7 +54,8 @@ class PairFinder {
   /// ignored.
   void removeObject(std::uint32_t index) noexcept;
 
-  /// The views below are valid until the next update. Each is sorted by (first, second).
+  /// The views below are valid until the next update. Each is sorted by (first, second). All pairs
+  /// are put in order when they are asked for. @throws std::bad_alloc; then ask again
   View<const Pair> pairs() const;
   View<const Pair> added() const;
   View<const Pair> removed() const;

@@ -93,11 +93,10 @@ struct Tree {
 
 struct PackedBoxes;
 
-/// The boxes of an update that ran on the host, packed into blocks: those that rest, and those that
-/// moved. Null: there are none, or the update ran elsewhere or failed. For query/scene_query.h.
+/// The boxes of an update that ran on the host, packed into blocks. Null: the update ran elsewhere
+/// or failed. For query/scene_query.h.
 struct PackedScene {
-  const PackedBoxes* resting = nullptr;
-  const PackedBoxes* moving = nullptr;
+  const PackedBoxes* boxes = nullptr;
 };
 
 /// The one definition of overlap in this project: six closed comparisons. So a box with a NaN

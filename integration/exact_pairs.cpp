@@ -63,5 +63,10 @@ lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::removed() const {
 }
 
 bool GpuLbvhExactPairs::isPair(lbvh::Pair pair) const {
-  return contains(m_finder.pairs(), pair) && !contains(view(m_refused), pair);
+  if (contains(view(m_refused), pair)) return false;
+  try {
+    return contains(m_finder.pairs(), pair);
+  } catch (const std::bad_alloc&) {  // no room to put the pairs in order
+    return m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second));
+  }
 }

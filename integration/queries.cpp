@@ -42,7 +42,7 @@ bool GpuLbvhQueries::appendChanged(GpuLbvhProxy* proxy) {
 
 void GpuLbvhQueries::useLastStep() {
   const lbvh::PackedScene packed = m_finder.packed();
-  if (packed.resting == nullptr) return invalidateScene();  // a step on a GPU leaves nothing here
+  if (packed.boxes == nullptr) return invalidateScene();  // a step on a GPU leaves nothing here
   m_scene = lbvh::SceneQuery(packed);
   clearChanged();
 }

@@ -65,7 +65,7 @@ class Flaky final : public Pipeline {
     host_->buildTree(boxes, stats);
   }
   void setPreviousPairs(View<const Pair> pairs) override { host_->setPreviousPairs(pairs); }
-  View<const Pair> pairs() const override { return host_->pairs(); }
+  View<const Pair> pairs() override { return host_->pairs(); }
   View<const Pair> added() const override { return host_->added(); }
   View<const Pair> removed() const override { return host_->removed(); }
   Tree tree() const override { return host_->tree(); }
@@ -278,14 +278,14 @@ TEST_F(Adaptive, ATrialThatFailsIsRepeatedAfterARest) {
 
 TEST_F(Adaptive, OnlyTheHostLeavesAPackedScene) {
   step();
-  EXPECT_EQ(made->packed().resting, nullptr) << "the GPU has served";
+  EXPECT_EQ(made->packed().boxes, nullptr) << "the GPU has served";
   fail = Fail::before;
   step();
-  EXPECT_NE(made->packed().resting, nullptr);
+  EXPECT_NE(made->packed().boxes, nullptr);
   fail = Fail::never;
   for (int i = 0; i < 3; ++i) step();
   EXPECT_EQ(backend(), "flaky");
-  EXPECT_EQ(made->packed().resting, nullptr) << "the host's is of another step";
+  EXPECT_EQ(made->packed().boxes, nullptr) << "the host's is of another step";
 }
 
 TEST_F(Adaptive, WhoeverServesThePairsAreTheSame) {

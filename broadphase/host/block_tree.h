@@ -25,6 +25,15 @@ struct alignas(64) BoxBlock {
             {corners[3][lane], corners[4][lane], corners[5][lane]}};
   }
 
+  void set(std::uint32_t lane, const Aabb& box, std::uint32_t id) {
+    for (int axis = 0; axis < 3; ++axis) {
+      corners[axis][lane] = box.min[axis];
+      // -0 becomes +0: else the difference to 0 would have a sign.
+      corners[3 + axis][lane] = box.max[axis] + 0.0f;
+    }
+    child[lane] = id;
+  }
+
   /// No box in this lane.
   void clear(std::uint32_t lane) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();

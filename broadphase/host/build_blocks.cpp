@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broadphase/stages/morton.h"
+
 namespace lbvh {
 namespace {
 
@@ -14,8 +16,10 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
                         const std::uint32_t* ids, const SceneBounds& scene, bool inIndexOrder) {
   packed_ = {};
   knowsPlaces_ = false;
-  View<std::uint32_t> others = others_.ensure(scene.oversized + scene.nan);
-  std::copy_n(ids + scene.ordinary, others.size, others.data);
+  roomBeside_ = scene.oversized + kMostBeside;
+  View<std::uint32_t> others = others_.ensure(roomBeside_ + scene.nan);
+  std::copy_n(ids + scene.ordinary, scene.oversized, others.data);
+  std::copy_n(ids + scene.ordinary + scene.oversized, scene.nan, others.data + roomBeside_);
   BlockTree tree;
   tree.boxes = scene.ordinary;
   tree.leafBlocks = BlockTree::blocksOver(scene.ordinary);
@@ -24,11 +28,8 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   tree.root = blocks - 1;
   tree.isInIndexOrder = inIndexOrder;
   if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data;
-  packed_ = {tree,
-             boxes,
-             filters,
-             {others.data, scene.oversized},
-             {others.data + scene.oversized, scene.nan}};
+  packed_ = {
+      tree, boxes, filters, {others.data, scene.oversized}, {others.data + roomBeside_, scene.nan}};
   tasks_.forRanges(tree.leafBlocks, kPackGrain, [&](std::size_t begin, std::size_t end) {
     kernels_.packLeaves(packed_, ids, static_cast<std::uint32_t>(begin),
                         static_cast<std::uint32_t>(end));
@@ -50,38 +51,88 @@ void BlockBuilder::packParents() {
       });
 }
 
-void BlockBuilder::rebind(View<const Aabb> boxes, View<const Filter> filters) {
-  packed_.boxes = boxes;
-  packed_.filters = filters;
-}
-
-// Only remove() needs the places. In a scene where everything moves nobody calls it.
+// Only replace() needs the places. In a scene where everything moves nobody calls it.
 void BlockBuilder::findPlaces() {
-  const View<std::uint32_t> places = places_.ensure(packed_.boxes.size);
-  std::fill(places.begin(), places.end(), kNullIndex);
+  places_.assign(packed_.boxes.size, kNullIndex);
   for (std::uint32_t leaf = 0; leaf < packed_.tree.boxes; ++leaf)
-    places[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
+    places_[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
+  for (const std::uint32_t id : packed_.oversized) places_[id] = kBeside;
   knowsPlaces_ = true;
 }
 
-void BlockBuilder::remove(View<const std::uint32_t> ids) {
-  if (ids.empty()) return;
+std::uint32_t BlockBuilder::placeOf(std::uint32_t id) {
   if (!knowsPlaces_) findPlaces();
+  return id < places_.size() ? std::min(places_[id], packed_.tree.boxes) : packed_.tree.boxes;
+}
+
+bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes,
+                           View<const Filter> filters) {
+  if (!knowsPlaces_) findPlaces();
+  places_.resize(boxes.size, kNullIndex);
+  packed_.boxes = boxes;
+  packed_.filters = filters;
   for (const std::uint32_t id : ids) {
-    const std::uint32_t leaf = places_.data()[id];
-    if (leaf != kNullIndex) packed_.tree.blocks[leaf / kLanes].clear(leaf % kLanes);
+    const BoxClass boxClass = classify(boxes[id]);
+    const std::uint32_t place = places_[id];
+    if (place < kBeside) {
+      setLeaf(place, id);
+      if (boxClass != BoxClass::oversized) continue;
+    }
+    if (boxClass == BoxClass::nan)
+      dropFromBeside(id);
+    else if (!keepBeside(id))
+      return false;
   }
-  for (View<const std::uint32_t>* others : {&packed_.oversized, &packed_.nan}) {
-    auto* const begin = const_cast<std::uint32_t*>(others->data);  // of others_, which is ours
-    const auto* const end = std::remove_if(begin, begin + others->size, [&](std::uint32_t id) {
-      return std::binary_search(ids.begin(), ids.end(), id);
-    });
-    others->size = static_cast<std::size_t>(end - begin);
-  }
+  packBoundsOf(ids);
+  return true;
+}
+
+/// Only an ordinary box may be a leaf. The lane of another waits until it is one again.
+void BlockBuilder::setLeaf(std::uint32_t leaf, std::uint32_t id) {
+  const BlockTree& tree = packed_.tree;
+  const std::uint32_t index = leaf / kLanes, lane = leaf % kLanes;
+  const Aabb& box = packed_.boxes[id];
+  if (classify(box) != BoxClass::ordinary) return tree.blocks[index].clear(lane);
+  tree.blocks[index].set(lane, box, id);
+  if (tree.filters == nullptr) return;
+  tree.filters[index].group[lane] = packed_.filters[id].group;
+  tree.filters[index].mask[lane] = packed_.filters[id].mask;
+}
+
+bool BlockBuilder::keepBeside(std::uint32_t id) {
+  if (places_[id] == kBeside) return true;
+  if (packed_.oversized.size == roomBeside_) return false;
+  others_.data()[packed_.oversized.size++] = id;
+  places_[id] = kBeside;
+  return true;
+}
+
+void BlockBuilder::dropFromBeside(std::uint32_t id) {
+  if (places_[id] != kBeside) return;
+  std::uint32_t* const end = others_.data() + packed_.oversized.size--;
+  *std::find(others_.data(), end, id) = end[-1];
+  places_[id] = kNullIndex;
+}
+
+void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
+  const BlockTree& tree = packed_.tree;
+  touched_.clear();
+  for (const std::uint32_t id : ids)
+    if (places_[id] < kBeside) touched_.push_back(places_[id] / kLanes);
+  if (touched_.empty()) return;
+  BlockTree::forLevels(
+      tree.leafBlocks, [&](std::uint32_t first, std::uint32_t, std::uint32_t parents) {
+        touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+        for (std::uint32_t& at : touched_) {
+          kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
+          at /= kLanes;
+        }
+      });
 }
 
 std::size_t BlockBuilder::memoryBytes() const {
-  return blocks_.bytes() + filters_.bytes() + others_.bytes() + places_.bytes();
+  return blocks_.bytes() + filters_.bytes() + others_.bytes() +
+         (places_.capacity() + touched_.capacity()) * sizeof(std::uint32_t);
 }
 
 }  // namespace lbvh

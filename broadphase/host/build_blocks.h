@@ -1,9 +1,10 @@
 // Stage 4 of a step on the host, over its threads: packs boxes into blocks of sixteen
-// (block_tree.h), in memory of its own. Single boxes can be taken out again. The inner loops are in
+// (block_tree.h), in memory of its own. Single boxes can be replaced. The inner loops are in
 // simd/pack.inl.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
@@ -21,27 +22,38 @@ class BlockBuilder {
   void pack(View<const Aabb> boxes, View<const Filter> filters, const std::uint32_t* ids,
             const SceneBounds& scene, bool inIndexOrder);
 
-  /// Takes boxes out. The bounds above them stay as they are.
-  /// @param ids sorted
-  void remove(View<const std::uint32_t> ids);
+  /// Some boxes and filters are others now, and there may be more boxes. Those that are packed keep
+  /// their places, and the bounds above them are made anew; others are kept beside the tree.
+  /// @param ids in the order of placeOf()
+  /// @return false if too many would be beside the tree: then all must be packed
+  bool replace(View<const std::uint32_t> ids, View<const Aabb> boxes, View<const Filter> filters);
 
-  /// The caller's arrays have moved in memory. The packed boxes stay the same.
-  void rebind(View<const Aabb> boxes, View<const Filter> filters);
+  /// Boxes of similar places lie near each other. Those that are not in the tree are behind it.
+  std::uint32_t placeOf(std::uint32_t id);
 
   const PackedBoxes& packed() const { return packed_; }
   std::size_t memoryBytes() const;
 
  private:
+  static constexpr std::size_t kMostBeside = 64;  ///< more than there were oversized boxes
+  static constexpr std::uint32_t kBeside = kNullIndex - 1;
+
   void findPlaces();
+  bool keepBeside(std::uint32_t id);
+  void dropFromBeside(std::uint32_t id);
+  void setLeaf(std::uint32_t leaf, std::uint32_t id);
   void packParents();
+  void packBoundsOf(View<const std::uint32_t> ids);
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;
   PackedBoxes packed_;
   HostBuffer<BoxBlock> blocks_;
   HostBuffer<FilterBlock> filters_;
-  HostBuffer<std::uint32_t> others_;  ///< the oversized boxes, then those with a NaN
-  HostBuffer<std::uint32_t> places_;  ///< by box: its leaf, or kNullIndex
+  HostBuffer<std::uint32_t> others_;  ///< the oversized boxes, room for more, those with a NaN
+  std::size_t roomBeside_ = 0;
+  std::vector<std::uint32_t> places_;   ///< by box: its leaf, kBeside, or kNullIndex
+  std::vector<std::uint32_t> touched_;  ///< blocks whose bounds have changed
   bool knowsPlaces_ = false;
 };
 

@@ -7,7 +7,7 @@
 
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
-#include "broadphase/host/merge_pairs.h"
+#include "broadphase/host/pair_words.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/types.h"
 

@@ -40,17 +40,6 @@ void NeighbourSort::writePairs(const NeighbourLists& lists, std::size_t boxes, V
   });
 }
 
-void NeighbourSort::writeWords(const NeighbourLists& lists, View<const std::uint32_t> boxes,
-                               PairWords format, std::uint64_t* out) {
-  tasks_.forRanges(boxes.size, kListGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) {
-      const NeighbourList list = lists.byBox[boxes[k]];
-      for (std::uint64_t i = list.start; i < list.start + list.size; ++i)
-        out[i] = format.of(makePair(boxes[k], lists.indices[i]));
-    }
-  });
-}
-
 void NeighbourSort::growIndexSets(std::size_t boxes) {
   const std::size_t words = boxes / (64 * 64) + 1;
   if (65 * words <= indexSetSize_) return;

@@ -6,7 +6,6 @@
 
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
-#include "broadphase/host/merge_pairs.h"
 #include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {
@@ -18,11 +17,6 @@ class NeighbourSort {
   /// Writes the lists of boxes [0, boxes) as pairs, sorted. `out` has room for exactly as many as
   /// were found.
   void writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out);
-
-  /// Writes the lists of some boxes as words, in the lists' own order. `out` has room for as many
-  /// as were found.
-  void writeWords(const NeighbourLists& lists, View<const std::uint32_t> boxes, PairWords format,
-                  std::uint64_t* out);
 
   std::size_t memoryBytes() const { return chunkStarts_.bytes() + indexSets_.bytes(); }
 

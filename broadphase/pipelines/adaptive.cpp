@@ -108,7 +108,7 @@ void AdaptivePipeline::setPreviousPairs(View<const Pair> pairs) {
   added_ = removed_ = {};
 }
 
-View<const Pair> AdaptivePipeline::pairs() const {
+View<const Pair> AdaptivePipeline::pairs() {
   return serving_ == Where::host ? host_->pairs() : mirror_.pairs();
 }
 

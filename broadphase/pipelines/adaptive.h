@@ -30,7 +30,7 @@ class AdaptivePipeline final : public Pipeline {
 
   void step(const StepInput& input, StepStats& stats) override;
   void setPreviousPairs(View<const Pair> pairs) override;
-  View<const Pair> pairs() const override;
+  View<const Pair> pairs() override;
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
 

@@ -30,7 +30,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
     guarded([&] { copyPreviousPairs(pairs); });
   }
 
-  View<const Pair> pairs() const override { return {lists_[current_].pairs.data(), pairs_}; }
+  View<const Pair> pairs() override { return {lists_[current_].pairs.data(), pairs_}; }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
 

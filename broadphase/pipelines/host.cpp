@@ -6,10 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "broadphase/host/candidates.h"
 #include "broadphase/host/pair_delta.h"
+#include "broadphase/host/patch_pairs.h"
+#include "broadphase/host/skin.h"
 #include "broadphase/pipelines/host_search.h"
 #include "broadphase/stages/validate.h"
 
@@ -19,22 +24,35 @@ namespace {
 class HostPipeline final : public Pipeline, HostSearch {
  public:
   HostPipeline(int threads, const SimdKernels& kernels)
-      : HostSearch(threads, kernels), delta_(kernels) {}
+      : HostSearch(threads, kernels),
+        skin_(space_.tasks()),
+        candidates_(space_.tasks(), kernels),
+        delta_(kernels) {}
 
   void step(const StepInput& input, StepStats& stats) override {
-    added_ = removed_ = {};  // they lie in blocks that are written now
+    added_ = removed_ = {};  // they lie in memory that is written now
+    lacksOneStep_ = false;
     tree_ = {};
     scene_ = {};
-    const std::vector<Pair> before(pairs_.begin(), kValidate ? pairs_.end() : pairs_.begin());
-    const Places places{pairs_, pairBlocks_[next(1)], pairBlocks_[next(2)]};
-    const View<Pair> sorted = find(input, places, stats);
-    compare(sorted, input.removedObjects, stats);
-    keepFound();
+    const bool isKnown = std::exchange(goesOn_, false);  // until this step is done
+    const std::vector<Pair> before = kValidate ? copyOfPairs() : std::vector<Pair>();
+    switch (plan(input, isKnown, stats)) {
+      case Skin::Plan::plain:
+        searchPlain(input, stats);
+        break;
+      case Skin::Plan::all:
+        searchGrown(input, stats);
+        break;
+      case Skin::Plan::left:
+        if (searchLeft(input, stats)) break;
+        skin_.growAll(input);
+        searchGrown(input, stats);
+    }
     scene_ = searched();
-    stats.pairs = pairs_.size;
+    stats.pairs = pairCount();
     stats.added = added_.size;
     stats.removed = removed_.size;
-    stats.capacity = pairBlocks_[current_].bytes() / sizeof(Pair);
+    stats.capacity = std::max(pairBlocks_[current_].bytes() / sizeof(Pair), stats.pairs);
     if constexpr (kValidate) validate(input, before);
   }
 
@@ -54,38 +72,186 @@ class HostPipeline final : public Pipeline, HostSearch {
   void setPreviousPairs(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
     scene_ = {};
-    forgetFound();
+    goesOn_ = pairsAreRows_ = false;
     const View<Pair> room = lend(pairBlocks_[current_], pairs.size);
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
   }
 
-  View<const Pair> pairs() const override { return pairs_; }
+  View<const Pair> pairs() override {
+    listPairs();
+    return pairs_;
+  }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
   Tree tree() const override { return tree_; }
   PackedScene packed() const override { return scene_; }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes = searchBytes() + delta_.memoryBytes();
+    std::size_t bytes = searchBytes() + skin_.memoryBytes() + candidates_.memoryBytes() +
+                        delta_.memoryBytes() + changes_.bytes() + spareChanges_.bytes();
     for (const auto& block : pairBlocks_) bytes += block.bytes();
     return bytes;
   }
 
  private:
-  /// Stage 7: added pairs go where the neighbours were, removed ones over the old pairs.
-  void compare(View<Pair> sorted, View<const std::uint8_t> removedObjects, StepStats& stats) {
+  Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
+    const auto timer = space_.timed("bounds", stats.boundsMs);
+    const Skin::Plan plan = skin_.plan(input, isKnown);
+    const bool hubsChanged = plan == Skin::Plan::left && candidates_.haveHubsChanged(input.boxes);
+    if (hubsChanged) skin_.growAll(input);
+    return hubsChanged ? Skin::Plan::all : plan;
+  }
+
+  /// All boxes as they are.
+  void searchPlain(const StepInput& input, StepStats& stats) {
+    listPairs();
+    candidates_.forget();
+    const Room room{pairBlocks_[next(1)], 2 * pairs_.size, input.maxPairs};
+    const NeighbourLists lists = findAll(input, false, room, stats);
+    compare(input, lists, lists.indices.size, stats);
+  }
+
+  /// All grown boxes. Their candidates are kept for the next step.
+  void searchGrown(const StepInput& input, StepStats& stats) {
+    listPairs();
+    NeighbourLists lists;
+    if (!findCandidates(input, lists, stats)) {
+      skin_.turnOff();
+      return searchPlain(input, stats);
+    }
+    skin_.remember(stats);
+    requireAtMost(input.maxPairs, candidates_.pairs());
+    compare(input, lists, candidates_.pairs(), stats);
+    goesOn_ = candidates_.areKnown();
+    if (!goesOn_) skin_.turnOff();
+  }
+
+  /// @return false if there are too many
+  bool findCandidates(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
+    // Grown boxes have more pairs than boxes, but not much more; and each is found twice.
+    const std::uint64_t n = input.boxes.size;
+    const Room room{pairBlocks_[next(1)], 4 * pairCount() + input.boxes.size,
+                    4 * input.maxPairs + n};
+    lists = findAll(skin_.grown(input), true, room, stats);
+    const auto timer = space_.timed("traversal", stats.traversalMs);
+    candidates_.adopt(lists, input.boxes);
+    return true;
+  } catch (const std::length_error&) {
+    return false;
+  }
+
+  /// The boxes that have left their grown boxes; and tests the candidates of those that changed.
+  /// @return false if all must be searched for
+  bool searchLeft(const StepInput& input, StepStats& stats) {
+    const BoxChanges changes{input.boxes,  skin_.changed(), skin_.changes(),
+                             skin_.left(), skin_.leftIds(), input.removedObjects};
+    NeighbourLists lists{};
+    stats.searched = 0;
+    if (std::exchange(holdsAllLists_, false)) {
+      pairBlocks_[next(1)] = Scratch();
+      pairBlocks_[next(2)] = Scratch();
+    }
+    if (!findCandidatesOfLeft(input, lists, stats)) return false;
+    {
+      const auto timer = space_.timed("traversal", stats.traversalMs);
+      if (!candidates_.compare(changes, lists)) return false;
+    }
+    requireAtMost(input.maxPairs, candidates_.pairsAfter());
+    const auto timer = space_.timed("delta", stats.deltaMs);
+    listChanges();
+    candidates_.commit(changes, lists);
+    lacksOneStep_ = !pairsAreRows_ && input.removedObjects.empty();
+    goesOn_ = pairsAreRows_ = true;
+    stats.mortonBits = mortonBits();
+    skin_.describe(stats);
+    return true;
+  }
+
+  bool findCandidatesOfLeft(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
+    const View<const std::uint32_t> left = skin_.leftIds();
+    if (left.empty()) return true;
+    const Room room{pairBlocks_[next(1)], kNeighbours * left.size, 4 * input.maxPairs + left.size};
+    return findLeft(skin_.grown(input), left, room, lists, stats);
+  } catch (const std::length_error&) {
+    return false;
+  }
+
+  /// Stages 6 and 7: added pairs go where the neighbours were, removed ones over the old pairs.
+  void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
+               StepStats& stats) {
+    const View<Pair> sorted =
+        sortNeighbours(lists, input.boxes.size, lend(pairBlocks_[next(2)], pairs), stats);
     const auto timer = space_.timed("delta", stats.deltaMs);
     const View<Pair> room = lend(pairBlocks_[next(1)], sorted.size);
-    const auto lists = delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, room.data);
-    added_ = lists.added;
-    removed_ = lists.removed;
+    const auto found =
+        delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects, room.data);
+    added_ = found.added;
+    removed_ = found.removed;
     pairs_ = sorted;
     current_ = next(2);
+    pairsAreRows_ = false;
+    holdsAllLists_ = true;
+  }
+
+  /// The same for the changes that the candidates know.
+  void listChanges() {
+    const View<std::uint64_t> words = candidates_.changes();
+    const View<Pair> pairs = changes_.ensure(words.size);
+    const std::uint64_t* sorted = words.data;
+    if (words.size <= kFewChanges)
+      std::sort(words.begin(), words.end());
+    else
+      sorted =
+          space_.sortWords(words, spareChanges_.ensure(words.size).data, candidates_.changeBits());
+    std::size_t added = 0;
+    for (std::size_t i = 0; i < words.size; ++i) {
+      pairs[i] = candidates_.pair(sorted[i]);
+      added += candidates_.isAdded(sorted[i]);
+    }
+    added_ = {pairs.data, added};
+    removed_ = {pairs.data + added, pairs.size - added};
+  }
+
+  std::size_t pairCount() const { return pairsAreRows_ ? candidates_.pairs() : pairs_.size; }
+
+  /// After steps that searched for few, the pairs are put in order only when somebody asks.
+  void listPairs() {
+    if (!pairsAreRows_) return;
+    if (lacksOneStep_)
+      patchLastPairs();
+    else
+      listAllPairs();
+    pairsAreRows_ = false;
+  }
+
+  void patchLastPairs() {
+    const View<Pair> patched = lend(pairBlocks_[next(1)], candidates_.pairs());
+    patchPairs(pairs_, added_, removed_, patched.data);
+    pairs_ = patched;
+    current_ = next(1);
+  }
+
+  void listAllPairs() {
+    const std::size_t boxes = candidates_.boxes();
+    Scratch &indices = pairBlocks_[next(1)], &byBox = pairBlocks_[next(2)];
+    indices.reset(scratchBytes<std::uint32_t>(candidates_.roomForLists()));
+    byBox.reset(scratchBytes<NeighbourList>(boxes));
+    const NeighbourLists lists{indices.lendRest<std::uint32_t>("neighbours"),
+                               byBox.lend<NeighbourList>("neighbour lists", boxes).data};
+    candidates_.writeLists(lists);
+    pairs_ = lend(pairBlocks_[current_], candidates_.pairs());
+    StepStats unused;
+    sortNeighbours(lists, boxes, pairs_, unused);
   }
 
   /// Of the three blocks one holds the pairs; the k-th behind it.
   int next(int k) const { return (current_ + k) % 3; }
+
+  static constexpr std::size_t kFewChanges = 64;
+  static constexpr std::size_t kNeighbours = 32;  ///< of a box: mostly fewer
+
+  std::vector<Pair> copyOfPairs() { return {pairs().begin(), pairs().end()}; }
 
 #if defined(NDEBUG)
   static constexpr bool kValidate = false;
@@ -96,8 +262,8 @@ class HostPipeline final : public Pipeline, HostSearch {
   void validate(const StepInput& input, const std::vector<Pair>& before) {
     const View<const Pair> oldPairs{before.data(), before.size()};
     try {
-      check(whyPairsAreWrong(pairs_, input.boxes, input.filters));
-      check(whyDeltaIsWrong(oldPairs, pairs_, added_, removed_, input.removedObjects));
+      check(whyPairsAreWrong(pairs(), input.boxes, input.filters));
+      check(whyDeltaIsWrong(oldPairs, pairs(), added_, removed_, input.removedObjects));
     } catch (const std::bad_alloc&) {
       // The step itself is done, and goes unchecked.
     }
@@ -110,10 +276,18 @@ class HostPipeline final : public Pipeline, HostSearch {
     std::abort();
   }
 
+  Skin skin_;
+  Candidates candidates_;
   HostPairDelta delta_;
+  bool goesOn_ = false;        ///< the candidates are those of the last step
+  bool pairsAreRows_ = false;  ///< the candidates know the pairs; pairs_ is old
+  bool lacksOneStep_ = false;  ///< then: the last step's changes are all that it lacks
   Scratch pairBlocks_[3];
+  bool holdsAllLists_ = false;  ///< the other two are as large as a search of all needs
   int current_ = 0;
   View<Pair> pairs_;
+  HostBuffer<Pair> changes_;
+  HostBuffer<std::uint64_t> spareChanges_;
   View<const Pair> added_, removed_;
   Tree tree_;
   PackedScene scene_;

@@ -1,7 +1,6 @@
-// Stages 1 to 6 of a step on the host's cores: sorted pairs of boxes, each stage timed. Boxes are
-// ordered as for a tree, but packed into blocks that are searched by vectors (host/). While most
-// boxes rest, only the others are ordered, packed and searched for (host/moving_set.h). Base of the
-// host's pipeline. Keeps no pairs.
+// Stages 1 to 6 of a step on the host's cores: pairs of boxes, each stage timed. Boxes are ordered
+// as for a tree, but packed into blocks that are searched by vectors (host/). Base of the host's
+// pipeline. Keeps no pairs.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 #include "broadphase/exec/host/space.h"
 #include "broadphase/host/build_blocks.h"
 #include "broadphase/host/find_neighbours.h"
-#include "broadphase/host/merge_pairs.h"
-#include "broadphase/host/moving_set.h"
 #include "broadphase/host/order.h"
 #include "broadphase/host/sort_neighbours.h"
 #include "broadphase/pipelines/limits.h"
@@ -27,41 +24,75 @@ class HostSearch : protected TreeStages<HostSpace> {
       : TreeStages(threads),
         order_(space_.tasks(), kernels),
         allBlocks_(space_.tasks(), kernels),
-        movingBlocks_(space_.tasks(), kernels),
-        movingSet_(space_.tasks()),
+        leftBlocks_(space_.tasks(), kernels),
         search_(space_.tasks(), kernels),
         neighbourSort_(space_.tasks(), kernels) {}
   ~HostSearch() = default;
 
-  struct Places {
-    View<const Pair> known;  ///< what the last search found that was kept
-    Scratch& spare;          ///< of the search
-    Scratch& out;            ///< of what it finds
+  /// Memory for a search, and how much it may find.
+  struct Room {
+    Scratch& indices;      ///< of the neighbours
+    std::size_t expected;  ///< neighbours; 0: not known
+    std::uint64_t most;    ///< neighbours
   };
 
-  /// @return the pairs of the boxes, sorted, in `places.out`
-  View<Pair> find(const StepInput& input, const Places& places, StepStats& stats) {
-    mostRest_ = updateMovingSet(input, stats);
-    return mostRest_ ? findMoving(input, places, stats) : findAll(input, places, stats);
+  /// Stages 1 to 5, for all boxes.
+  /// @param both whether each pair is to be in the lists of both of its boxes, and each box in its
+  ///   own; else it is in that of the lesser index only
+  /// @return lists that are valid until the next search, or the next tree
+  /// @throws std::length_error
+  NeighbourLists findAll(const StepInput& input, bool both, const Room& room, StepStats& stats) {
+    const std::size_t n = input.boxes.size;
+    reserveScratch(n, n);
+    orderBoxes(input.boxes, stats);
+    pack(allBlocks_, input, header()->scene, header()->grid.bits == 0, stats);
+    describe(*header(), stats);
+    mortonBits_ = stats.mortonBits;
+    stats.searched = n;
+    NeighbourLists lists{{}, scratch_.lend<NeighbourList>("neighbour lists", n).data};
+    const PackedBoxes queries = allBlocks_.packed();  // by its address the search knows itself
+    findNeighbours(both ? queries : allBlocks_.packed(), lists, room, stats);
+    return lists;
   }
 
-  /// The next search may build on what the last one has found.
-  void keepFound() {
-    if (!mostRest_) movingSet_.reset();
+  /// Likewise for a few boxes, which are others now than in the search before; each is in its own
+  /// list, too.
+  /// @return false if all must be searched for
+  bool findLeft(const StepInput& input, View<const std::uint32_t> ids, const Room& room,
+                NeighbourLists& lists, StepStats& stats) {
+    const std::size_t n = input.boxes.size;
+    reserveScratch(ids.size, n);
+    {
+      const auto timer = space_.timed("sort", stats.sortMs);
+      orderByPlace(ids);
+    }
+    {
+      const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+      if (!allBlocks_.replace({ids_.data(), ids.size}, input.boxes, input.filters)) return false;
+    }
+    pack(leftBlocks_, input, sortByClass(input.boxes, ids.size), false, stats);
+    stats.searched = ids.size;
+    lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", n).data;
+    findNeighbours(leftBlocks_.packed(), lists, room, stats);
+    return true;
   }
-  /// It may not.
-  void forgetFound() { movingSet_.invalidate(); }
 
-  /// Of the last search.
-  PackedScene searched() const {
-    return {&allBlocks_.packed(), mostRest_ ? &movingBlocks_.packed() : nullptr};
+  /// Stage 6.
+  View<Pair> sortNeighbours(const NeighbourLists& lists, std::size_t boxes, View<Pair> sorted,
+                            StepStats& stats) {
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    neighbourSort_.writePairs(lists, boxes, sorted);
+    return sorted;
   }
+
+  /// The scene as the last search of all left it, and as findLeft() has changed it since.
+  PackedScene searched() const { return {&allBlocks_.packed()}; }
+  int mortonBits() const { return mortonBits_; }
 
   std::size_t searchBytes() const {
     return treeBytes() + order_.memoryBytes() + allBlocks_.memoryBytes() +
-           movingBlocks_.memoryBytes() + movingSet_.memoryBytes() + search_.memoryBytes() +
-           neighbourSort_.memoryBytes() + merge_.memoryBytes() + movingBoxes_.bytes() +
-           words_.capacity() * sizeof(std::uint64_t) + spareWords_.bytes();
+           leftBlocks_.memoryBytes() + search_.memoryBytes() + neighbourSort_.memoryBytes() +
+           words_.bytes() + spareWords_.bytes();
   }
 
   /// All of a block.
@@ -71,49 +102,6 @@ class HostSearch : protected TreeStages<HostSpace> {
   }
 
  private:
-  /// Whether enough boxes rest that only the others must be searched for.
-  bool updateMovingSet(const StepInput& input, StepStats& stats) {
-    const auto timer = space_.timed("bounds", stats.boundsMs);
-    return movingSet_.update(input, allBlocks_);
-  }
-
-  /// Stages 1 to 6, for all boxes.
-  View<Pair> findAll(const StepInput& input, const Places& places, StepStats& stats) {
-    const std::size_t n = input.boxes.size;
-    reserveScratch(n, n);
-    orderBoxes(input.boxes, stats);
-    pack(allBlocks_, input, stats);
-    const PackedBoxes& all = allBlocks_.packed();
-    const Scratch::Frame frame(scratch_);
-    NeighbourLists lists{{}, scratch_.lend<NeighbourList>("neighbour lists", n).data};
-    const std::size_t found = findNeighbours(all, all, lists, input.maxPairs, places, stats);
-    const View<Pair> sorted = sortNeighbours(lists, n, lend(places.out, found), stats);
-    describe(*header(), stats);
-    stats.searched = n;
-    return sorted;
-  }
-
-  /// Stages 1 to 6, for the boxes that move: among themselves, and with those that rest.
-  View<Pair> findMoving(const StepInput& input, const Places& places, StepStats& stats) {
-    const View<const std::uint32_t> moving = movingSet_.moving();
-    const View<Aabb> boxes = movingBoxes_.ensure(moving.size);
-    for (std::size_t k = 0; k < moving.size; ++k) boxes[k] = input.boxes[moving[k]];
-    reserveScratch(moving.size, input.boxes.size);
-    orderBoxes(boxes, stats);
-    for (std::uint32_t& id : View<std::uint32_t>{ids_.data(), moving.size}) id = moving[id];
-    pack(movingBlocks_, input, stats);
-
-    const PairWords format{static_cast<int>(std::bit_width(movingSet_.indices()))};
-    words_.clear();
-    findWords(movingBlocks_.packed(), format, input.maxPairs, places, stats);
-    findWords(allBlocks_.packed(), format, input.maxPairs, places, stats);
-    describe(*header(), stats);
-    stats.oversizedBoxes += allBlocks_.packed().oversized.size;
-    stats.nanBoxes += allBlocks_.packed().nan.size;
-    stats.searched = moving.size;
-    return mergeWords(format, input.maxPairs, places, stats);
-  }
-
   /// Room for the sort of `keys` boxes, and later for the lists of `lists` boxes.
   void reserveScratch(std::size_t keys, std::size_t lists) {
     scratch_.reset(
@@ -184,80 +172,69 @@ class HostSearch : protected TreeStages<HostSpace> {
     sort(keys, AssignCodes<std::uint64_t>::lowestBit(header()->grid.bits));
   }
 
-  /// Stage 4: blocks.
-  void pack(BlockBuilder& blocks, const StepInput& input, StepStats& stats) {
-    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-    blocks.pack(input.boxes, input.filters, ids_.data(), header()->scene, header()->grid.bits == 0);
+  /// Writes the boxes to ids_ in the order of their places in the blocks.
+  void orderByPlace(View<const std::uint32_t> ids) {
+    const View<std::uint64_t> words = words_.ensure(ids.size);
+    for (std::size_t k = 0; k < ids.size; ++k)
+      words[k] = std::uint64_t{ids[k]} << 32 | allBlocks_.placeOf(ids[k]);
+    const std::uint64_t* sorted =
+        space_.sortWords(words, spareWords_.ensure(ids.size).data,
+                         static_cast<int>(std::bit_width(allBlocks_.packed().tree.boxes)));
+    const View<std::uint32_t> ordered = ids_.ensure(ids.size);
+    for (std::size_t k = 0; k < ids.size; ++k)
+      ordered[k] = static_cast<std::uint32_t>(sorted[k] >> 32);
   }
 
-  /// Stage 5: lists of neighbours.
-  std::size_t findNeighbours(const PackedBoxes& queries, const PackedBoxes& targets,
-                             NeighbourLists& lists, std::uint64_t maxPairs, const Places& places,
-                             StepStats& stats) {
+  /// Of the first n in ids_: the ordinary boxes first, then the oversized ones, then those with a
+  /// NaN.
+  SceneBounds sortByClass(View<const Aabb> boxes, std::size_t n) {
+    std::uint32_t* const end = ids_.data() + n;
+    const auto moveToFront = [&](std::uint32_t* begin, BoxClass boxClass) {
+      return std::stable_partition(
+          begin, end, [&](std::uint32_t id) { return classify(boxes[id]) == boxClass; });
+    };
+    std::uint32_t* const oversized = moveToFront(ids_.data(), BoxClass::ordinary);
+    std::uint32_t* const nan = moveToFront(oversized, BoxClass::oversized);
+    SceneBounds scene{};
+    scene.ordinary = static_cast<std::uint32_t>(oversized - ids_.data());
+    scene.oversized = static_cast<std::uint32_t>(nan - oversized);
+    scene.nan = static_cast<std::uint32_t>(end - nan);
+    return scene;
+  }
+
+  /// Stage 4: blocks.
+  void pack(BlockBuilder& blocks, const StepInput& input, const SceneBounds& scene,
+            bool inIndexOrder, StepStats& stats) {
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+    blocks.pack(input.boxes, input.filters, ids_.data(), scene, inIndexOrder);
+  }
+
+  /// Stage 5: lists of neighbours among all boxes.
+  void findNeighbours(const PackedBoxes& queries, NeighbourLists& lists, const Room& room,
+                      StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
-    std::size_t room = places.known.size == 0 ? 8 * queries.boxes.size : 2 * places.known.size;
+    std::size_t size = room.expected == 0 ? 8 * queries.boxes.size : room.expected;
     for (;;) {
-      places.spare.reset(scratchBytes<std::uint32_t>(room));
-      lists.indices = places.spare.lendRest<std::uint32_t>("neighbours");
-      const std::uint64_t found = search_.find(queries, targets, lists, maxPairs);
-      requireAtMost(maxPairs, found);
-      if (found <= lists.indices.size) return static_cast<std::size_t>(found);
-      room = 2 * static_cast<std::size_t>(found);  // for the added pairs, too
+      room.indices.reset(scratchBytes<std::uint32_t>(size));
+      lists.indices = room.indices.template lendRest<std::uint32_t>("neighbours");
+      const std::uint64_t found = search_.find(queries, allBlocks_.packed(), lists, room.most);
+      requireAtMost(room.most, found);
+      if (found <= lists.indices.size) {
+        lists.indices.size = static_cast<std::size_t>(found);
+        return;
+      }
+      size = 2 * static_cast<std::size_t>(found);  // for the added pairs, too
     }
   }
 
-  /// Stage 6 for all boxes.
-  View<Pair> sortNeighbours(const NeighbourLists& lists, std::size_t boxes, View<Pair> sorted,
-                            StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    neighbourSort_.writePairs(lists, boxes, sorted);
-    return sorted;
-  }
-
-  /// Stages 5 and 6 for the boxes that move and some targets: appends their pairs as words.
-  void findWords(const PackedBoxes& targets, PairWords format, std::uint64_t maxPairs,
-                 const Places& places, StepStats& stats) {
-    const PackedBoxes& queries = movingBlocks_.packed();
-    const Scratch::Frame frame(scratch_);
-    NeighbourLists lists{{},
-                         scratch_.lend<NeighbourList>("neighbour lists", queries.boxes.size).data};
-    const std::size_t found = findNeighbours(queries, targets, lists, maxPairs, places, stats);
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    words_.resize(words_.size() + found);
-    neighbourSort_.writeWords(lists, movingSet_.moving(), format,
-                              words_.data() + words_.size() - found);
-  }
-
-  /// Stage 6 for the boxes that move: their pairs, sorted, among those of the boxes that rest.
-  View<Pair> mergeWords(PairWords format, std::uint64_t maxPairs, const Places& places,
-                        StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const View<std::uint64_t> words{words_.data(), words_.size()};
-    const std::uint64_t* sorted =
-        space_.sortWords(words, spareWords_.ensure(words.size).data, 2 * format.indexBits);
-    const auto rests = [this](Pair pair) {
-      const bool first = movingSet_.isMoving(pair.first), second = movingSet_.isMoving(pair.second);
-      return !(first | second);
-    };
-    const View<Pair> room = lend(places.out, places.known.size + words.size);
-    const View<Pair> merged =
-        merge_.merge(space_.tasks(), places.known, rests, {sorted, words.size}, format, room.data);
-    requireAtMost(maxPairs, merged.size);
-    return merged;
-  }
-
   CurveOrder order_;
-  BlockBuilder allBlocks_;     ///< of all boxes; later of those that rest
-  BlockBuilder movingBlocks_;  ///< of the others
-  MovingSet movingSet_;
+  BlockBuilder allBlocks_;
+  BlockBuilder leftBlocks_;  ///< of those that are searched for, if not all are
   NeighbourSearch search_;
   NeighbourSort neighbourSort_;
-  PairMerge merge_;
-  Buffer<Aabb> movingBoxes_;
-  std::vector<std::uint64_t> words_;  ///< pairs of the boxes that move
-  Buffer<std::uint64_t> spareWords_;
-  bool mostRest_ = false;  ///< in the last search
+  Buffer<std::uint64_t> words_, spareWords_;
+  int mortonBits_ = 0;  ///< of the last search of all
 };
 
 }  // namespace lbvh

@@ -41,8 +41,9 @@ class Pipeline {
   /// not count any more.
   virtual void setPreviousPairs(View<const Pair> pairs) = 0;
 
+  /// Puts the pairs in order, if that has not been needed before. @throws std::bad_alloc
+  virtual View<const Pair> pairs() = 0;
   // A space with memory of its own keeps these results there.
-  virtual View<const Pair> pairs() const = 0;
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
   virtual Tree tree() const { return {}; }  ///< of the last buildTree(), until the next step

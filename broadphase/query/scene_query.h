@@ -2,8 +2,6 @@
 // Does not know whether the boxes have changed since. Host only.
 #pragma once
 
-#include <initializer_list>
-
 #include "broadphase/query/block_query.h"
 #include "broadphase/query/tree_query.h"
 #include "broadphase/types.h"
@@ -19,9 +17,9 @@ class SceneQuery {
   explicit SceneQuery(const Tree& tree) : tree_(tree) {}
 
   /// Calls visit(box index) for each box for which hits(bounds of the box) is true, and, untested,
-  /// for each oversized box. The order is unspecified. `hits` takes a Node or an Aabb and
-  /// must be true for bounds that contain a box it is true for. A NaN box is never visited. Safe on
-  /// many threads at once.
+  /// for each oversized box and a few others. The bounds may be wider than the box. The order is
+  /// unspecified. `hits` takes a Node or an Aabb and must be true for bounds that contain a box it
+  /// is true for. A NaN box is never visited. Safe on many threads at once.
   ///
   /// Oversized boxes go untested because their array is not known here: a caller that
   /// creates a box in `visit` moves the array in memory.
@@ -29,8 +27,7 @@ class SceneQuery {
   void forEach(const Hits& hits, const Visit& visit) const {
     queryNodes(tree_.nodes, hits, visit);
     for (const std::uint32_t box : tree_.oversizedBoxes) visit(box);
-    for (const PackedBoxes* part : {packed_.resting, packed_.moving})
-      if (part != nullptr) queryPacked(*part, hits, visit);
+    if (packed_.boxes != nullptr) queryPacked(*packed_.boxes, hits, visit);
   }
 
  private:

@@ -58,6 +58,9 @@ struct DeltaMerge {
   Pair *added, *removed;
 };
 
+/// A candidate of a box: its index, and whether the two overlapped when they were last tested.
+inline constexpr std::uint32_t kCandidateOverlaps = 1u << 31, kCandidateIndex = (1u << 30) - 1;
+
 struct SimdKernels {
   const char* name;
 
@@ -75,6 +78,9 @@ struct SimdKernels {
   /// Writes block `parent` over `children` blocks from `child` on.
   void (*packParent)(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                      std::uint32_t children);
+  /// Writes the bounds of block `child` into a lane of its parent.
+  void (*packBounds)(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
+                     std::uint32_t child);
   /// Writes the lists of the boxes in leaf blocks [begin, end) of `queries`: what they overlap of
   /// `targets`, which is `queries` itself, or other boxes. False: beyond the limit.
   bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
@@ -85,6 +91,10 @@ struct SimdKernels {
                     const IndexSet& set, View<Pair> out);
   /// Compares the lists until one of them, or both, are nearly at their end.
   void (*mergeDelta)(DeltaMerge& merge);
+  /// Tests a box against up to 64 candidates of its own (candidates.h).
+  /// @return which of them overlap it and are not marked so, or the other way round
+  std::uint64_t (*findFlips)(const Aabb* boxes, const Aabb& box, const std::uint32_t* candidates,
+                             std::uint32_t count);
 };
 
 /// @return null if this processor does not have the instructions

@@ -13,6 +13,7 @@
 
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/delta.inl"
+#include "broadphase/host/simd/flips.inl"
 #include "broadphase/host/simd/pack.inl"
 #include "broadphase/host/simd/pair_sort.inl"
 #include "broadphase/host/simd/search.inl"
@@ -23,6 +24,8 @@ constexpr SimdKernels kKernels{Simd::kName,
                                assignKeys<std::uint64_t>,
                                packLeaves,
                                packParent,
+                               packBounds,
                                search,
                                sortLists,
-                               mergeDelta};
+                               mergeDelta,
+                               findFlips};

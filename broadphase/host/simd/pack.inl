@@ -34,13 +34,7 @@ void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_
         if (tree.filters != nullptr) prefetch(&input.filters[ahead]);
       }
       const std::uint32_t id = ids[leaf];
-      const Aabb& box = input.boxes[id];
-      for (int axis = 0; axis < 3; ++axis) {
-        block.corners[axis][lane] = box.min[axis];
-        // -0 becomes +0: else the difference to 0 would have a sign.
-        block.corners[3 + axis][lane] = box.max[axis] + 0.0f;
-      }
-      block.child[lane] = id;
+      block.set(lane, input.boxes[id], id);
       if (tree.filters == nullptr) continue;
       tree.filters[index].group[lane] = input.filters[id].group;
       tree.filters[index].mask[lane] = input.filters[id].mask;
@@ -48,17 +42,18 @@ void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_
   }
 }
 
+void packBounds(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
+                std::uint32_t child) {
+  BoxBlock& block = tree.blocks[parent];
+  float corners[6];
+  bounds(tree.blocks[child], corners);
+  for (int k = 0; k < 6; ++k) block.corners[k][lane] = corners[k];
+  block.child[lane] = child;
+}
+
 void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                 std::uint32_t children) {
-  BoxBlock& block = tree.blocks[parent];
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    if (lane >= children) {
-      block.clear(lane);
-      continue;
-    }
-    float corners[6];
-    bounds(tree.blocks[child + lane], corners);
-    for (int k = 0; k < 6; ++k) block.corners[k][lane] = corners[k];
-    block.child[lane] = child + lane;
-  }
+  for (std::uint32_t lane = 0; lane < children; ++lane)
+    packBounds(tree, parent, lane, child + lane);
+  for (std::uint32_t lane = children; lane < kLanes; ++lane) tree.blocks[parent].clear(lane);
 }

@@ -1,0 +1,367 @@
+#include "broadphase/host/candidates.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+
+namespace lbvh {
+namespace {
+
+constexpr std::size_t kRowGrain = 512;
+constexpr std::size_t kWordGrain = 8;  // words of 64 boxes each
+
+bool hasBit(View<const std::uint64_t> bits, std::uint32_t i) {
+  return (bits[i / kMaskBits] >> i % kMaskBits & 1) != 0;
+}
+
+bool isRemoved(View<const std::uint8_t> flags, std::uint32_t i) {
+  return i < flags.size && flags[i] != 0;
+}
+
+}  // namespace
+
+std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxes) {
+  areKnown_ = false;
+  pairs_ = 0;
+  const bool fits = layOut(lists, boxes);
+  std::atomic<std::size_t> pairs{0};
+  tasks_.forRanges(boxes.size, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    std::size_t found = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      found += fill(static_cast<std::uint32_t>(i), lists, boxes);
+    pairs.fetch_add(found, std::memory_order_relaxed);
+  });
+  pairs_ = pairs;
+  areKnown_ = fits;
+  return pairs_;
+}
+
+void Candidates::forget() {
+  areKnown_ = false;
+  pairs_ = used_ = 0;
+  rows_ = std::vector<Row>();
+  entries_ = HostBuffer<std::uint32_t>();
+  marks_ = std::vector<std::uint8_t>();
+  hubs_.clear();
+  flips_ = std::vector<std::vector<std::uint64_t>>();
+  changes_ = std::vector<std::uint64_t>();
+  edits_ = std::vector<Edit>();
+}
+
+/// Rows in the order of their boxes, each with some room for more.
+bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes) {
+  hubs_.clear();
+  marks_.assign(boxes.size, 0);
+  rows_.resize(boxes.size);
+  std::size_t used = 0;
+  for (std::uint32_t i = 0; i < boxes.size; ++i) {
+    const std::uint32_t size = lists.byBox[i].size;
+    const bool isOne = size > kHubSize;
+    if (isOne && hubs_.size() < kMostHubs) {
+      hubs_.push_back({i, boxes[i]});
+      marks_[i] = kHubMark;
+    }
+    const std::uint32_t room =
+        isOne ? std::uint32_t{kMostHubs} : size + size / 4 + (size > 1 ? 1 : 0);
+    rows_[i] = {static_cast<std::uint32_t>(used), 0, 0, static_cast<std::uint16_t>(room), 0};
+    used += room;
+    if (isOne && marks_[i] == 0) used = std::numeric_limits<std::uint32_t>::max();
+    if (used >= std::numeric_limits<std::uint32_t>::max() / 2) {  // rows are named by 32 bits
+      rows_.clear();
+      return false;
+    }
+  }
+  entries_.ensure(used + used / 4 + kHubSize);
+  used_ = used;
+  return true;
+}
+
+/// Fills the row of a box, and leaves in its list what belongs to its pairs.
+/// @return how many those are
+std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
+                               View<const Aabb> boxes) {
+  NeighbourList& list = lists.byBox[i];
+  std::uint32_t* const ids = lists.indices.data + list.start;
+  const bool hasRow = !rows_.empty(), hasAll = hasRow && !isHub(i);
+  std::uint32_t kept = 0;
+  for (std::uint32_t first = 0; first < list.size; first += kAtOnce) {
+    const std::uint32_t count = std::min(list.size - first, kAtOnce);
+    const std::uint64_t overlaps = kernels_.findFlips(boxes.data, boxes[i], ids + first, count);
+    for (std::uint32_t k = 0; k < count; ++k) {
+      const std::uint32_t id = ids[first + k];
+      if (id == i) continue;
+      const bool is = (overlaps >> k & 1) != 0;
+      if (hasAll || (hasRow && isHub(id)))
+        insert(i, id | (is ? kOverlaps : 0) | (hasAll && isHub(id) ? kIsHub : 0));
+      ids[kept] = id;
+      kept += is & (id > i);
+    }
+  }
+  list.size = kept;
+  return kept;
+}
+
+bool Candidates::haveHubsChanged(View<const Aabb> boxes) const {
+  return std::any_of(hubs_.begin(), hubs_.end(),
+                     [&](const Hub& hub) { return differ(hub.box, boxes[hub.id]); });
+}
+
+bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists) {
+  rows_.resize(changes.boxes.size, Row{0, 0, 0, 0, 0});
+  marks_.resize(changes.boxes.size);
+  format_ = {static_cast<int>(std::bit_width(changes.boxes.size))};
+  edits_.clear();
+  changes_.clear();
+  ended_ = 0;
+  const auto hasLeft = [&](const Hub& hub) { return hasBit(changes.left, hub.id); };
+  if (std::any_of(hubs_.begin(), hubs_.end(), hasLeft)) return false;
+  testChanged(changes);
+  for (const std::uint32_t i : changes.leftIds) {
+    NeighbourList& list = lists.byBox[i];
+    std::uint32_t* const begin = lists.indices.data + list.start;
+    std::uint32_t* const end = std::remove(begin, begin + list.size, i);
+    list.size = static_cast<std::uint32_t>(end - begin);
+    if (!compareLeft(changes, i, {begin, list.size})) return false;
+  }
+  for (const auto& flips : flips_) changes_.insert(changes_.end(), flips.begin(), flips.end());
+  const auto added = static_cast<std::size_t>(std::count_if(
+      changes_.begin(), changes_.end(), [this](std::uint64_t change) { return isAdded(change); }));
+  pairsAfter_ = pairs_ + added - (changes_.size() - added) - ended_;
+  return true;
+}
+
+/// The candidates of boxes that have changed, but not left. If many have, it is sooner to test
+/// those of all boxes once than to look from both sides.
+void Candidates::testChanged(const BoxChanges& changes) {
+  const std::size_t n = changes.boxes.size, words = changes.changed.size;
+  const bool testsAll = 2 * changes.changes > n;
+  const std::size_t parts = tasks_.parts(words, kWordGrain);
+  flips_.resize(parts);
+  tasks_.forParts(words, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+    std::vector<std::uint64_t>& found = flips_[part];
+    found.clear();
+    for (std::size_t word = begin; word < end; ++word) {
+      const std::size_t first = word * kMaskBits;
+      const std::uint64_t tested = testsAll ? bitsBelow(n, first) : changes.changed[word];
+      forBits(tested & ~changes.left[word], first, [&](std::uint32_t i) {
+        testOwn(changes, i, found);
+        if (!testsAll) testOthers(changes, i, found);
+      });
+    }
+  });
+}
+
+/// Calls visit(candidate) for those of a part of a row that have begun or ceased to overlap.
+template <class Visit>
+void Candidates::forFlips(View<const Aabb> boxes, std::uint32_t i, const std::uint32_t* begin,
+                          const std::uint32_t* end, const Visit& visit) const {
+  for (; begin < end; begin += kAtOnce) {
+    const auto count = static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(end - begin, kAtOnce));
+    const std::uint64_t flips = kernels_.findFlips(boxes.data, boxes[i], begin, count);
+    forBits(flips, 0, [&](std::uint32_t k) { visit(begin[k]); });
+  }
+}
+
+void Candidates::testOwn(const BoxChanges& changes, std::uint32_t i,
+                         std::vector<std::uint64_t>& found) const {
+  const Row row = rows_[i];
+  const std::uint32_t* const begin = entries_.data() + row.start;
+  forFlips(changes.boxes, i, begin, begin + row.own, [&](std::uint32_t candidate) {
+    const std::uint32_t id = candidate & kIndex;
+    if (hasBit(changes.left, id)) return;  // it is compared from there
+    note((candidate & kOverlaps) == 0, i, id, found);
+  });
+}
+
+/// Those that have not changed, for they do not test theirs.
+void Candidates::testOthers(const BoxChanges& changes, std::uint32_t i,
+                            std::vector<std::uint64_t>& found) const {
+  const Row row = rows_[i];
+  const std::uint32_t* const begin = entries_.data() + row.start;
+  forFlips(changes.boxes, i, begin + row.own, begin + row.size, [&](std::uint32_t candidate) {
+    const std::uint32_t id = candidate & kIndex;
+    if (!hasBit(changes.changed, id)) note((candidate & kOverlaps) == 0, i, id, found);
+  });
+}
+
+/// Compares the candidates of a box that has left with those that it had.
+bool Candidates::compareLeft(const BoxChanges& changes, std::uint32_t i,
+                             View<std::uint32_t> entries) {
+  const auto forOld = [&](auto visit) {
+    const Row row = rows_[i];  // a copy: visit() may move it
+    for (std::uint32_t k = 0; k < row.size; ++k) {
+      const std::uint32_t entry = entries_.data()[rows_[i].start + k];
+      visit(entry & kIndex, (entry & kOverlaps) != 0);
+    }
+  };
+  const auto wasPair = [&](std::uint32_t id, bool overlapped) {
+    return overlapped && !isRemoved(changes.removedObjects, i) &&
+           !isRemoved(changes.removedObjects, id);
+  };
+  const auto isMine = [&](std::uint32_t id) {
+    return isHub(id) || i < id || !hasBit(changes.left, id);
+  };
+  const auto hasRow = [&](std::uint32_t id) { return !isHub(id) && !hasBit(changes.left, id); };
+
+  forOld([&](std::uint32_t id, bool overlapped) {
+    marks_[id] |= overlapped ? kOld | kOverlapped : kOld;
+  });
+  bool fits = makeRoom(rows_[i], entries.size);
+  for (std::uint32_t& entry : entries) {
+    const std::uint32_t id = entry;
+    const bool isOld = (marks_[id] & kOld) != 0, overlapped = (marks_[id] & kOverlapped) != 0;
+    marks_[id] &= kHubMark;
+    const bool is = overlap(changes.boxes[i], changes.boxes[id]), was = wasPair(id, overlapped);
+    entry = id | (is ? kOverlaps : 0) | (isHub(id) ? kIsHub : 0);
+    if (isMine(id)) {
+      ended_ += overlapped && !was;
+      if (is != was) note(is, i, id, changes_);
+    }
+    if (!hasRow(id)) continue;
+    const std::uint32_t back = i | (is ? kOverlaps : 0);
+    if (!isOld)
+      fits = fits && edit(Edit::insert, id, back);
+    else if (is != overlapped)
+      fits = fits && edit(Edit::set, id, back);
+  }
+  forOld([&](std::uint32_t id, bool overlapped) {
+    if ((marks_[id] & kOld) == 0) return;
+    marks_[id] &= kHubMark;
+    const bool was = wasPair(id, overlapped);
+    if (isMine(id)) {
+      ended_ += overlapped && !was;
+      if (was) note(false, i, id, changes_);
+    }
+    if (hasRow(id)) fits = fits && edit(Edit::erase, id, i);
+  });
+  return fits;
+}
+
+bool Candidates::edit(Edit::Kind kind, std::uint32_t row, std::uint32_t entry) {
+  edits_.push_back({kind, row, entry});
+  if (kind != Edit::insert) return true;
+  Row& to = rows_[row];
+  ++to.expected;
+  return makeRoom(to, std::size_t{to.size} + to.expected);
+}
+
+/// Moves the row behind the others if it has not enough room.
+bool Candidates::makeRoom(Row& row, std::size_t size) {
+  if (size <= row.room) return true;
+  const std::size_t room = size + size / 2 + 2;
+  if (size > kHubSize || used_ + room > entries_.capacity()) return false;
+  std::copy_n(entries_.data() + row.start, row.size, entries_.data() + used_);
+  row.start = static_cast<std::uint32_t>(used_);
+  row.room = static_cast<std::uint16_t>(room);
+  used_ += room;
+  return true;
+}
+
+void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) {
+  for (const Edit& edit : edits_) apply(edit);
+  for (const std::uint32_t i : changes.leftIds) {
+    const NeighbourList list = lists.byBox[i];
+    rows_[i].size = rows_[i].own = 0;
+    for (std::uint32_t k = 0; k < list.size; ++k) insert(i, lists.indices[list.start + k]);
+  }
+  for (const auto& flips : flips_)
+    for (const std::uint64_t change : flips) {
+      const Pair both = pair(change);
+      const std::uint32_t mark = isAdded(change) ? kOverlaps : 0;
+      if (!isHub(both.first)) apply({Edit::set, both.first, both.second | mark});
+      if (!isHub(both.second)) apply({Edit::set, both.second, both.first | mark});
+    }
+  pairs_ = pairsAfter_;
+}
+
+void Candidates::apply(const Edit& edit) {
+  Row& row = rows_[edit.row];
+  if (edit.kind == Edit::insert) {
+    --row.expected;
+    return insert(edit.row, edit.entry);
+  }
+  std::uint32_t* const at = find(edit.row, edit.entry & kIndex);
+  if (edit.kind == Edit::set)
+    *at = (*at & ~kOverlaps) | (edit.entry & kOverlaps);
+  else
+    erase(row, at);
+}
+
+void Candidates::insert(std::uint32_t i, std::uint32_t entry) {
+  Row& row = rows_[i];
+  std::uint32_t* const begin = entries_.data() + row.start;
+  const bool isOwn = ((entry & kIndex) > i) | ((entry & kIsHub) != 0);
+  begin[row.size] = begin[row.own];  // without a branch, for it would be foretold badly
+  begin[isOwn ? row.own : row.size] = entry;
+  row.own = static_cast<std::uint16_t>(row.own + isOwn);
+  ++row.size;
+}
+
+void Candidates::erase(Row& row, std::uint32_t* at) {
+  std::uint32_t* const begin = entries_.data() + row.start;
+  if (at < begin + row.own) {
+    *at = begin[--row.own];
+    at = begin + row.own;
+  }
+  *at = begin[--row.size];
+}
+
+std::uint32_t* Candidates::find(std::uint32_t row, std::uint32_t id) {
+  std::uint32_t* at = entries_.data() + rows_[row].start;
+  while ((*at & kIndex) != id) ++at;
+  return at;
+}
+
+std::size_t Candidates::roomForLists() const {
+  std::size_t hubs = 0;
+  if (hubs_.empty()) return used_;
+  for (const Row& row : rows_) {
+    const std::uint32_t* const at = entries_.data() + row.start;
+    hubs += static_cast<std::size_t>(std::count_if(
+        at, at + row.size, [](std::uint32_t entry) { return (entry & kIsHub) != 0; }));
+  }
+  return used_ + hubs + hubs_.size() * kMostHubs;
+}
+
+void Candidates::writeLists(const NeighbourLists& lists) const {
+  const std::uint32_t* const entries = entries_.data();
+  tasks_.forRanges(rows_.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Row row = rows_[i];
+      std::uint32_t* const out = lists.indices.data + row.start;
+      std::uint32_t size = 0;
+      for (std::uint32_t k = 0; k < row.size; ++k) {
+        const std::uint32_t entry = entries[row.start + k];
+        out[size] = entry & kIndex;
+        size += (entry & kOverlaps) != 0 && (entry & kIndex) > i;
+      }
+      lists.byBox[i] = {row.start, size};
+    }
+  });
+  // A hub's own row has other hubs only. The rest of its list is what the others' rows say.
+  std::uint64_t end = used_;
+  for (const Hub& hub : hubs_) {
+    std::uint32_t* const out = lists.indices.data + end;
+    const NeighbourList own = lists.byBox[hub.id];
+    std::uint32_t* to = std::copy_n(lists.indices.data + own.start, own.size, out);
+    for (std::uint32_t i = hub.id + 1; i < rows_.size(); ++i) {
+      if (isHub(i)) continue;
+      const Row row = rows_[i];
+      const std::uint32_t* const at = entries + row.start;
+      if (std::find(at, at + row.size, hub.id | kIsHub | kOverlaps) != at + row.size) *to++ = i;
+    }
+    lists.byBox[hub.id] = {end, static_cast<std::uint32_t>(to - out)};
+    end += static_cast<std::uint64_t>(to - out);
+  }
+}
+
+std::size_t Candidates::memoryBytes() const {
+  std::size_t bytes = rows_.capacity() * sizeof(Row) + entries_.bytes() + marks_.capacity() +
+                      hubs_.capacity() * sizeof(Hub) + changes_.capacity() * sizeof(std::uint64_t) +
+                      edits_.capacity() * sizeof(Edit);
+  for (const auto& flips : flips_) bytes += flips.capacity() * sizeof(std::uint64_t);
+  return bytes;
+}
+
+}  // namespace lbvh

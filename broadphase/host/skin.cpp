@@ -1,0 +1,320 @@
+#include "broadphase/host/skin.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "broadphase/exec/changes.h"
+#include "broadphase/stages/morton.h"
+
+namespace lbvh {
+namespace {
+
+constexpr std::size_t kGrain = 32;  // words of 64 boxes each
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// Found by simulation over piles, debris and a city, then measured.
+constexpr float kSkin = 1.0f / 16;   // of a box's mean side
+constexpr float kAhead = 1.5f;       // of how far it has moved from the middle of its grown box
+constexpr float kMostAhead = 1.0f;   // of its mean side
+constexpr float kMostMotion = 2.0f;  // likewise: beyond, it has jumped
+constexpr float kLoose = 2.0f;       // a box that has shrunk to less of its grown box leaves it
+
+// What a step costs, in searches for all boxes without a skin: measured.
+constexpr double kCostOfAll = 3;
+constexpr double kCostOfTests = 0.3;
+constexpr double kCostOfLeft = 5;
+constexpr double kMostDebt = 4, kMostCredit = 1;
+
+constexpr std::size_t kMostLeft = 2;     // half of the boxes
+constexpr std::size_t kRefitsOfAll = 4;  // then blocks have lost their shape
+constexpr std::size_t kWatched = 128;
+constexpr std::size_t kWatchSteps = 8;
+constexpr std::size_t kFewMove = 8;                    // an eighth of the watched boxes
+constexpr std::size_t kFewLeft = 12;                   // a twelfth of them in a step
+constexpr int kPause = 16;                             // after watching in vain
+constexpr int kShortestPause = 8, kLongestPause = 64;  // after it did not pay
+
+typedef float Vector __attribute__((vector_size(16)));
+typedef int Mask __attribute__((vector_size(16)));
+
+/// Whether the first three are true.
+bool all(Mask mask) {
+  mask |= Mask{0, 0, 0, -1};
+  std::uint64_t halves[2];
+  std::memcpy(halves, &mask, sizeof halves);
+  return (halves[0] & halves[1]) == ~std::uint64_t{0};
+}
+
+/// Of each vector the first three numbers count.
+struct Corners {
+  explicit Corners(const Aabb& box) {
+    Vector last;
+    std::memcpy(&min, &box, sizeof min);
+    std::memcpy(&last, reinterpret_cast<const char*>(&box) + sizeof box - sizeof last, sizeof last);
+    max = __builtin_shufflevector(last, last, 1, 2, 3, 0);
+  }
+  Vector min, max;
+
+  float sides() const {
+    const Vector length = max - min;
+    return length[0] + length[1] + length[2];
+  }
+  bool isOrdinary() const { return all((min >= -kGiant) & (max <= kGiant)); }
+};
+
+/// Axis by axis, which holds for inverted boxes, too: what overlaps the inner one then overlaps the
+/// outer one.
+bool contains(const Corners& outer, const Corners& inner) {
+  return all((outer.min <= inner.min) & (inner.max <= outer.max));
+}
+
+/// From 2/3 to 4/3, by index: so boxes that got their skins together do not leave them together.
+float spread(std::size_t i) {
+  constexpr std::uint32_t kMultiplier = 0x9E3779B9;  // 2^32 over the golden ratio
+  const std::uint32_t hash = static_cast<std::uint32_t>(i) * kMultiplier;
+  return 2.0f / 3 + static_cast<float>(hash >> 8) * (2.0f / 3 / (1 << 24));
+}
+
+/// Boxes that are not ordinary, or would not be, stay as they are.
+Aabb grownFrom(const Aabb& oldBox, const Aabb& newBox, std::size_t i) {
+  const Corners old(oldBox), box(newBox);
+  const float side = box.sides() / 3;
+  if (!(side > 0)) return newBox;
+  const Vector motion = 0.5f * ((box.min + box.max) - (old.min + old.max));
+  const Vector zero{}, most = zero + kMostAhead * spread(i) * side,
+                       jump = zero + kMostMotion * side;
+  const Mask hasMoved = (motion <= jump) & (motion >= -jump);  // not if it is NaN
+  Vector ahead = hasMoved ? kAhead * spread(i) * motion : zero;
+  ahead = ahead < most ? ahead : most;
+  ahead = ahead > -most ? ahead : -most;
+  Corners grown(newBox);
+  grown.min = box.min - kSkin * side + (ahead < zero ? ahead : zero);
+  grown.max = box.max + kSkin * side + (ahead > zero ? ahead : zero);
+  if (!grown.isOrdinary()) return newBox;
+  Aabb result;
+  std::memcpy(result.min, &grown.min, sizeof result.min);
+  std::memcpy(result.max, &grown.max, sizeof result.max);
+  return result;
+}
+
+/// Or is of another class now. What lies within ordinary bounds is ordinary. A box with a NaN
+/// overlaps nothing, so it need not leave its like.
+bool isOutside(const Aabb& grown, const Aabb& box) {
+  const Corners outer(grown), inner(box);
+  if (contains(outer, inner) && outer.isOrdinary()) return false;
+  const BoxClass boxClass = classify(box);
+  if (boxClass != classify(grown)) return true;
+  return boxClass != BoxClass::nan && !contains(outer, inner);
+}
+
+/// A search for all may make the grown boxes tighter.
+bool isLoose(const Aabb& grown, const Aabb& box) {
+  return Corners(grown).sides() > kLoose * Corners(box).sides();
+}
+
+}  // namespace
+
+Skin::Use Skin::useByEnvironment() {
+  const char* const use = std::getenv("GPULBVH_SKIN");
+  const auto is = [use](const char* name) { return use != nullptr && std::strcmp(use, name) == 0; };
+  if (is("always")) return Use::always;
+  if (is("never")) return Use::never;
+  if (is("alternating")) return Use::alternating;
+  return Use::automatic;
+}
+
+// The first step may be that of a scene that rests.
+Skin::Skin(HostTasks& tasks) : tasks_(tasks), use_(useByEnvironment()) {}
+
+Skin::Plan Skin::plan(const StepInput& input, bool isKnown) {
+  const bool wasOn = isOn_;
+  isOn_ = isWanted(input);
+  ++steps_;
+  if (!isOn_) return Plan::plain;
+  if (!wasOn) {
+    if (!isReady_) grown_.clear();
+    isReady_ = false;
+    debt_ = 0;
+    steps_ = 0;
+  }
+  const bool hadFilters = hadFilters_;
+  hadFilters_ = !input.filters.empty();
+  const std::size_t n = input.boxes.size;
+  if (!wasOn || !isKnown || n < grown_.size() || hadFilters != hadFilters_) return searchAll(input);
+  findLeft(input);
+  leftSinceAll_ += leftIds_.size();
+  if (kMostLeft * leftIds_.size() > n || leftSinceAll_ > kRefitsOfAll * n) return searchAll(input);
+  const double share = static_cast<double>(leftIds_.size()) / static_cast<double>(n + 1);
+  debt_ = std::max(debt_ + kCostOfTests + kCostOfLeft * share - 1, -kMostCredit);
+  growLeft(input);
+  return Plan::left;
+}
+
+bool Skin::isWanted(const StepInput& input) {
+  switch (use_) {
+    case Use::always:
+      return true;
+    case Use::never:
+      return false;
+    case Use::alternating:
+      return steps_ % 5 < 3;
+    case Use::automatic:
+      break;
+  }
+  if (isOn_ && debt_ > kMostDebt) turnOff();
+  if (isOn_) {
+    if (steps_ == kLongestPause) pause_ = 0;
+    return true;
+  }
+  if (pauseLeft_ == 0) return watch(input);
+  --pauseLeft_;
+  return false;
+}
+
+void Skin::turnOff() {
+  isOn_ = isReady_ = false;
+  watchSteps_ = 0;
+  grown_ = std::vector<Aabb>();  // gives the memory back
+  filters_ = std::vector<Filter>();
+  pauseLeft_ = pause_ = std::clamp(2 * pause_, kShortestPause, kLongestPause);
+}
+
+/// Grows a sample of the boxes, and looks how many leave. If few do, it remembers all boxes, so
+/// that the next step knows which move, and whither.
+/// @return whether that has happened
+bool Skin::watch(const StepInput& input) {
+  if (isReady_) return true;
+  const std::size_t n = input.boxes.size, samples = std::min(n, std::min(kWatched, 16 + n / 8));
+  const std::size_t apart = samples > 0 ? n / samples : 0;
+  const auto sample = [&](std::size_t k) { return input.boxes[k * apart]; };
+  bool doFew = false;
+  if (watchSteps_ == 0 || grown_.size() != samples) {
+    watchSteps_ = 1;
+    watchedLeft_ = 0;
+    grown_.resize(samples);
+    for (std::size_t k = 0; k < samples; ++k) grown_[k] = sample(k);
+  } else {
+    std::size_t left = 0;
+    for (std::size_t k = 0; k < samples; ++k)
+      if (isOutside(grown_[k], sample(k))) {
+        ++left;
+        grown_[k] = grownFrom(grown_[k], sample(k), k);
+      }
+    // At first all that move leave; then, because they got their skins together, few do.
+    if (watchSteps_ == 1) doFew = kFewMove * left <= samples;
+    if (watchSteps_ > kWatchSteps / 4) watchedLeft_ += left;
+    if (++watchSteps_ == kWatchSteps) {
+      doFew = kFewLeft * watchedLeft_ <= (kWatchSteps - kWatchSteps / 4 - 1) * samples;
+      watchSteps_ = 0;
+      if (!doFew) pauseLeft_ = kPause;
+    }
+  }
+  if (doFew) grown_.assign(input.boxes.begin(), input.boxes.end());
+  isReady_ = doFew;
+  return false;
+}
+
+Skin::Plan Skin::searchAll(const StepInput& input) {
+  growAll(input);
+  return Plan::all;
+}
+
+void Skin::growAll(const StepInput& input) {
+  const std::size_t n = input.boxes.size, known = std::min(n, grown_.size());
+  debt_ += kCostOfAll - 1;
+  leftSinceAll_ = 0;
+  grown_.resize(n);
+  filters_.assign(input.filters.begin(), input.filters.end());
+  const bool isTold = input.changed.data != nullptr;
+  tasks_.forRanges(n, kMaskBits * kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Aabb& box = input.boxes[i];
+      const bool rests = isTold && (input.changed[i / kMaskBits] >> i % kMaskBits & 1) == 0;
+      if (i >= known || rests)
+        grown_[i] = box;
+      else if (isOutside(grown_[i], box) || isLoose(grown_[i], box))
+        grown_[i] = grownFrom(grown_[i], box, i);
+    }
+  });
+}
+
+/// Also the boxes of other filters, other objects, and new ones.
+void Skin::findLeft(const StepInput& input) {
+  const std::size_t n = input.boxes.size, words = (n + kMaskBits - 1) / kMaskBits;
+  known_ = grown_.size();
+  grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
+  filters_.resize(input.filters.size);
+  changed_.resize(words);
+  left_.resize(words);
+  tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t word = begin; word < end; ++word) {
+      const std::uint64_t changed = findChanged(input, word);
+      std::uint64_t left = 0;
+      forBits(changed, 0, [&](std::uint32_t bit) {
+        left |= std::uint64_t{hasLeft(input, word * kMaskBits + bit)} << bit;
+      });
+      changed_[word] = changed;
+      left_[word] = left;
+    }
+  });
+  leftIds_.clear();
+  changes_ = 0;
+  for (const std::uint64_t word : changed_)
+    changes_ += static_cast<std::size_t>(std::popcount(word));
+  for (std::size_t word = 0; word < words; ++word)
+    forBits(left_[word], word * kMaskBits, [&](std::uint32_t i) { leftIds_.push_back(i); });
+}
+
+std::uint64_t Skin::findChanged(const StepInput& input, std::size_t word) const {
+  const std::size_t first = word * kMaskBits;
+  const std::uint64_t all = bitsBelow(input.boxes.size, first);
+  if (input.changed.data == nullptr) return all;
+  std::uint64_t changed = input.changed[word] | ~bitsBelow(known_, first);
+  for (std::size_t i = first; i < std::min(first + kMaskBits, input.removedObjects.size); ++i)
+    changed |= std::uint64_t{input.removedObjects[i] != 0} << (i - first);
+  return changed & all;
+}
+
+bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
+  return i >= known_ || isOutside(grown_[i], input.boxes[i]) ||
+         (!input.filters.empty() && differ(filters_[i], input.filters[i])) ||
+         (i < input.removedObjects.size && input.removedObjects[i] != 0);
+}
+
+void Skin::growLeft(const StepInput& input) {
+  const auto count = [this](const Aabb& box) -> std::size_t& {
+    return classes_[static_cast<int>(classify(box))];
+  };
+  for (const std::uint32_t i : leftIds_) {
+    if (i < known_) --count(grown_[i]);
+    ++count(input.boxes[i]);
+    grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
+    if (!input.filters.empty()) filters_[i] = input.filters[i];
+  }
+}
+
+void Skin::remember(const StepStats& stats) {
+  classes_[static_cast<int>(BoxClass::oversized)] = stats.oversizedBoxes;
+  classes_[static_cast<int>(BoxClass::nan)] = stats.nanBoxes;
+}
+
+void Skin::describe(StepStats& stats) const {
+  stats.oversizedBoxes = classes_[static_cast<int>(BoxClass::oversized)];
+  stats.nanBoxes = classes_[static_cast<int>(BoxClass::nan)];
+}
+
+StepInput Skin::grown(const StepInput& input) const {
+  return {{grown_.data(), grown_.size()}, input.filters, {}, input.maxPairs};
+}
+
+std::size_t Skin::memoryBytes() const {
+  return grown_.capacity() * sizeof(Aabb) + filters_.capacity() * sizeof(Filter) +
+         (changed_.capacity() + left_.capacity()) * sizeof(std::uint64_t) +
+         leftIds_.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace lbvh
