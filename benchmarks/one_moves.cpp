@@ -1,7 +1,7 @@
 // one_moves: a large world in which one box moves a step, through Bullet's interface, with our
 // broad phase and Bullet's in turns. Bullet calls setAabb for all objects in each step; a program
 // may call it for the one alone. And what setAabb costs for a box that did not change. Boxes as in
-// walk.h.
+// walk.h. `announced` is ours with GpuLbvhOptions::announcedFilters.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -101,9 +101,13 @@ int run(int count, int steps) {
   lbvh::Options options;
   options.threads = 1;
   options.backend = lbvh::Backend::host;
+  GpuLbvhOptions announced = options;
+  announced.announcedFilters = true;
   GpuLbvhBroadphase ours[2] = {GpuLbvhBroadphase(options), GpuLbvhBroadphase(options)};
+  GpuLbvhBroadphase told[2] = {GpuLbvhBroadphase(announced), GpuLbvhBroadphase(announced)};
   btDbvtBroadphase theirs[2];
   Contestant contestants[] = {{"gpu-lbvh", {ours[0], boxes}, {ours[1], boxes}},
+                              {"announced", {told[0], boxes}, {told[1], boxes}},
                               {"dbvt", {theirs[0], boxes}, {theirs[1], boxes}}};
   const std::size_t moved = boxes.size() / 2;
   const auto forget = [](Contestant& one) {

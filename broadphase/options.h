@@ -34,9 +34,9 @@ struct Options {
   /// The default, 2^28 pairs, needs up to 7 GiB, and Bullet's cache as much again.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
-  /// On a GPU: time each stage. Without it only `totalMs` is known there. It is off because small
-  /// scenes wait longer for their events, two a stage, than for their pairs. On the host times cost
-  /// nothing.
+  /// On a GPU, and in steps of up to 256 boxes on the host: time each stage. Without it only
+  /// `totalMs` is known there. It is off because the times would take a large part of a small
+  /// scene's: of a GPU's by waiting for events, of the host's by reading the clock.
   bool stageTimes = false;
 
   /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.

@@ -87,7 +87,7 @@ std::unique_ptr<Pipeline> choosePipeline(const Options& asked, Stats& stats) {
   stats.instructions = kernels.name;
   stats.backend = "host";
   stats.reason = options.backend == Backend::host ? "asked for" : knownWhyNoCuda();
-  auto host = makeHostPipeline(options.threads, kernels);
+  auto host = makeHostPipeline(options.threads, kernels, options.stageTimes);
   const bool mayChoose = options.backend == Backend::automatic && stats.reason.empty();
   return mayChoose || options.backend == Backend::cuda ? withGpu(std::move(host), options, kernels)
                                                        : std::move(host);

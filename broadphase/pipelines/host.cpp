@@ -23,8 +23,9 @@ namespace {
 
 class HostPipeline final : public Pipeline, HostSearch {
  public:
-  HostPipeline(int threads, const SimdKernels& kernels)
+  HostPipeline(int threads, const SimdKernels& kernels, bool timesSmallSteps)
       : HostSearch(threads, kernels),
+        timesSmallSteps_(timesSmallSteps),
         skin_(space_.tasks()),
         candidates_(space_.tasks(), kernels),
         delta_(kernels) {}
@@ -34,6 +35,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     lacksOneStep_ = false;
     tree_ = {};
     scene_ = {};
+    space_.setTimesStages(timesSmallSteps_ || input.boxes.size > kFew);
     const bool isKnown = std::exchange(goesOn_, false);  // until this step is done
     const std::vector<Pair> before = kValidate ? copyOfPairs() : std::vector<Pair>();
     switch (plan(input, isKnown, stats)) {
@@ -276,6 +278,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     std::abort();
   }
 
+  const bool timesSmallSteps_;
   Skin skin_;
   Candidates candidates_;
   HostPairDelta delta_;
@@ -295,8 +298,9 @@ class HostPipeline final : public Pipeline, HostSearch {
 
 }  // namespace
 
-std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels) {
-  return std::make_unique<HostPipeline>(threads, kernels);
+std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels,
+                                           bool timesSmallSteps) {
+  return std::make_unique<HostPipeline>(threads, kernels, timesSmallSteps);
 }
 
 }  // namespace lbvh

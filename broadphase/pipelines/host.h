@@ -9,6 +9,7 @@
 namespace lbvh {
 
 /// @param threads at least 1
-std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels);
+std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels,
+                                           bool timesSmallSteps = false);
 
 }  // namespace lbvh

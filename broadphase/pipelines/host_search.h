@@ -29,6 +29,9 @@ class HostSearch : protected TreeStages<HostSpace> {
         neighbourSort_(space_.tasks(), kernels) {}
   ~HostSearch() = default;
 
+  /// So few boxes are searched sooner than they are ordered.
+  static constexpr std::size_t kFew = 256;
+
   /// Memory for a search, and how much it may find.
   struct Room {
     Scratch& indices;      ///< of the neighbours
@@ -108,9 +111,6 @@ class HostSearch : protected TreeStages<HostSpace> {
         std::max(scratchBytes<std::uint32_t>(keys) + 2 * scratchBytes<std::uint64_t>(keys),
                  scratchBytes<NeighbourList>(lists)));
   }
-
-  /// So few boxes are searched sooner than they are ordered.
-  static constexpr std::size_t kFew = 256;
 
   /// Stages 1 to 3: as for a tree, but along another curve.
   void orderBoxes(View<const Aabb> boxes, StepStats& stats) {

@@ -95,7 +95,8 @@ class HostSpace {
     }
   }
 
-  StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms); }
+  StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms, timesStages_); }
+  void setTimesStages(bool does) { timesStages_ = does; }
 
   template <class T>
   View<const T> upload(View<const T> view, UploadBuffer<T>&) {
@@ -145,6 +146,7 @@ class HostSpace {
   HostTasks tasks_;
   Buffer<std::byte> partials_;
   HostRadixSort sort_;
+  bool timesStages_ = true;
 };
 
 }  // namespace lbvh

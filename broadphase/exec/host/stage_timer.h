@@ -1,4 +1,4 @@
-// Wall-clock time of a scope, added to a stage's milliseconds.
+// Wall-clock time of a scope, added to a stage's milliseconds; or nothing.
 #pragma once
 
 #include <chrono>
@@ -7,14 +7,18 @@ namespace lbvh {
 
 class StageTimer {
  public:
-  explicit StageTimer(double& ms) : ms_(ms), start_(Clock::now()) {}
-  ~StageTimer() { ms_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
+  explicit StageTimer(double& ms, bool runs = true)
+      : ms_(runs ? &ms : nullptr), start_(runs ? Clock::now() : Clock::time_point()) {}
+  ~StageTimer() {
+    if (ms_ == nullptr) return;
+    *ms_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
+  }
   StageTimer(const StageTimer&) = delete;
   StageTimer& operator=(const StageTimer&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
-  double& ms_;
+  double* const ms_;
   Clock::time_point start_;
 };
 
