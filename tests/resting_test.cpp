@@ -73,7 +73,7 @@ TEST_F(Resting, NewBoxesAreSearchedAlone) {
     Watched scene(threads);
     scene.boxes = test::boxSets()[0].make(1020, random);  // beside a power of two
     scene.step();
-    for (int k = 0; k < 12; ++k) {
+    for (int k = 0; k < 6; ++k) {  // while there is room for more
       const Boxes more = test::boxSets()[0].make(5, random);
       scene.boxes.insert(scene.boxes.end(), more.begin(), more.end());
       scene.removeObject(random.below(850));

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace lbvh {
 namespace {
@@ -72,7 +73,7 @@ bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes) {
       return false;
     }
   }
-  entries_.ensure(used + used / 4 + kHubSize);
+  entries_.ensure(used + used / 4 + 2 * kHubSize);
   used_ = used;
   return true;
 }
@@ -339,20 +340,36 @@ void Candidates::writeLists(const NeighbourLists& lists) const {
       lists.byBox[i] = {row.start, size};
     }
   });
-  // A hub's own row has other hubs only. The rest of its list is what the others' rows say.
-  std::uint64_t end = used_;
-  for (const Hub& hub : hubs_) {
-    std::uint32_t* const out = lists.indices.data + end;
-    const NeighbourList own = lists.byBox[hub.id];
-    std::uint32_t* to = std::copy_n(lists.indices.data + own.start, own.size, out);
-    for (std::uint32_t i = hub.id + 1; i < rows_.size(); ++i) {
-      if (isHub(i)) continue;
-      const Row row = rows_[i];
-      const std::uint32_t* const at = entries + row.start;
-      if (std::find(at, at + row.size, hub.id | kIsHub | kOverlaps) != at + row.size) *to++ = i;
+  if (!hubs_.empty()) writeHubLists(lists);
+}
+
+/// A hub's own row has other hubs only. The rest of its list is what the others' rows say.
+void Candidates::writeHubLists(const NeighbourLists& lists) const {
+  std::vector<std::uint64_t> ends(hubs_.size());
+  forHubPairs([&](std::size_t hub, std::uint32_t) { ++ends[hub]; });
+  std::uint64_t start = used_;
+  for (std::size_t k = 0; k < hubs_.size(); ++k) {
+    NeighbourList& list = lists.byBox[hubs_[k].id];
+    std::copy_n(lists.indices.data + list.start, list.size, lists.indices.data + start);
+    const std::uint64_t own = list.size, size = own + std::exchange(ends[k], start + own);
+    list = {start, static_cast<std::uint32_t>(size)};
+    start += size;
+  }
+  forHubPairs([&](std::size_t hub, std::uint32_t i) { lists.indices[ends[hub]++] = i; });
+}
+
+/// Calls visit(hub, i) for each hub and each box of greater index that overlaps it and is none.
+template <class Visit>
+void Candidates::forHubPairs(const Visit& visit) const {
+  const auto isBefore = [](const Hub& hub, std::uint32_t id) { return hub.id < id; };
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    const std::uint32_t* const begin = entries_.data() + rows_[i].start;
+    for (const std::uint32_t* at = begin; at != begin + rows_[i].own; ++at) {
+      const std::uint32_t id = *at & kIndex;
+      if ((*at & kIsHub) == 0 || (*at & kOverlaps) == 0 || id > i) continue;
+      const auto hub = std::lower_bound(hubs_.begin(), hubs_.end(), id, isBefore);
+      visit(static_cast<std::size_t>(hub - hubs_.begin()), i);
     }
-    lists.byBox[hub.id] = {end, static_cast<std::uint32_t>(to - out)};
-    end += static_cast<std::uint64_t>(to - out);
   }
 }
 

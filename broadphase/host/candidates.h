@@ -108,6 +108,9 @@ class Candidates {
   void note(bool isAdded, std::uint32_t a, std::uint32_t b, std::vector<std::uint64_t>& to) const {
     to.push_back(format_.of(makePair(a, b)) | std::uint64_t{!isAdded} << 2 * format_.indexBits);
   }
+  void writeHubLists(const NeighbourLists& lists) const;
+  template <class Visit>
+  void forHubPairs(const Visit& visit) const;
   void apply(const Edit& edit);
   void insert(std::uint32_t i, std::uint32_t entry);
   void erase(Row& row, std::uint32_t* at);
