@@ -202,6 +202,60 @@ TEST_P(SkinTest, BoxesMayHaveAnyNumberOfCandidates) {
   }
 }
 
+// As many hubs as there may be, nearly, and more; and boxes that go out of them and back in.
+TEST_P(SkinTest, ManyLargeBoxesMayRest) {
+  for (const std::size_t large : {60u, 70u}) {
+    Watched scene(1);
+    scene.boxes = layerUnder(32, Boxes(large, {{-1, 0, -1}, {99, 1, 99}}));
+    const Boxes start = scene.boxes;
+    for (std::size_t k = 0; k < 7; ++k) {
+      scene.boxes[large + k] = boxAt(1.2f * float(k), 9, 0, 0.5f);
+      if (k % 2 == 1) scene.boxes[large + k - 1] = start[large + k - 1];
+      scene.step(k > 3, k % 3 == 0);
+      ASSERT_FALSE(HasFailure()) << large << ", step " << k;
+    }
+  }
+}
+
+// Within less than a skin of ceasing to overlap what lies around them.
+TEST_P(SkinTest, InvertedBoxesMayMove) {
+  Watched scene(1);
+  for (int i = 0; i < 20; ++i) {
+    scene.boxes.push_back(boxAt(4.0f * float(i), 0, 0, 1.05f));
+    scene.boxes.push_back(boxAt(4.0f * float(i), 9, 0, -1));
+  }
+  for (std::size_t k = 0; k < 20; ++k) {
+    scene.boxes[2 * k + 1] = boxAt(4.0f * float(k), 0, 0, -1);
+    scene.step(k % 4 != 3, k % 3 != 1);
+    ASSERT_FALSE(HasFailure()) << "step " << k;
+  }
+}
+
+// Some boxes of each kind become boxes of every other kind, while most rest.
+TEST_P(SkinTest, BoxesMayChangeTheirKind) {
+  const float inf = INFINITY;
+  const Boxes kinds{boxAt(3, 0, 0, 1),
+                    {{-inf, -inf, -inf}, {inf, inf, inf}},
+                    {{NAN, 0, 0}, {9, 1, 1}},
+                    {{-inf, -1, -1}, {9, 1, 1}},
+                    {{-1, -1, -1}, {inf, 1, 1}}};
+  const std::size_t count = kinds.size();
+  Watched scene(1);
+  for (int i = 0; i < 300; ++i) scene.boxes.push_back(boxAt(1.5f * float(i), 0, 0, 1));
+  for (const bool tells : {false, true})
+    for (std::size_t k = 0; k < count * count; ++k)
+      for (const std::size_t kind : {k / count, k % count}) {
+        for (std::size_t i = 0; i < 3; ++i) scene.boxes[100 * i] = kinds[(kind + i) % count];
+        scene.step(tells);
+        ASSERT_FALSE(HasFailure()) << k << " to " << kind;
+        std::vector<int> visits(300);
+        SceneQuery(scene.finder.packed())
+            .forEach([](const auto&) { return true; }, [&](std::uint32_t box) { ++visits[box]; });
+        for (std::size_t i = 0; i < 300; ++i)
+          ASSERT_EQ(visits[i], classify(scene.boxes[i]) == BoxClass::nan ? 0 : 1) << i;
+      }
+}
+
 // One more in each step: at first beside the packed boxes, then packed with them.
 TEST_P(SkinTest, BoxesMayComeOneByOne) {
   Random random(707);
@@ -210,6 +264,7 @@ TEST_P(SkinTest, BoxesMayComeOneByOne) {
   const Boxes more = test::boxSets()[0].make(160, random);
   for (const Aabb& box : more) {
     scene.boxes.push_back(box);
+    if (random.below(8) == 0) scene.boxes.back().min[1] = NAN;
     if (random.below(4) == 0) scene.boxes[random.below(300)].max[0] = NAN;
     scene.step(random.below(3) != 0, random.below(2) == 0);
     ASSERT_FALSE(HasFailure()) << scene.boxes.size();
