@@ -12,6 +12,7 @@
 #include <string>
 
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/pipelines/host.h"
 #include "broadphase/stages/morton.h"
 #include "simd_test.h"
 #include "support.h"
@@ -39,7 +40,10 @@ TEST_F(Resting, OnlyWhatChangesMuchIsSearched) {
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(400, random);
   EXPECT_EQ(scene.step(), 400u);
+  const int mortonBits = scene.finder.stats().mortonBits;
+  EXPECT_GT(mortonBits, 0);
   EXPECT_EQ(scene.step(), 0u);
+  EXPECT_EQ(scene.finder.stats().mortonBits, mortonBits) << "of the last search of all";
   for (std::size_t i = 0; i < 30; ++i) scene.boxes[i].max[0] += 0.1f;
   EXPECT_EQ(scene.step(), 30u);
   for (int k = 0; k < 6; ++k) EXPECT_EQ(scene.step(), 0u);
@@ -82,7 +86,21 @@ TEST_F(Resting, NewBoxesAreSearchedAlone) {
   }
 }
 
-// Enough candidates that every thread tests some.
+// Sixty-four may be beside the blocks of the others.
+TEST_F(Resting, AllAreSearchedIfTooManyAreNew) {
+  Watched scene(1);
+  const auto add = [&] { scene.boxes.push_back(boxAt(3.0f * float(scene.boxes.size()), 0, 0, 1)); };
+  for (int i = 0; i < 40; ++i) add();
+  scene.step();
+  for (int k = 0; k < 64; ++k) {
+    add();
+    EXPECT_EQ(scene.step(), 1u);
+  }
+  add();
+  EXPECT_EQ(scene.step(), 105u);
+}
+
+// Enough candidates that every thread tests some; then so few boxes that one tests all.
 TEST_F(Resting, ThreadsTestTheirParts) {
   Random random(54);
   Boxes start;
@@ -102,6 +120,9 @@ TEST_F(Resting, ThreadsTestTheirParts) {
       const std::size_t searched = scene.step();
       if (k > 0) EXPECT_LT(searched, 1500u) << "they have skins now";
     }
+    scene.boxes.resize(500);
+    scene.step();
+    EXPECT_EQ(scene.step(), 0u);
   }
 }
 
@@ -114,6 +135,18 @@ TEST_F(Resting, AllAreSearchedIfMoreThanHalfMove) {
   EXPECT_EQ(scene.step(), 200u);
   for (std::size_t i = 0; i < 201; ++i) scene.boxes[i].max[0] += 3;
   EXPECT_EQ(scene.step(), 400u);
+}
+
+// Its candidates are more than its list may hold (1,024).
+TEST_F(Resting, AllAreSearchedIfABoxBecomesAHub) {
+  Watched scene(1);
+  for (int i = 0; i < 40 * 40; ++i)
+    scene.boxes.push_back(boxAt(0.6f * float(i % 40), 0, 0.6f * float(i / 40), 0.5f));
+  scene.step();
+  scene.boxes[7] = {{-1, 0, -1}, {99, 1, 99}};
+  EXPECT_EQ(scene.step(), 1600u);
+  scene.boxes[9].max[1] += 3;
+  EXPECT_EQ(scene.step(), 1u);
 }
 
 TEST(Skin, BoxesThatStopAfterLongMotionRestSoon) {
@@ -231,6 +264,29 @@ TEST_F(Resting, CallersMayTellWhatChanged) {
   EXPECT_THROW(scene.finder.update(view(scene.boxes), view(scene.filters), view(tooFew)),
                std::invalid_argument);
   EXPECT_EQ(scene.finder.packed().boxes, nullptr);
+}
+
+// As after steps on a GPU: what the candidates knew does not count any more.
+TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
+  Random random(63);
+  Boxes boxes = test::boxSets()[0].make(300, random);
+  const auto pipeline = makeHostPipeline(1, simdKernels());
+  const auto step = [&] {
+    StepStats stats;
+    pipeline->step({view(boxes), {}, {}, Options{}.maxPairs, {}}, stats);
+  };
+  step();
+  boxes[3] = boxes[4];
+  step();
+  const Pairs all = bruteForce(boxes, {});
+  ASSERT_GT(all.size(), 5u);
+  const Pairs some(all.begin() + 5, all.end());
+  pipeline->setPreviousPairs(view(some));
+  EXPECT_EQ(toVector(pipeline->pairs()), some);
+  step();
+  EXPECT_EQ(toVector(pipeline->pairs()), all);
+  EXPECT_EQ(toVector(pipeline->added()), Pairs(all.begin(), all.begin() + 5));
+  EXPECT_EQ(pipeline->removed().size, 0u);
 }
 
 TEST_F(Resting, BuildTreeDoesNotChangeTheNextStep) {
