@@ -86,6 +86,20 @@ TEST_F(Resting, NewBoxesAreSearchedAlone) {
   }
 }
 
+TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
+  Random random(64);
+  Watched scene(1);
+  scene.boxes = test::boxSets()[0].make(400, random);
+  scene.boxes.back() = scene.boxes[7];
+  scene.boxes.front() = scene.boxes[8];
+  scene.step();
+  for (const std::uint32_t i : {399u, 0u, 7u, 8u}) {
+    scene.removeObject(i);
+    EXPECT_EQ(scene.step(), 1u);
+    EXPECT_GT(scene.finder.added().size, 0u);
+  }
+}
+
 // Sixty-four may be beside the blocks of the others.
 TEST_F(Resting, AllAreSearchedIfTooManyAreNew) {
   Watched scene(1);
