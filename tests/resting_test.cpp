@@ -23,8 +23,10 @@ namespace {
 
 using test::boxAt;
 using test::Boxes;
+using test::bruteForce;
 using test::Pairs;
 using test::Random;
+using test::toVector;
 using test::view;
 using test::Watched;
 

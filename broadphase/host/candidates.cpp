@@ -190,11 +190,9 @@ void Candidates::testOthers(const BoxChanges& changes, std::uint32_t i,
 bool Candidates::compareLeft(const BoxChanges& changes, std::uint32_t i,
                              View<std::uint32_t> entries) {
   const auto forOld = [&](auto visit) {
-    const Row row = rows_[i];  // a copy: visit() may move it
-    for (std::uint32_t k = 0; k < row.size; ++k) {
-      const std::uint32_t entry = entries_.data()[rows_[i].start + k];
-      visit(entry & kIndex, (entry & kOverlaps) != 0);
-    }
+    const std::uint32_t* const begin = entries_.data() + rows_[i].start;
+    for (const std::uint32_t* at = begin; at != begin + rows_[i].size; ++at)
+      visit(*at & kIndex, (*at & kOverlaps) != 0);
   };
   const auto wasPair = [&](std::uint32_t id, bool overlapped) {
     return overlapped && !isRemoved(changes.removedObjects, i) &&
