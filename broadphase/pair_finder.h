@@ -36,7 +36,8 @@ class PairFinder {
   /// @param filters as many as boxes: only pairs that `shouldCollide()` accepts. Or none: all pairs
   /// @param changed a bit for each box (box i is bit i % 64 of word i / 64): whether the box or its
   ///   filter may differ from the last update that did not throw. Boxes that update did not have
-  ///   count as changed. Or none: all may.
+  ///   count as changed. Or none: the finder keeps copies of the boxes, while that pays, and
+  ///   compares.
   /// @throws std::invalid_argument if the arrays do not fit each other
   /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc

@@ -72,11 +72,14 @@ bool contains(const Corners& outer, const Corners& inner) {
   return all((outer.min <= inner.min) & (inner.max <= outer.max));
 }
 
+/// Numbers below 2^32, spread evenly, and in no step with how objects are numbered.
+std::uint64_t scattered(std::size_t i) {
+  return static_cast<std::uint32_t>(i) * 0x9E3779B9u;  // 2^32 over the golden ratio
+}
+
 /// From 2/3 to 4/3, by index: so boxes that got their skins together do not leave them together.
 float spread(std::size_t i) {
-  constexpr std::uint32_t kMultiplier = 0x9E3779B9;  // 2^32 over the golden ratio
-  const std::uint32_t hash = static_cast<std::uint32_t>(i) * kMultiplier;
-  return 2.0f / 3 + static_cast<float>(hash >> 8) * (2.0f / 3 / (1 << 24));
+  return 2.0f / 3 + static_cast<float>(scattered(i) >> 8) * (2.0f / 3 / (1 << 24));
 }
 
 /// Boxes that are not ordinary, or would not be, stay as they are.
@@ -179,6 +182,7 @@ void Skin::turnOff() {
   isOn_ = isReady_ = false;
   watchSteps_ = 0;
   grown_ = std::vector<Aabb>();  // gives the memory back
+  last_ = std::vector<Aabb>();
   filters_ = std::vector<Filter>();
   pauseLeft_ = pause_ = std::clamp(2 * pause_, kShortestPause, kLongestPause);
 }
@@ -189,8 +193,7 @@ void Skin::turnOff() {
 bool Skin::watch(const StepInput& input) {
   if (isReady_) return true;
   const std::size_t n = input.boxes.size, samples = std::min(n, std::min(kWatched, 16 + n / 8));
-  const std::size_t apart = samples > 0 ? n / samples : 0;
-  const auto sample = [&](std::size_t k) { return input.boxes[k * apart]; };
+  const auto sample = [&](std::size_t k) { return input.boxes[scattered(k) * n >> 32]; };
   bool doFew = false;
   if (watchSteps_ == 0 || grown_.size() != samples) {
     watchSteps_ = 1;
@@ -230,9 +233,12 @@ void Skin::growAll(const StepInput& input) {
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
   const bool isTold = input.changed.data != nullptr;
+  isLastKnown_ = !isTold;
+  last_.resize(isTold ? 0 : n);
   tasks_.forRanges(n, kMaskBits * kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Aabb& box = input.boxes[i];
+      if (!isTold) last_[i] = box;
       const bool rests = isTold && (input.changed[i / kMaskBits] >> i % kMaskBits & 1) == 0;
       if (i >= known || rests)
         grown_[i] = box;
@@ -248,11 +254,17 @@ void Skin::findLeft(const StepInput& input) {
   known_ = grown_.size();
   grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
   filters_.resize(input.filters.size);
+  const bool isTold = input.changed.data != nullptr;
+  const bool compares = !isTold && isLastKnown_;
+  isLastKnown_ = !isTold;
+  last_.resize(isTold ? 0 : n);
   changed_.resize(words);
   left_.resize(words);
   tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t word = begin; word < end; ++word) {
-      const std::uint64_t changed = findChanged(input, word);
+      std::uint64_t changed = isTold ? input.changed[word] : whatDiffers(input, word);
+      if (!isTold && !compares) changed = ~std::uint64_t{0};
+      changed = (changed | whatIsNew(input, word)) & bitsBelow(n, word * kMaskBits);
       std::uint64_t left = 0;
       forBits(changed, 0, [&](std::uint32_t bit) {
         left |= std::uint64_t{hasLeft(input, word * kMaskBits + bit)} << bit;
@@ -269,14 +281,24 @@ void Skin::findLeft(const StepInput& input) {
     forBits(left_[word], word * kMaskBits, [&](std::uint32_t i) { leftIds_.push_back(i); });
 }
 
-std::uint64_t Skin::findChanged(const StepInput& input, std::size_t word) const {
+/// Of 64 boxes: new ones, and those of other objects.
+std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   const std::size_t first = word * kMaskBits;
-  const std::uint64_t all = bitsBelow(input.boxes.size, first);
-  if (input.changed.data == nullptr) return all;
-  std::uint64_t changed = input.changed[word] | ~bitsBelow(known_, first);
+  std::uint64_t isNew = ~bitsBelow(known_, first);
   for (std::size_t i = first; i < std::min(first + kMaskBits, input.removedObjects.size); ++i)
-    changed |= std::uint64_t{input.removedObjects[i] != 0} << (i - first);
-  return changed & all;
+    isNew |= std::uint64_t{input.removedObjects[i] != 0} << (i - first);
+  return isNew;
+}
+
+/// Where the caller tells nothing: compares with the last step's boxes, and remembers these.
+std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
+  const std::size_t first = word * kMaskBits;
+  const std::size_t count = std::min(kMaskBits, input.boxes.size - first);
+  std::uint64_t changed = findChanged(&last_[first], &input.boxes[first], count);
+  copyChanged(&last_[first], &input.boxes[first], count, changed);
+  if (!input.filters.empty())
+    changed |= findChanged(&filters_[first], &input.filters[first], count);
+  return changed;
 }
 
 bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
@@ -312,7 +334,8 @@ StepInput Skin::grown(const StepInput& input) const {
 }
 
 std::size_t Skin::memoryBytes() const {
-  return grown_.capacity() * sizeof(Aabb) + filters_.capacity() * sizeof(Filter) +
+  return (grown_.capacity() + last_.capacity()) * sizeof(Aabb) +
+         filters_.capacity() * sizeof(Filter) +
          (changed_.capacity() + left_.capacity()) * sizeof(std::uint64_t) +
          leftIds_.capacity() * sizeof(std::uint32_t);
 }

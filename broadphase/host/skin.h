@@ -59,17 +59,20 @@ class Skin {
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
   void findLeft(const StepInput& input);
-  std::uint64_t findChanged(const StepInput& input, std::size_t word) const;
+  std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
+  std::uint64_t whatDiffers(const StepInput& input, std::size_t word);
   bool hasLeft(const StepInput& input, std::size_t i) const;
   void growLeft(const StepInput& input);
 
   HostTasks& tasks_;
   const Use use_;
   std::vector<Aabb> grown_;      ///< while off: of the watched boxes
+  std::vector<Aabb> last_;       ///< the last step's boxes, if nobody tells what changes
   std::vector<Filter> filters_;  ///< of the last step
   std::vector<std::uint64_t> changed_, left_;
   std::vector<std::uint32_t> leftIds_;
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
+  bool isLastKnown_ = false;
   double debt_ = 0;  ///< what the skin has cost more than searches for all; in such searches
   std::size_t leftSinceAll_ = 0;
   std::size_t changes_ = 0;  ///< how many bits of changed_ are set
