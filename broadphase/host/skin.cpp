@@ -130,7 +130,6 @@ Skin::Use Skin::useByEnvironment() {
   return Use::automatic;
 }
 
-// The first step may be that of a scene that rests.
 Skin::Skin(HostTasks& tasks) : tasks_(tasks), use_(useByEnvironment()) {}
 
 Skin::Plan Skin::plan(const StepInput& input, bool isKnown) {
@@ -264,9 +263,10 @@ void Skin::findLeft(const StepInput& input) {
     for (std::size_t word = begin; word < end; ++word) {
       std::uint64_t changed = isTold ? input.changed[word] : whatDiffers(input, word);
       if (!isTold && !compares) changed = ~std::uint64_t{0};
-      changed = (changed | whatIsNew(input, word)) & bitsBelow(n, word * kMaskBits);
-      std::uint64_t left = 0;
-      forBits(changed, 0, [&](std::uint32_t bit) {
+      const std::uint64_t all = bitsBelow(n, word * kMaskBits);
+      std::uint64_t left = whatIsNew(input, word) & all;
+      changed = (changed | left) & all;
+      forBits(changed & ~left, 0, [&](std::uint32_t bit) {
         left |= std::uint64_t{hasLeft(input, word * kMaskBits + bit)} << bit;
       });
       changed_[word] = changed;
@@ -275,10 +275,10 @@ void Skin::findLeft(const StepInput& input) {
   });
   leftIds_.clear();
   changes_ = 0;
-  for (const std::uint64_t word : changed_)
-    changes_ += static_cast<std::size_t>(std::popcount(word));
-  for (std::size_t word = 0; word < words; ++word)
+  for (std::size_t word = 0; word < words; ++word) {
+    changes_ += static_cast<std::size_t>(std::popcount(changed_[word]));
     forBits(left_[word], word * kMaskBits, [&](std::uint32_t i) { leftIds_.push_back(i); });
+  }
 }
 
 /// Of 64 boxes: new ones, and those of other objects.
@@ -302,9 +302,8 @@ std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
 }
 
 bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
-  return i >= known_ || isOutside(grown_[i], input.boxes[i]) ||
-         (!input.filters.empty() && differ(filters_[i], input.filters[i])) ||
-         (i < input.removedObjects.size && input.removedObjects[i] != 0);
+  return isOutside(grown_[i], input.boxes[i]) ||
+         (!input.filters.empty() && differ(filters_[i], input.filters[i]));
 }
 
 void Skin::growLeft(const StepInput& input) {
