@@ -1,6 +1,6 @@
-// Where the pairs of an array lie: a hash table from the slots of two proxies to a place in the
-// array, whose pairs are removed as Bullet does it, by moving the last one into the gap. Does not
-// know the array. Not installed.
+// Where the pairs of an array lie: a hash table from the slots of two proxies to a place in it. A
+// pair is removed as Bullet does it: the last one moves into the gap. Does not know the array. Not
+// installed.
 #pragma once
 
 #include <cstddef>
