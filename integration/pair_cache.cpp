@@ -140,8 +140,8 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
         m_index.prefetchBucket(pair);
         for (const std::uint32_t slot : {pair.first, pair.second}) {
           const GpuLbvhProxy* proxy = m_proxies.at(slot);
-          GpuLbvhPairIndex::ask(&proxy->m_collisionFilterGroup);
-          GpuLbvhPairIndex::ask(&proxy->m_uniqueId);
+          lbvh::prefetch(&proxy->m_collisionFilterGroup);
+          lbvh::prefetch(&proxy->m_uniqueId);
         }
       },
       [this](lbvh::Pair pair) { m_index.prefetchFirst(pair); },
@@ -182,8 +182,8 @@ void GpuLbvhPairCache::removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatche
       withLast([this](lbvh::Pair pair) { m_index.prefetchFirst(pair); }),
       withLast([this](lbvh::Pair pair) { m_index.prefetchSecond(pair); }),
       [&](const lbvh::Pair& pair) { places[numberOf(pair)] = m_index.find(pair); },
-      withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(&pair); }),
-      withPair([](const btBroadphasePair& pair) { GpuLbvhPairIndex::ask(pair.m_algorithm); }),
+      withPair([](const btBroadphasePair& pair) { lbvh::prefetch(&pair); }),
+      withPair([](const btBroadphasePair& pair) { lbvh::prefetch(pair.m_algorithm); }),
       withPair([dispatcher](const btBroadphasePair& pair) {
         if (dispatcher != nullptr) prefetchManifold(pair);  // without one no manifold is freed
       }));

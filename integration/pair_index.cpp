@@ -18,7 +18,7 @@ void GpuLbvhPairIndex::addBucket() {
   m_buckets.push_back(lbvh::kNullIndex);
   if (added == 0) return;
   const std::size_t halved = added - m_whole, later = std::min(halved + kAhead, added);
-  if (m_buckets[later] != lbvh::kNullIndex) ask(&m_entries[m_buckets[later]]);
+  if (m_buckets[later] != lbvh::kNullIndex) lbvh::prefetch(&m_entries[m_buckets[later]]);
   std::uint32_t place = std::exchange(m_buckets[halved], lbvh::kNullIndex);
   while (place != lbvh::kNullIndex) {
     const std::uint32_t next = m_entries[place].inBucket;

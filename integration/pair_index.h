@@ -67,26 +67,17 @@ class GpuLbvhPairIndex {
 
   /// What find() reads, in stages: each reads what the one before it has asked for. Only
   /// where there was room once.
-  void prefetchBucket(lbvh::Pair pair) const { ask(&m_buckets[bucketOf(pair)]); }
+  void prefetchBucket(lbvh::Pair pair) const { lbvh::prefetch(&m_buckets[bucketOf(pair)]); }
   void prefetchFirst(lbvh::Pair pair) const {
     const std::uint32_t first = m_buckets[bucketOf(pair)];
-    if (first != lbvh::kNullIndex) ask(&m_entries[first]);
+    if (first != lbvh::kNullIndex) lbvh::prefetch(&m_entries[first]);
   }
   /// Few buckets have more than two.
   void prefetchSecond(lbvh::Pair pair) const {
     const std::uint32_t first = m_buckets[bucketOf(pair)];
     if (first == lbvh::kNullIndex) return;
     const std::uint32_t second = m_entries[first].inBucket;
-    if (second != lbvh::kNullIndex) ask(&m_entries[second]);
-  }
-
-  /// As lbvh::prefetch. GCC takes a function that does nothing else for one without any effect, and
-  /// leaves out calls of it, unless it compiles for a shared library.
-  static void ask(const void* at) {
-    lbvh::prefetch(at);
-#if defined(__GNUC__)
-    __asm__ volatile("");
-#endif
+    if (second != lbvh::kNullIndex) lbvh::prefetch(&m_entries[second]);
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "broadphase/prefetch.h"
 #include "broadphase/stages/morton.h"
 
 namespace lbvh {
@@ -71,19 +72,30 @@ bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes
   places_.resize(boxes.size, kNullIndex);
   packed_.boxes = boxes;
   packed_.filters = filters;
-  for (const std::uint32_t id : ids) {
-    const BoxClass boxClass = classify(boxes[id]);
-    const std::uint32_t place = places_[id];
-    if (place < kBeside) {
-      setLeaf(place, id);
-      if (boxClass != BoxClass::oversized) continue;
-    }
-    if (boxClass == BoxClass::nan)
-      dropFromBeside(id);
-    else if (!keepBeside(id))
-      return false;
+  bool fits = true;
+  forPrefetched(
+      boxes.size > kBoxesInCache, ids.size, [&](std::size_t k) { fits = fits && replace(ids[k]); },
+      [&](std::size_t k) {
+        prefetch(&places_[ids[k]]);
+        prefetch(&boxes[ids[k]]);
+      },
+      [&](std::size_t k) {
+        const std::uint32_t place = places_[ids[k]];
+        if (place < kBeside) prefetch(&packed_.tree.blocks[place / kLanes], sizeof(BoxBlock));
+      });
+  if (fits) packBoundsOf(ids);
+  return fits;
+}
+
+bool BlockBuilder::replace(std::uint32_t id) {
+  const BoxClass boxClass = classify(packed_.boxes[id]);
+  const std::uint32_t place = places_[id];
+  if (place < kBeside) {
+    setLeaf(place, id);
+    if (boxClass != BoxClass::oversized) return true;
   }
-  packBoundsOf(ids);
+  if (boxClass != BoxClass::nan) return keepBeside(id);
+  dropFromBeside(id);
   return true;
 }
 
@@ -123,10 +135,14 @@ void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
   BlockTree::forLevels(
       tree.leafBlocks, [&](std::uint32_t first, std::uint32_t, std::uint32_t parents) {
         touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-        for (std::uint32_t& at : touched_) {
-          kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
-          at /= kLanes;
-        }
+        forPrefetched(
+            packed_.boxes.size > kBoxesInCache, touched_.size(),
+            [&](std::size_t k) {
+              std::uint32_t& at = touched_[k];
+              kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
+              at /= kLanes;
+            },
+            [&](std::size_t k) { prefetch(tree.blocks + first + touched_[k], sizeof(BoxBlock)); });
       });
 }
 

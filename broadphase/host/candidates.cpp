@@ -1,16 +1,22 @@
 #include "broadphase/host/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <limits>
 #include <utility>
 
+#include "broadphase/prefetch.h"
+
 namespace lbvh {
 namespace {
 
 constexpr std::size_t kRowGrain = 512;
-constexpr std::size_t kWordGrain = 8;  // words of 64 boxes each
+constexpr std::size_t kWordGrain = 8;     // words of 64 boxes each
+constexpr std::size_t kWordsAtOnce = 32;  // likewise
+// Boxes whose rows are read one behind the other sooner than they are prefetched: measured.
+constexpr std::size_t kMostInOrder = 65536;
 
 bool hasBit(View<const std::uint64_t> bits, std::uint32_t i) {
   return (bits[i / kMaskBits] >> i % kMaskBits & 1) != 0;
@@ -29,8 +35,17 @@ std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxe
   std::atomic<std::size_t> pairs{0};
   tasks_.forRanges(boxes.size, kRowGrain, [&](std::size_t begin, std::size_t end) {
     std::size_t found = 0;
-    for (std::size_t i = begin; i < end; ++i)
-      found += fill(static_cast<std::uint32_t>(i), lists, boxes);
+    const auto list = [&](std::size_t k) {
+      const NeighbourList& one = lists.byBox[begin + k];
+      return View<const std::uint32_t>{lists.indices.data + one.start, one.size};
+    };
+    forPrefetched(
+        boxes.size > kBoxesInCache, end - begin,
+        [&](std::size_t k) { found += fill(static_cast<std::uint32_t>(begin + k), lists, boxes); },
+        [&](std::size_t k) { prefetch(list(k).data, list(k).size * sizeof(std::uint32_t)); },
+        [&](std::size_t k) {
+          for (const std::uint32_t id : list(k)) prefetchAll(boxes[id]);
+        });
     pairs.fetch_add(found, std::memory_order_relaxed);
   });
   pairs_ = pairs;
@@ -118,13 +133,7 @@ bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists)
   const auto hasLeft = [&](const Hub& hub) { return hasBit(changes.left, hub.id); };
   if (std::any_of(hubs_.begin(), hubs_.end(), hasLeft)) return false;
   testChanged(changes);
-  for (const std::uint32_t i : changes.leftIds) {
-    NeighbourList& list = lists.byBox[i];
-    std::uint32_t* const begin = lists.indices.data + list.start;
-    std::uint32_t* const end = std::remove(begin, begin + list.size, i);
-    list.size = static_cast<std::uint32_t>(end - begin);
-    if (!compareLeft(changes, i, {begin, list.size})) return false;
-  }
+  if (!compareAllLeft(changes, lists)) return false;
   for (const auto& flips : flips_) changes_.insert(changes_.end(), flips.begin(), flips.end());
   const auto added = static_cast<std::size_t>(std::count_if(
       changes_.begin(), changes_.end(), [this](std::uint64_t change) { return isAdded(change); }));
@@ -137,20 +146,46 @@ bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists)
 void Candidates::testChanged(const BoxChanges& changes) {
   const std::size_t n = changes.boxes.size, words = changes.changed.size;
   const bool testsAll = 2 * changes.changes > n;
+  const bool prefetches = n > (testsAll ? kMostInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
   flips_.resize(parts);
   tasks_.forParts(words, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
     std::vector<std::uint64_t>& found = flips_[part];
     found.clear();
-    for (std::size_t word = begin; word < end; ++word) {
-      const std::size_t first = word * kMaskBits;
-      const std::uint64_t tested = testsAll ? bitsBelow(n, first) : changes.changed[word];
-      forBits(tested & ~changes.left[word], first, [&](std::uint32_t i) {
-        testOwn(changes, i, found);
-        if (!testsAll) testOthers(changes, i, found);
-      });
+    const auto test = [&](std::uint32_t i) {
+      testOwn(changes, i, found);
+      if (!testsAll) testOthers(changes, i, found);
+    };
+    const auto forTested = [&](std::size_t word, std::size_t last, const auto& visit) {
+      for (; word < last; ++word) {
+        const std::size_t first = word * kMaskBits;
+        const std::uint64_t tested = testsAll ? bitsBelow(n, first) : changes.changed[word];
+        forBits(tested & ~changes.left[word], first, visit);
+      }
+    };
+    if (!prefetches) return forTested(begin, end, test);
+    std::array<std::uint32_t, kWordsAtOnce * kMaskBits> ids;
+    for (; begin < end; begin += kWordsAtOnce) {
+      std::size_t count = 0;
+      forTested(begin, std::min(end, begin + kWordsAtOnce),
+                [&](std::uint32_t i) { ids[count++] = i; });
+      forRows(changes.boxes, {ids.data(), count}, test);
     }
   });
+}
+
+/// Calls visit(i) for each of the boxes, whose row and candidates it reads.
+template <class Visit>
+void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
+                         const Visit& visit) const {
+  forPrefetched(
+      true, ids.size, [&](std::size_t k) { visit(ids[k]); },
+      [&](std::size_t k) { prefetchAll(rows_[ids[k]]); },
+      [&](std::size_t k) { prefetchEntries(ids[k]); },
+      [&](std::size_t k) {
+        prefetchAll(boxes[ids[k]]);
+        for (const std::uint32_t entry : row(ids[k])) prefetchAll(boxes[entry & kIndex]);
+      });
 }
 
 /// Calls visit(candidate) for those of a part of a row that have begun or ceased to overlap.
@@ -186,13 +221,54 @@ void Candidates::testOthers(const BoxChanges& changes, std::uint32_t i,
   });
 }
 
+/// Of most rows all.
+void Candidates::prefetchEntries(std::uint32_t i) const {
+  const std::uint32_t* const begin = entries_.data() + rows_[i].start;
+  prefetch(begin);
+  prefetch(begin + 15);
+}
+
+bool Candidates::compareAllLeft(const BoxChanges& changes, const NeighbourLists& lists) {
+  const View<const std::uint32_t> ids = changes.leftIds;
+  const auto found = [&](std::size_t k) {
+    const NeighbourList& list = lists.byBox[ids[k]];
+    return View<std::uint32_t>{lists.indices.data + list.start, list.size};
+  };
+  const auto prefetchBox = [&](std::uint32_t id) {
+    prefetchAll(changes.boxes[id]);
+    prefetch(&marks_[id]);
+    prefetchAll(rows_[id]);
+  };
+  bool fits = true;
+  forPrefetched(
+      changes.boxes.size > kBoxesInCache, ids.size,
+      [&](std::size_t k) {
+        const View<std::uint32_t> entries = found(k);
+        std::uint32_t* const end = std::remove(entries.begin(), entries.end(), ids[k]);
+        lists.byBox[ids[k]].size = static_cast<std::uint32_t>(end - entries.begin());
+        fits = fits && compareLeft(changes, ids[k], found(k));
+      },
+      [&](std::size_t k) {
+        prefetchAll(rows_[ids[k]]);
+        prefetch(&lists.byBox[ids[k]]);
+      },
+      [&](std::size_t k) {
+        prefetchEntries(ids[k]);
+        prefetch(found(k).data);
+      },
+      [&](std::size_t k) {
+        prefetchAll(changes.boxes[ids[k]]);
+        for (const std::uint32_t entry : row(ids[k])) prefetchBox(entry & kIndex);
+        for (const std::uint32_t id : found(k)) prefetchBox(id);
+      });
+  return fits;
+}
+
 /// Compares the candidates of a box that has left with those that it had.
 bool Candidates::compareLeft(const BoxChanges& changes, std::uint32_t i,
                              View<std::uint32_t> entries) {
   const auto forOld = [&](auto visit) {
-    const std::uint32_t* const begin = entries_.data() + rows_[i].start;
-    for (const std::uint32_t* at = begin; at != begin + rows_[i].size; ++at)
-      visit(*at & kIndex, (*at & kOverlaps) != 0);
+    for (const std::uint32_t entry : row(i)) visit(entry & kIndex, (entry & kOverlaps) != 0);
   };
   const auto wasPair = [&](std::uint32_t id, bool overlapped) {
     return overlapped && !isRemoved(changes.removedObjects, i) &&
@@ -258,20 +334,45 @@ bool Candidates::makeRoom(Row& row, std::size_t size) {
 }
 
 void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) {
-  for (const Edit& edit : edits_) apply(edit);
-  for (const std::uint32_t i : changes.leftIds) {
-    const NeighbourList list = lists.byBox[i];
-    rows_[i].size = rows_[i].own = 0;
-    for (std::uint32_t k = 0; k < list.size; ++k) insert(i, lists.indices[list.start + k]);
-  }
+  const auto prefetchRow = [this](std::uint32_t i) { prefetchAll(rows_[i]); };
+  const bool prefetches = changes.boxes.size > kBoxesInCache;
+  forPrefetched(
+      prefetches, edits_.size(), [&](std::size_t k) { apply(edits_[k]); },
+      [&](std::size_t k) { prefetchRow(edits_[k].row); },
+      [&](std::size_t k) { prefetchEntries(edits_[k].row); });
+  const View<const std::uint32_t> left = changes.leftIds;
+  forPrefetched(
+      prefetches, left.size,
+      [&](std::size_t k) {
+        const NeighbourList list = lists.byBox[left[k]];
+        rows_[left[k]].size = rows_[left[k]].own = 0;
+        for (std::uint32_t at = 0; at < list.size; ++at)
+          insert(left[k], lists.indices[list.start + at]);
+      },
+      [&](std::size_t k) {
+        prefetchRow(left[k]);
+        prefetch(&lists.byBox[left[k]]);
+      },
+      [&](std::size_t k) { prefetchEntries(left[k]); });
   for (const auto& flips : flips_)
-    for (const std::uint64_t change : flips) {
-      const Pair both = pair(change);
-      const std::uint32_t mark = isAdded(change) ? kOverlaps : 0;
-      if (!isHub(both.first)) apply({Edit::set, both.first, both.second | mark});
-      if (!isHub(both.second)) apply({Edit::set, both.second, both.first | mark});
-    }
+    forPrefetched(
+        prefetches, flips.size(), [&](std::size_t k) { applyFlip(flips[k]); },
+        [&](std::size_t k) {
+          prefetchRow(pair(flips[k]).first);
+          prefetchRow(pair(flips[k]).second);
+        },
+        [&](std::size_t k) {
+          prefetchEntries(pair(flips[k]).first);
+          prefetchEntries(pair(flips[k]).second);
+        });
   pairs_ = pairsAfter_;
+}
+
+void Candidates::applyFlip(std::uint64_t change) {
+  const Pair both = pair(change);
+  const std::uint32_t mark = isAdded(change) ? kOverlaps : 0;
+  if (!isHub(both.first)) apply({Edit::set, both.first, both.second | mark});
+  if (!isHub(both.second)) apply({Edit::set, both.second, both.first | mark});
 }
 
 void Candidates::apply(const Edit& edit) {

@@ -92,16 +92,23 @@ class Candidates {
   static constexpr std::uint32_t kHubSize = 1024;  ///< a box of more candidates is a hub
   static constexpr std::size_t kMostHubs = 64;
 
+  View<const std::uint32_t> row(std::uint32_t i) const {
+    return {entries_.data() + rows_[i].start, rows_[i].size};
+  }
+  void prefetchEntries(std::uint32_t i) const;
   bool layOut(const NeighbourLists& lists, View<const Aabb> boxes);
   std::uint32_t fill(std::uint32_t i, const NeighbourLists& lists, View<const Aabb> boxes);
   bool isHub(std::uint32_t i) const { return (marks_[i] & kHubMark) != 0; }
   void testChanged(const BoxChanges& changes);
+  template <class Visit>
+  void forRows(View<const Aabb> boxes, View<const std::uint32_t> ids, const Visit& visit) const;
   template <class Visit>
   void forFlips(View<const Aabb> boxes, std::uint32_t i, const std::uint32_t* begin,
                 const std::uint32_t* end, const Visit& visit) const;
   void testOwn(const BoxChanges& changes, std::uint32_t i, std::vector<std::uint64_t>& found) const;
   void testOthers(const BoxChanges& changes, std::uint32_t i,
                   std::vector<std::uint64_t>& found) const;
+  bool compareAllLeft(const BoxChanges& changes, const NeighbourLists& lists);
   bool compareLeft(const BoxChanges& changes, std::uint32_t i, View<std::uint32_t> entries);
   bool edit(Edit::Kind kind, std::uint32_t row, std::uint32_t entry);
   bool makeRoom(Row& row, std::size_t size);
@@ -111,6 +118,7 @@ class Candidates {
   void writeHubLists(const NeighbourLists& lists) const;
   template <class Visit>
   void forHubPairs(const Visit& visit) const;
+  void applyFlip(std::uint64_t change);
   void apply(const Edit& edit);
   void insert(std::uint32_t i, std::uint32_t entry);
   void erase(Row& row, std::uint32_t* at);

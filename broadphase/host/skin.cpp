@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "broadphase/exec/changes.h"
+#include "broadphase/prefetch.h"
 #include "broadphase/stages/morton.h"
 
 namespace lbvh {
@@ -260,9 +261,7 @@ void Skin::findLeft(const StepInput& input) {
   changed_.resize(words);
   left_.resize(words);
   tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t word = begin; word < end; ++word) {
-      std::uint64_t changed = isTold ? input.changed[word] : whatDiffers(input, word);
-      if (!isTold && !compares) changed = ~std::uint64_t{0};
+    const auto classify = [&](std::size_t word, std::uint64_t changed) {
       const std::uint64_t all = bitsBelow(n, word * kMaskBits);
       std::uint64_t left = whatIsNew(input, word) & all;
       changed = (changed | left) & all;
@@ -271,6 +270,23 @@ void Skin::findLeft(const StepInput& input) {
       });
       changed_[word] = changed;
       left_[word] = left;
+    };
+    if (isTold) {
+      forPrefetched(
+          n > kBoxesInCache, end - begin,
+          [&](std::size_t k) { classify(begin + k, input.changed[begin + k]); },
+          [&](std::size_t k) {
+            forBits(input.changed[begin + k] & bitsBelow(known_, (begin + k) * kMaskBits),
+                    (begin + k) * kMaskBits, [&](std::uint32_t i) {
+                      prefetchAll(input.boxes[i]);
+                      prefetchAll(grown_[i]);
+                    });
+          });
+    } else {
+      for (std::size_t word = begin; word < end; ++word) {
+        const std::uint64_t changed = whatDiffers(input, word);
+        classify(word, compares ? changed : ~std::uint64_t{0});
+      }
     }
   });
   leftIds_.clear();
@@ -310,12 +326,19 @@ void Skin::growLeft(const StepInput& input) {
   const auto count = [this](const Aabb& box) -> std::size_t& {
     return classes_[static_cast<int>(classify(box))];
   };
-  for (const std::uint32_t i : leftIds_) {
-    if (i < known_) --count(grown_[i]);
-    ++count(input.boxes[i]);
-    grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
-    if (!input.filters.empty()) filters_[i] = input.filters[i];
-  }
+  forPrefetched(
+      input.boxes.size > kBoxesInCache, leftIds_.size(),
+      [&](std::size_t k) {
+        const std::uint32_t i = leftIds_[k];
+        if (i < known_) --count(grown_[i]);
+        ++count(input.boxes[i]);
+        grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
+        if (!input.filters.empty()) filters_[i] = input.filters[i];
+      },
+      [&](std::size_t k) {
+        prefetchAll(grown_[leftIds_[k]]);
+        prefetchAll(input.boxes[leftIds_[k]]);
+      });
 }
 
 void Skin::remember(const StepStats& stats) {

@@ -15,6 +15,7 @@
 #include "broadphase/pipelines/limits.h"
 #include "broadphase/pipelines/pipeline.h"
 #include "broadphase/pipelines/tree_stages.h"
+#include "broadphase/prefetch.h"
 
 namespace lbvh {
 
@@ -189,6 +190,16 @@ class HostSearch : protected TreeStages<HostSpace> {
   /// NaN.
   SceneBounds sortByClass(View<const Aabb> boxes, std::size_t n) {
     std::uint32_t* const end = ids_.data() + n;
+    std::size_t ordinary = 0;
+    forPrefetched(
+        boxes.size > kBoxesInCache, n,
+        [&](std::size_t k) { ordinary += classify(boxes[ids_.data()[k]]) == BoxClass::ordinary; },
+        [&](std::size_t k) { prefetch(&boxes[ids_.data()[k]]); });
+    if (ordinary == n) {
+      SceneBounds scene{};
+      scene.ordinary = static_cast<std::uint32_t>(n);
+      return scene;
+    }
     const auto moveToFront = [&](std::uint32_t* begin, BoxClass boxClass) {
       return std::stable_partition(
           begin, end, [&](std::uint32_t id) { return classify(boxes[id]) == boxClass; });
