@@ -8,7 +8,7 @@ namespace lbvh {
 
 /// So few boxes, and what belongs to them, are in the cache anyway: prefetching would only cost.
 /// Measured.
-inline constexpr std::size_t kBoxesInCache = 4096;
+inline constexpr std::size_t kBoxesInCache = 12288;
 
 /// Asks for the cache line of `at`, which may be any address, null included.
 inline void prefetch(const void* at) {

@@ -131,7 +131,7 @@ TEST_F(Resting, ThreadsTestTheirParts) {
     for (int k = 0; k < 3; ++k) {
       for (std::size_t i = 0; i < scene.boxes.size(); i += 10)
         scene.boxes[i] = start[random.below(3000)];
-      for (std::size_t i = 1; i < scene.boxes.size(); i += 2)
+      for (std::size_t i = 1; i < scene.boxes.size(); i += 4)
         scene.boxes[i].max[1] += random.uniform(-0.01f, 0.01f);
       const std::size_t searched = scene.step();
       if (k > 0) EXPECT_LT(searched, 1500u) << "they have skins now";
@@ -161,6 +161,19 @@ TEST_F(Resting, AllAreSearchedIfABoxBecomesAHub) {
   scene.step();
   scene.boxes[7] = {{-1, 0, -1}, {99, 1, 99}};
   EXPECT_EQ(scene.step(), 1600u);
+  scene.boxes[9].max[1] += 3;
+  EXPECT_EQ(scene.step(), 1u);
+}
+
+TEST_F(Resting, AllAreSearchedIfARestingBoxBecomesAHub) {
+  Watched scene(1);
+  for (int i = 0; i < 50 * 50; ++i)
+    scene.boxes.push_back(boxAt(0.6f * float(i % 50), 0, 0.6f * float(i / 50), 0.5f));
+  scene.boxes[7] = {{0, 0, 0}, {30, 1, 11}};  // 950 candidates
+  scene.step();
+  for (std::size_t i = 1600; i < 2000; ++i)
+    scene.boxes[i] = boxAt(0.05f * float(i % 400), 0, 5, 0.01f);
+  EXPECT_EQ(scene.step(), 2500u);
   scene.boxes[9].max[1] += 3;
   EXPECT_EQ(scene.step(), 1u);
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "broadphase/types.h"
+
 namespace lbvh {
 
 inline constexpr std::size_t kMaskBits = 64;
@@ -15,6 +17,10 @@ inline constexpr std::size_t kMaskBits = 64;
 inline std::uint64_t bitsBelow(std::size_t n, std::size_t first) {
   if (n <= first) return 0;
   return n - first >= kMaskBits ? ~std::uint64_t{0} : (std::uint64_t{1} << (n - first)) - 1;
+}
+
+inline bool hasBit(View<const std::uint64_t> bits, std::size_t i) {
+  return (bits[i / kMaskBits] >> i % kMaskBits & 1) != 0;
 }
 
 template <class Visit>

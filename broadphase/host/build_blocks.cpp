@@ -1,6 +1,7 @@
 #include "broadphase/host/build_blocks.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "broadphase/prefetch.h"
 #include "broadphase/stages/morton.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::size_t kPackGrain = 256;  // leaf blocks
 constexpr std::size_t kParentGrain = 64;
+constexpr std::size_t kReplaceGrain = 512;
 
 }  // namespace
 
@@ -72,28 +74,40 @@ bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes
   places_.resize(boxes.size, kNullIndex);
   packed_.boxes = boxes;
   packed_.filters = filters;
-  bool fits = true;
-  forPrefetched(
-      boxes.size > kBoxesInCache, ids.size, [&](std::size_t k) { fits = fits && replace(ids[k]); },
-      [&](std::size_t k) {
-        prefetch(&places_[ids[k]]);
-        prefetch(&boxes[ids[k]]);
-      },
-      [&](std::size_t k) {
-        const std::uint32_t place = places_[ids[k]];
-        if (place < kBeside) prefetch(&packed_.tree.blocks[place / kLanes], sizeof(BoxBlock));
-      });
-  if (fits) packBoundsOf(ids);
-  return fits;
+  std::atomic<bool> areAllLeaves{true};
+  tasks_.forRanges(ids.size, kReplaceGrain, [&](std::size_t begin, std::size_t end) {
+    forPrefetched(
+        boxes.size > kBoxesInCache, end - begin,
+        [&](std::size_t k) {
+          if (!replaceLeaf(ids[begin + k])) areAllLeaves.store(false, std::memory_order_relaxed);
+        },
+        [&](std::size_t k) {
+          prefetch(&places_[ids[begin + k]]);
+          prefetchAll(boxes[ids[begin + k]]);
+        },
+        [&](std::size_t k) {
+          const std::uint32_t place = places_[ids[begin + k]];
+          if (place < kBeside) prefetch(&packed_.tree.blocks[place / kLanes], sizeof(BoxBlock));
+        });
+  });
+  const auto replaceOther = [this](std::uint32_t id) { return replaceBeside(id); };
+  if (!areAllLeaves && !std::all_of(ids.begin(), ids.end(), replaceOther)) return false;
+  packBoundsOf(ids);
+  return true;
 }
 
-bool BlockBuilder::replace(std::uint32_t id) {
-  const BoxClass boxClass = classify(packed_.boxes[id]);
+/// @return false if the box has no leaf, or has to be beside the tree, too
+bool BlockBuilder::replaceLeaf(std::uint32_t id) {
   const std::uint32_t place = places_[id];
-  if (place < kBeside) {
-    setLeaf(place, id);
-    if (boxClass != BoxClass::oversized) return true;
-  }
+  if (place >= kBeside) return false;
+  setLeaf(place, id);
+  return classify(packed_.boxes[id]) != BoxClass::oversized;
+}
+
+/// @return false if there is no room
+bool BlockBuilder::replaceBeside(std::uint32_t id) {
+  const BoxClass boxClass = classify(packed_.boxes[id]);
+  if (places_[id] < kBeside && boxClass != BoxClass::oversized) return true;
   if (boxClass != BoxClass::nan) return keepBeside(id);
   dropFromBeside(id);
   return true;
@@ -135,14 +149,18 @@ void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
   BlockTree::forLevels(
       tree.leafBlocks, [&](std::uint32_t first, std::uint32_t, std::uint32_t parents) {
         touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-        forPrefetched(
-            packed_.boxes.size > kBoxesInCache, touched_.size(),
-            [&](std::size_t k) {
-              std::uint32_t& at = touched_[k];
-              kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
-              at /= kLanes;
-            },
-            [&](std::size_t k) { prefetch(tree.blocks + first + touched_[k], sizeof(BoxBlock)); });
+        tasks_.forRanges(touched_.size(), kReplaceGrain, [&](std::size_t begin, std::size_t end) {
+          forPrefetched(
+              packed_.boxes.size > kBoxesInCache, end - begin,
+              [&](std::size_t k) {
+                std::uint32_t& at = touched_[begin + k];
+                kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
+                at /= kLanes;
+              },
+              [&](std::size_t k) {
+                prefetch(tree.blocks + first + touched_[begin + k], sizeof(BoxBlock));
+              });
+        });
       });
 }
 

@@ -39,7 +39,8 @@ class BlockBuilder {
   static constexpr std::uint32_t kBeside = kNullIndex - 1;
 
   void findPlaces();
-  bool replace(std::uint32_t id);
+  bool replaceLeaf(std::uint32_t id);
+  bool replaceBeside(std::uint32_t id);
   bool keepBeside(std::uint32_t id);
   void dropFromBeside(std::uint32_t id);
   void setLeaf(std::uint32_t leaf, std::uint32_t id);

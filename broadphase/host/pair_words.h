@@ -16,6 +16,16 @@ struct PairWords {
     return {static_cast<std::uint32_t>(word >> indexBits),
             static_cast<std::uint32_t>(word & ((std::uint64_t{1} << indexBits) - 1))};
   }
+
+  /// A change of a pair: the added ones sort before the removed ones.
+  std::uint64_t change(Pair pair, bool isAdded) const {
+    return of(pair) | std::uint64_t{!isAdded} << 2 * indexBits;
+  }
+  bool isAdded(std::uint64_t change) const { return change >> 2 * indexBits == 0; }
+  Pair changed(std::uint64_t change) const {
+    return pair(change & ((std::uint64_t{1} << 2 * indexBits) - 1));
+  }
+  int changeBits() const { return 2 * indexBits + 1; }
 };
 
 }  // namespace lbvh

@@ -20,7 +20,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 // Found by simulation over piles, debris and a city, then measured.
 constexpr float kSkin = 1.0f / 16;   // of a box's mean side
 constexpr float kAhead = 1.5f;       // of how far it has moved from the middle of its grown box
-constexpr float kMostAhead = 1.0f;   // of its mean side
+constexpr float kMostAhead = 1.5f;   // of its mean side
 constexpr float kMostMotion = 2.0f;  // likewise: beyond, it has jumped
 constexpr float kLoose = 2.0f;       // a box that has shrunk to less of its grown box leaves it
 
@@ -261,32 +261,13 @@ void Skin::findLeft(const StepInput& input) {
   changed_.resize(words);
   left_.resize(words);
   tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
-    const auto classify = [&](std::size_t word, std::uint64_t changed) {
-      const std::uint64_t all = bitsBelow(n, word * kMaskBits);
-      std::uint64_t left = whatIsNew(input, word) & all;
-      changed = (changed | left) & all;
-      forBits(changed & ~left, 0, [&](std::uint32_t bit) {
-        left |= std::uint64_t{hasLeft(input, word * kMaskBits + bit)} << bit;
-      });
-      changed_[word] = changed;
-      left_[word] = left;
-    };
-    if (isTold) {
-      forPrefetched(
-          n > kBoxesInCache, end - begin,
-          [&](std::size_t k) { classify(begin + k, input.changed[begin + k]); },
-          [&](std::size_t k) {
-            forBits(input.changed[begin + k] & bitsBelow(known_, (begin + k) * kMaskBits),
-                    (begin + k) * kMaskBits, [&](std::uint32_t i) {
-                      prefetchAll(input.boxes[i]);
-                      prefetchAll(grown_[i]);
-                    });
-          });
-    } else {
-      for (std::size_t word = begin; word < end; ++word) {
-        const std::uint64_t changed = whatDiffers(input, word);
-        classify(word, compares ? changed : ~std::uint64_t{0});
+    for (; begin < end; begin += kGrain) {
+      const std::size_t last = std::min(end, begin + kGrain);
+      for (std::size_t word = begin; word < last; ++word) {
+        const std::uint64_t changed = isTold ? input.changed[word] : whatDiffers(input, word);
+        changed_[word] = isTold || compares ? changed : ~std::uint64_t{0};
       }
+      findLeft(input, begin, last);
     }
   });
   leftIds_.clear();
@@ -295,6 +276,32 @@ void Skin::findLeft(const StepInput& input) {
     changes_ += static_cast<std::size_t>(std::popcount(changed_[word]));
     forBits(left_[word], word * kMaskBits, [&](std::uint32_t i) { leftIds_.push_back(i); });
   }
+}
+
+/// Of some words, in which changed_ is known but for new boxes.
+void Skin::findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord) {
+  const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
+    const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
+    forBits(changed_[word] & known & ~but, word * kMaskBits, visit);
+  };
+  forPrefetched(
+      input.boxes.size > kBoxesInCache, lastWord - firstWord,
+      [&](std::size_t k) {
+        const std::size_t word = firstWord + k;
+        const std::uint64_t all = bitsBelow(input.boxes.size, word * kMaskBits);
+        std::uint64_t left = whatIsNew(input, word) & all;
+        forChanged(word, left, [&](std::uint32_t i) {
+          left |= std::uint64_t{hasLeft(input, i)} << i % kMaskBits;
+        });
+        changed_[word] = (changed_[word] | left) & all;
+        left_[word] = left;
+      },
+      [&](std::size_t k) {
+        forChanged(firstWord + k, 0, [&](std::uint32_t i) {
+          prefetchAll(input.boxes[i]);
+          prefetchAll(grown_[i]);
+        });
+      });
 }
 
 /// Of 64 boxes: new ones, and those of other objects.
@@ -323,22 +330,26 @@ bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
 }
 
 void Skin::growLeft(const StepInput& input) {
-  const auto count = [this](const Aabb& box) -> std::size_t& {
-    return classes_[static_cast<int>(classify(box))];
-  };
-  forPrefetched(
-      input.boxes.size > kBoxesInCache, leftIds_.size(),
-      [&](std::size_t k) {
-        const std::uint32_t i = leftIds_[k];
-        if (i < known_) --count(grown_[i]);
-        ++count(input.boxes[i]);
-        grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
-        if (!input.filters.empty()) filters_[i] = input.filters[i];
-      },
-      [&](std::size_t k) {
-        prefetchAll(grown_[leftIds_[k]]);
-        prefetchAll(input.boxes[leftIds_[k]]);
-      });
+  tasks_.forRanges(leftIds_.size(), kGrain * kMaskBits, [&](std::size_t begin, std::size_t end) {
+    std::size_t change[3] = {};
+    const auto count = [&](const Aabb& box) -> std::size_t& {
+      return change[static_cast<int>(classify(box))];
+    };
+    forPrefetched(
+        input.boxes.size > kBoxesInCache, end - begin,
+        [&](std::size_t k) {
+          const std::uint32_t i = leftIds_[begin + k];
+          if (i < known_) --count(grown_[i]);
+          ++count(input.boxes[i]);
+          grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
+          if (!input.filters.empty()) filters_[i] = input.filters[i];
+        },
+        [&](std::size_t k) {
+          prefetchAll(grown_[leftIds_[begin + k]]);
+          prefetchAll(input.boxes[leftIds_[begin + k]]);
+        });
+    for (int k = 0; k < 3; ++k) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
+  });
 }
 
 void Skin::remember(const StepStats& stats) {

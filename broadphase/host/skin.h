@@ -5,6 +5,7 @@
 // moves. Decides in which steps all boxes are searched for, with skins or without. Does not search.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -59,6 +60,7 @@ class Skin {
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
   void findLeft(const StepInput& input);
+  void findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
   std::uint64_t whatDiffers(const StepInput& input, std::size_t word);
   bool hasLeft(const StepInput& input, std::size_t i) const;
@@ -81,7 +83,7 @@ class Skin {
   std::size_t watchSteps_ = 0;
   int pause_ = 0, pauseLeft_ = 0;  ///< steps without watching
   std::size_t watchedLeft_ = 0;
-  std::size_t classes_[3] = {};  ///< how many boxes of each
+  std::atomic<std::size_t> classes_[3] = {};  ///< how many boxes of each
 };
 
 }  // namespace lbvh

@@ -199,17 +199,17 @@ class HostPipeline final : public Pipeline, HostSearch {
   /// The same for the changes that the candidates know.
   void listChanges() {
     const View<std::uint64_t> words = candidates_.changes();
+    const PairWords format = candidates_.words();
     const View<Pair> pairs = changes_.ensure(words.size);
     const std::uint64_t* sorted = words.data;
     if (words.size <= kFewChanges)
       std::sort(words.begin(), words.end());
     else
-      sorted =
-          space_.sortWords(words, spareChanges_.ensure(words.size).data, candidates_.changeBits());
+      sorted = space_.sortWords(words, spareChanges_.ensure(words.size).data, format.changeBits());
     std::size_t added = 0;
     for (std::size_t i = 0; i < words.size; ++i) {
-      pairs[i] = candidates_.pair(sorted[i]);
-      added += candidates_.isAdded(sorted[i]);
+      pairs[i] = format.changed(sorted[i]);
+      added += format.isAdded(sorted[i]);
     }
     added_ = {pairs.data, added};
     removed_ = {pairs.data + added, pairs.size - added};

@@ -1,0 +1,59 @@
+// Compares the candidates of boxes that have left their grown boxes (skin.h) with those that they
+// had: which pairs have begun and ended, and how the rows of others change. Changes no row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "broadphase/exec/changes.h"
+#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/candidate_rows.h"
+#include "broadphase/host/pair_words.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// What is another in a step than in the last one.
+struct BoxChanges {
+  View<const Aabb> boxes;
+  View<const std::uint64_t> changed;        ///< a bit a box; those that have left are among them
+  std::size_t changes;                      ///< how many
+  View<const std::uint64_t> left;           ///< a bit a box
+  View<const std::uint32_t> leftIds;        ///< the same
+  View<const std::uint8_t> removedObjects;  ///< as in StepInput
+
+  bool hasChanged(std::uint32_t i) const { return hasBit(changed, i); }
+  bool hasLeft(std::uint32_t i) const { return hasBit(left, i); }
+  bool isRemoved(std::uint32_t i) const {
+    return i < removedObjects.size && removedObjects[i] != 0;
+  }
+};
+
+class LeftComparison {
+ public:
+  /// What one thread has found.
+  struct Part {
+    std::vector<std::uint64_t> changes;
+    std::vector<RowEdit> edits;  ///< of rows of boxes that have not left
+    std::size_t ended = 0;       ///< pairs of removed objects
+    /// By box: 0, but while a row is compared. Whether a box was in it, and overlapped.
+    std::vector<std::uint8_t> marks;
+  };
+
+  /// @param lists for each box that has left, all that its grown box overlaps: they become the
+  ///   entries of its row
+  void compare(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
+               const NeighbourLists& lists, PairWords words);
+
+  /// After a search for all. Whatever a comparison that failed has left behind is gone.
+  void reset() { parts_.clear(); }
+
+  const std::vector<Part>& parts() const { return parts_; }
+  std::size_t memoryBytes() const;
+
+ private:
+  std::vector<Part> parts_;
+};
+
+}  // namespace lbvh
