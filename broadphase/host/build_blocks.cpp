@@ -56,21 +56,24 @@ void BlockBuilder::packParents() {
 
 // Only replace() needs the places. In a scene where everything moves nobody calls it.
 void BlockBuilder::findPlaces() {
+  if (knowsPlaces_) return;
   places_.assign(packed_.boxes.size, kNullIndex);
-  for (std::uint32_t leaf = 0; leaf < packed_.tree.boxes; ++leaf)
-    places_[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
+  tasks_.forRanges(packed_.tree.boxes, kPackGrain * kLanes,
+                   [&](std::size_t begin, std::size_t end) {
+                     for (auto leaf = static_cast<std::uint32_t>(begin); leaf < end; ++leaf)
+                       places_[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
+                   });
   for (const std::uint32_t id : packed_.oversized) places_[id] = kBeside;
   knowsPlaces_ = true;
 }
 
-std::uint32_t BlockBuilder::placeOf(std::uint32_t id) {
-  if (!knowsPlaces_) findPlaces();
+std::uint32_t BlockBuilder::placeOf(std::uint32_t id) const {
   return id < places_.size() ? std::min(places_[id], packed_.tree.boxes) : packed_.tree.boxes;
 }
 
 bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes,
                            View<const Filter> filters) {
-  if (!knowsPlaces_) findPlaces();
+  findPlaces();
   places_.resize(boxes.size, kNullIndex);
   packed_.boxes = boxes;
   packed_.filters = filters;

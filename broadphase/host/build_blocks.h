@@ -29,7 +29,9 @@ class BlockBuilder {
   bool replace(View<const std::uint32_t> ids, View<const Aabb> boxes, View<const Filter> filters);
 
   /// Boxes of similar places lie near each other. Those that are not in the tree are behind it.
-  std::uint32_t placeOf(std::uint32_t id);
+  /// After findPlaces().
+  std::uint32_t placeOf(std::uint32_t id) const;
+  void findPlaces();
 
   const PackedBoxes& packed() const { return packed_; }
   std::size_t memoryBytes() const;
@@ -38,7 +40,6 @@ class BlockBuilder {
   static constexpr std::size_t kMostBeside = 64;  ///< more than there were oversized boxes
   static constexpr std::uint32_t kBeside = kNullIndex - 1;
 
-  void findPlaces();
   bool replaceLeaf(std::uint32_t id);
   bool replaceBeside(std::uint32_t id);
   bool keepBeside(std::uint32_t id);

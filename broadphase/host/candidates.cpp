@@ -207,7 +207,9 @@ bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists
           const RowEdit& edit = part.edits[k];
           if (edit.kind == RowEdit::insert) fits = fits && rows_.expect(edit.row);
         },
-        [&](std::size_t k) { rows_.prefetchRow(part.edits[k].row); });
+        [&](std::size_t k) {
+          if (part.edits[k].kind == RowEdit::insert) rows_.prefetchRow(part.edits[k].row);
+        });
   return fits;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <vector>
 
@@ -32,6 +33,8 @@ class HostSearch : protected TreeStages<HostSpace> {
 
   /// So few boxes are searched sooner than they are ordered.
   static constexpr std::size_t kFew = 256;
+  /// So few boxes that have left are not shared by threads.
+  static constexpr std::size_t kFewLeft = 1024;
 
   /// Memory for a search, and how much it may find.
   struct Room {
@@ -175,9 +178,12 @@ class HostSearch : protected TreeStages<HostSpace> {
 
   /// Writes the boxes to ids_ in the order of their places in the blocks.
   void orderByPlace(View<const std::uint32_t> ids) {
+    allBlocks_.findPlaces();
     const View<std::uint64_t> words = words_.ensure(ids.size);
-    for (std::size_t k = 0; k < ids.size; ++k)
-      words[k] = std::uint64_t{ids[k]} << 32 | allBlocks_.placeOf(ids[k]);
+    space_.tasks().forRanges(ids.size, kFewLeft, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k)
+        words[k] = std::uint64_t{ids[k]} << 32 | allBlocks_.placeOf(ids[k]);
+    });
     const std::uint64_t* sorted =
         space_.sortWords(words, spareWords_.ensure(ids.size).data,
                          static_cast<int>(std::bit_width(allBlocks_.packed().tree.boxes)));
@@ -186,27 +192,32 @@ class HostSearch : protected TreeStages<HostSpace> {
       ordered[k] = static_cast<std::uint32_t>(sorted[k] >> 32);
   }
 
+  bool areOrdinary(View<const Aabb> boxes, View<const std::uint32_t> ids) {
+    std::atomic<bool> are{true};
+    space_.tasks().forRanges(ids.size, kFewLeft, [&](std::size_t begin, std::size_t end) {
+      bool all = true;
+      forPrefetched(
+          boxes.size > kBoxesInCache, end - begin,
+          [&](std::size_t k) { all &= classify(boxes[ids[begin + k]]) == BoxClass::ordinary; },
+          [&](std::size_t k) { prefetchAll(boxes[ids[begin + k]]); });
+      if (!all) are.store(false, std::memory_order_relaxed);
+    });
+    return are;
+  }
+
   /// Of the first n in ids_: the ordinary boxes first, then the oversized ones, then those with a
   /// NaN.
   SceneBounds sortByClass(View<const Aabb> boxes, std::size_t n) {
+    SceneBounds scene{};
+    scene.ordinary = static_cast<std::uint32_t>(n);
+    if (areOrdinary(boxes, {ids_.data(), n})) return scene;
     std::uint32_t* const end = ids_.data() + n;
-    std::size_t ordinary = 0;
-    forPrefetched(
-        boxes.size > kBoxesInCache, n,
-        [&](std::size_t k) { ordinary += classify(boxes[ids_.data()[k]]) == BoxClass::ordinary; },
-        [&](std::size_t k) { prefetch(&boxes[ids_.data()[k]]); });
-    if (ordinary == n) {
-      SceneBounds scene{};
-      scene.ordinary = static_cast<std::uint32_t>(n);
-      return scene;
-    }
     const auto moveToFront = [&](std::uint32_t* begin, BoxClass boxClass) {
       return std::stable_partition(
           begin, end, [&](std::uint32_t id) { return classify(boxes[id]) == boxClass; });
     };
     std::uint32_t* const oversized = moveToFront(ids_.data(), BoxClass::ordinary);
     std::uint32_t* const nan = moveToFront(oversized, BoxClass::oversized);
-    SceneBounds scene{};
     scene.ordinary = static_cast<std::uint32_t>(oversized - ids_.data());
     scene.oversized = static_cast<std::uint32_t>(nan - oversized);
     scene.nan = static_cast<std::uint32_t>(end - nan);
