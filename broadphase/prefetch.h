@@ -39,7 +39,7 @@ void prefetchAll(const T& object) {
 /// @param prefetches false: visit() only
 template <class Visit, class... Stages>
 void forPrefetched(bool prefetches, std::size_t n, const Visit& visit, const Stages&... stages) {
-  constexpr std::size_t kAhead = 8;
+  constexpr std::size_t kAhead = 12;
   const std::size_t ahead = prefetches ? kAhead * sizeof...(stages) : 0;
   const auto call = [n](const auto& f, std::size_t k) {
     if (k < n) f(k);  // k wraps around where it is not yet its turn

@@ -19,7 +19,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Found by simulation over piles, debris and a city, then measured.
 constexpr float kSkin = 1.0f / 16;   // of a box's mean side
-constexpr float kAhead = 1.5f;       // of how far it has moved from the middle of its grown box
+constexpr float kAhead = 1.8f;       // of how far it has moved from the middle of its grown box
 constexpr float kMostAhead = 1.5f;   // of its mean side
 constexpr float kMostMotion = 2.0f;  // likewise: beyond, it has jumped
 constexpr float kLoose = 2.0f;       // a box that has shrunk to less of its grown box leaves it
