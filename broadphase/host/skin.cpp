@@ -153,7 +153,6 @@ Skin::Plan Skin::plan(const StepInput& input, bool isKnown) {
   if (kMostLeft * leftIds_.size() > n || leftSinceAll_ > kRefitsOfAll * n) return searchAll(input);
   const double share = static_cast<double>(leftIds_.size()) / static_cast<double>(n + 1);
   debt_ = std::max(debt_ + kCostOfTests + kCostOfLeft * share - 1, -kMostCredit);
-  growLeft(input);
   return Plan::left;
 }
 
@@ -278,12 +277,13 @@ void Skin::findLeft(const StepInput& input) {
   }
 }
 
-/// Of some words, in which changed_ is known but for new boxes.
+/// Of some words, in which changed_ is known but for new boxes. Grows anew those that have left.
 void Skin::findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord) {
   const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
     const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
     forBits(changed_[word] & known & ~but, word * kMaskBits, visit);
   };
+  Classes change{};
   forPrefetched(
       input.boxes.size > kBoxesInCache, lastWord - firstWord,
       [&](std::size_t k) {
@@ -295,6 +295,7 @@ void Skin::findLeft(const StepInput& input, std::size_t firstWord, std::size_t l
         });
         changed_[word] = (changed_[word] | left) & all;
         left_[word] = left;
+        forBits(left, word * kMaskBits, [&](std::uint32_t i) { growLeft(input, i, change); });
       },
       [&](std::size_t k) {
         forChanged(firstWord + k, 0, [&](std::uint32_t i) {
@@ -302,6 +303,8 @@ void Skin::findLeft(const StepInput& input, std::size_t firstWord, std::size_t l
           prefetchAll(grown_[i]);
         });
       });
+  for (std::size_t k = 0; k < change.size(); ++k)
+    if (change[k] != 0) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
 }
 
 /// Of 64 boxes: new ones, and those of other objects.
@@ -329,27 +332,14 @@ bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
          (!input.filters.empty() && differ(filters_[i], input.filters[i]));
 }
 
-void Skin::growLeft(const StepInput& input) {
-  tasks_.forRanges(leftIds_.size(), kGrain * kMaskBits, [&](std::size_t begin, std::size_t end) {
-    std::size_t change[3] = {};
-    const auto count = [&](const Aabb& box) -> std::size_t& {
-      return change[static_cast<int>(classify(box))];
-    };
-    forPrefetched(
-        input.boxes.size > kBoxesInCache, end - begin,
-        [&](std::size_t k) {
-          const std::uint32_t i = leftIds_[begin + k];
-          if (i < known_) --count(grown_[i]);
-          ++count(input.boxes[i]);
-          grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
-          if (!input.filters.empty()) filters_[i] = input.filters[i];
-        },
-        [&](std::size_t k) {
-          prefetchAll(grown_[leftIds_[begin + k]]);
-          prefetchAll(input.boxes[leftIds_[begin + k]]);
-        });
-    for (int k = 0; k < 3; ++k) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
-  });
+void Skin::growLeft(const StepInput& input, std::uint32_t i, Classes& change) {
+  const auto count = [&](const Aabb& box) -> std::size_t& {
+    return change[static_cast<std::size_t>(classify(box))];
+  };
+  if (i < known_) --count(grown_[i]);
+  ++count(input.boxes[i]);
+  grown_[i] = grownFrom(grown_[i], input.boxes[i], i);
+  if (!input.filters.empty()) filters_[i] = input.filters[i];
 }
 
 void Skin::remember(const StepStats& stats) {

@@ -5,6 +5,7 @@
 // moves. Decides in which steps all boxes are searched for, with skins or without. Does not search.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,8 @@ class Skin {
   enum class Use { automatic, always, never, alternating };
   static Use useByEnvironment();
 
+  using Classes = std::array<std::size_t, 3>;  ///< boxes of each class
+
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
@@ -64,7 +67,7 @@ class Skin {
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
   std::uint64_t whatDiffers(const StepInput& input, std::size_t word);
   bool hasLeft(const StepInput& input, std::size_t i) const;
-  void growLeft(const StepInput& input);
+  void growLeft(const StepInput& input, std::uint32_t i, Classes& change);
 
   HostTasks& tasks_;
   const Use use_;
