@@ -1,6 +1,6 @@
 #include "growing_array.h"
 
-#if defined(__linux__)
+#if defined(GPULBVH_MOVES_PAGES)
 
 void GpuLbvhPages::grow(std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
