@@ -92,8 +92,9 @@ void LeftComparison::compare(HostTasks& tasks, const BoxChanges& changes, const 
                              const NeighbourLists& lists, PairWords words) {
   const View<const std::uint32_t> ids = changes.leftIds;
   const bool prefetches = changes.boxes.size > kBoxesInCache;
-  parts_.resize(tasks.parts(ids.size, kGrain));
-  tasks.forParts(ids.size, parts_.size(), [&](std::size_t k, std::size_t begin, std::size_t end) {
+  used_ = tasks.parts(ids.size, kGrain);
+  parts_.resize(std::max(parts_.size(), used_));
+  tasks.forParts(ids.size, used_, [&](std::size_t k, std::size_t begin, std::size_t end) {
     Part& part = parts_[k];
     part.changes.clear();
     part.edits.clear();

@@ -47,13 +47,17 @@ class LeftComparison {
                const NeighbourLists& lists, PairWords words);
 
   /// After a search for all. Whatever a comparison that failed has left behind is gone.
-  void reset() { parts_.clear(); }
+  void reset() {
+    parts_.clear();
+    used_ = 0;
+  }
 
-  const std::vector<Part>& parts() const { return parts_; }
+  View<const Part> parts() const { return {parts_.data(), used_}; }
   std::size_t memoryBytes() const;
 
  private:
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;  ///< as many as there ever were, because of their marks
+  std::size_t used_ = 0;
 };
 
 }  // namespace lbvh
