@@ -21,6 +21,7 @@ struct Settings {
   std::uint32_t frames = 0;
   std::uint32_t seed = 1;
   double moving = 1;
+  float step = Walk::kStep;
   bool ground = false;
   std::string file;
 };
@@ -204,12 +205,16 @@ int main(int argc, char** argv) {
   app.add_option("--moving", settings.moving, "share of walk's boxes that move; the others rest")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_option("--step", settings.step,
+                 "how far walk's boxes move a frame and axis; sides are about 1")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_flag("--ground", settings.ground, "the first box is an infinite plane, which meets all");
   return runProgram(app, argc, argv, [&settings] {
     requireWritable({{"FILE", settings.file}});
     catchInterruptions();
     if (settings.kind == "walk")
-      return write(Walk(settings.objects, settings.seed, settings.moving), settings);
+      return write(Walk(settings.objects, settings.seed, settings.moving, settings.step), settings);
     return write(Flight(settings), settings);
   });
 }

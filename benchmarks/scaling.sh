@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How the host's step grows with the scene, what a second thread brings, and what handing the pairs to
-# Bullet costs: random walks, as tables in Markdown. Medians over the frames; of ROUNDS rounds the
+# Bullet costs, also where many are exchanged: random walks, as tables in Markdown. Medians over the frames; of ROUNDS rounds the
 # least, because machines are not quiet. Thread counts, and core and adapter, take turns.
 # Usage: scaling.sh FOLDER_OF_PROGRAMS [ROUNDS [MOST_BOXES]]
 #   benchmarks/scaling.sh build/release/bin 3
@@ -12,8 +12,11 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# walk BOXES: records one; fewer frames of large ones.
-walk() { "$bin/make_scene" walk "$1" $(($1 > 1000000 ? 8 : $1 > 100000 ? 16 : 64)) "$scratch/walk.aabb" >/dev/null; }
+# walk BOXES [OPTIONS...]: records one; fewer frames of large ones.
+walk() {
+  local frames=$(($1 > 1000000 ? 8 : $1 > 100000 ? 16 : 64))
+  "$bin/make_scene" walk "$1" $frames "$scratch/walk.aabb" "${@:2}" >/dev/null
+}
 
 # run NAME OPTIONS...: replays the walk, and keeps the least median of calculateOverlappingPairs (or of
 # the core's update) so far in ms[NAME]; the pairs of the last frame in pairs.
@@ -48,3 +51,18 @@ for boxes in 1000 4096 8192 16384 65536 262144 524288 1048576 4194304; do
 done
 [ ! -s "$scratch/costs" ] ||
   sort -g "$scratch/costs" | awk '{ v[NR] = $1 } END { printf "\nGreatest by least cost from 4,096 boxes on: %.2f\n", v[NR] / v[1] }'
+
+if ((most < 200000)); then exit; fi
+echo
+echo "| boxes | step | pairs | one thread, ms | through Bullet, one thread, ms | the adapter's share of the core's |"
+echo "|---|---|---|---|---|---|"
+for step in 0.05 0.15 0.35; do
+  walk 200000 --step $step
+  ms=()
+  for ((round = 0; round < rounds; ++round)); do
+    run one --threads 1
+    run bullet --threads 1 --broadphase gpu-lbvh
+  done
+  awk '{ printf "| 200000 | %s | %d | %.3f | %.3f | %.2f |\n", $1, $2, $3, $4, ($4 - $3) / $3 }' \
+    <<<"$step $pairs ${ms[one]} ${ms[bullet]}"
+done

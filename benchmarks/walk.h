@@ -1,6 +1,6 @@
 // Boxes that move at random: sides from 0.5 to 1.5 in a cube, with eleven neighbours each at any
-// number. Each centre, or those of an evenly spread share of the boxes, moves by about 0.05 a frame
-// and axis, normally distributed, within the cube.
+// number. Each centre, or those of an evenly spread share of the boxes, moves by about 0.05 (or
+// another step) a frame and axis, normally distributed, within the cube.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,12 @@ inline float between(Random& random, float low, float high) {
 
 class Walk {
  public:
-  Walk(std::uint32_t objects, std::uint32_t seed, double moving = 1)
+  static constexpr float kStep = 0.05f;
+
+  Walk(std::uint32_t objects, std::uint32_t seed, double moving = 1, float step = kStep)
       : random_(seed),
         moving_(moving),
+        most_(0.0433f * (step / kStep)),  // of four numbers, whose sum varies by a step
         side_(std::max(0.1f, 0.9f * std::cbrt(static_cast<float>(objects)) - 0.54f)),
         boxes_(objects) {
     for (lbvh::Aabb& box : boxes_)
@@ -40,7 +43,7 @@ class Walk {
       for (int axis = 0; axis < 3; ++axis) {
         const float half = (box.max[axis] - box.min[axis]) / 2;
         float centre = box.min[axis] + half;
-        for (int k = 0; k < 4; ++k) centre += between(random_, -0.0433f, 0.0433f);
+        for (int k = 0; k < 4; ++k) centre += between(random_, -most_, most_);
         if (centre > side_) centre = 2 * side_ - centre;
         place(box, axis, std::abs(centre), half);
       }
@@ -55,6 +58,7 @@ class Walk {
 
   Random random_;
   double moving_;
+  float most_;
   float side_;
   std::vector<lbvh::Aabb> boxes_;
 };

@@ -88,6 +88,8 @@ table <<'EOF'
 0 0 :: summary .*frames=2 .*median_total_ms=.* peak_rss_mb= :: replay pile.aabb --frames 2
 0 0 :: stages bounds_ms=.* delta_ms= :: replay pile.aabb --stages
 0 0 :: 100 boxes, 2 frames :: make_scene walk 100 2 walk.aabb
+0 0 :: - :: make_scene walk 100 2 same.aabb --step 0.05 && cmp walk.aabb same.aabb
+1 0 :: differ :: make_scene walk 100 2 far.aabb --step 0.5 && cmp walk.aabb far.aabb
 0 0 :: summary .*objects=100 frames=2 :: replay walk.aabb
 0 0 :: 70 boxes, 2 frames :: make_scene city 70 2 city.aabb
 0 0 :: removing 8 objects :: removal 2
