@@ -1,13 +1,32 @@
 #include "growing_array.h"
 
-#if defined(GPULBVH_MOVES_PAGES)
+#if defined(__linux__)
+
+namespace {
+
+void* newPages(std::size_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+void* movePages(void* pages, std::size_t from, std::size_t to) {
+#if defined(__SANITIZE_THREAD__)
+  // It does not see mremap: it would take what was there before for another thread's.
+  void* const moved = newPages(to);
+  if (moved == MAP_FAILED) return moved;
+  std::memcpy(moved, pages, from);
+  munmap(pages, from);
+  return moved;
+#else
+  return mremap(pages, from, to, MREMAP_MAYMOVE);
+#endif
+}
+
+}  // namespace
 
 void GpuLbvhPages::grow(std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
   bytes = (bytes + kPage - 1) / kPage * kPage;
-  void* grown = m_data == nullptr ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                                  : mremap(m_data, m_bytes, bytes, MREMAP_MAYMOVE);
+  void* grown = m_data == nullptr ? newPages(bytes) : movePages(m_data, m_bytes, bytes);
   if (grown == MAP_FAILED) throw std::bad_alloc();
   m_data = grown;
   m_bytes = bytes;

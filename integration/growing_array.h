@@ -8,10 +8,7 @@
 #include <new>
 #include <utility>
 
-// ThreadSanitizer does not see pages move: it would take what was there before for another
-// thread's.
-#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
-#define GPULBVH_MOVES_PAGES
+#if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
