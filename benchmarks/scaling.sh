@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # How the host's step grows with the scene, what a second thread brings, and what handing the pairs to
-# Bullet costs, also where many are exchanged: random walks, as tables in Markdown. Medians over the frames; of ROUNDS rounds the
-# least, because machines are not quiet. Thread counts, and core and adapter, take turns.
+# Bullet costs, also where many are exchanged: random walks, as tables in Markdown. Medians over the
+# frames; of ROUNDS rounds the least, because machines are not quiet. Thread counts, and core and
+# adapter, take turns.
 # Usage: scaling.sh FOLDER_OF_PROGRAMS [ROUNDS [MOST_BOXES]]
 #   benchmarks/scaling.sh build/release/bin 3
 set -euo pipefail
