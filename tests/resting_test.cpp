@@ -131,7 +131,7 @@ TEST_F(Resting, ThreadsTestTheirParts) {
     for (int k = 0; k < 3; ++k) {
       for (std::size_t i = 0; i < scene.boxes.size(); i += 10)
         scene.boxes[i] = start[random.below(3000)];
-      for (std::size_t i = 1; i < scene.boxes.size(); i += 4)
+      for (std::size_t i = 1; i < scene.boxes.size(); i += 2)
         scene.boxes[i].max[1] += random.uniform(-0.01f, 0.01f);
       const std::size_t searched = scene.step();
       if (k > 0) EXPECT_LT(searched, 1500u) << "they have skins now";

@@ -55,16 +55,13 @@ class CandidateRows {
   void forget();
 
   std::size_t size() const { return rows_.size(); }
-  /// Where a row's entries stand; behind all rows; and how many entries these have at most.
+  /// Where a row's entries begin, and where all rows end, in the array.
   std::size_t start(std::uint32_t i) const { return rows_[i].start; }
   std::size_t end() const { return used_; }
 
   /// A row's entries: first its own, which are those of greater index and the hubs.
   View<const std::uint32_t> all(std::uint32_t i) const { return {at(i), rows_[i].size}; }
   View<const std::uint32_t> own(std::uint32_t i) const { return {at(i), rows_[i].own}; }
-  View<const std::uint32_t> others(std::uint32_t i) const {
-    return {at(i) + rows_[i].own, std::size_t{rows_[i].size} - rows_[i].own};
-  }
 
   /// A hub is a candidate of very many. It is in their rows, but has none of them in its own.
   bool isHub(std::uint32_t i) const { return rows_[i].isHub; }

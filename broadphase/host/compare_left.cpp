@@ -61,7 +61,7 @@ struct Comparison {
 
   /// Pairs of removed objects have ended without being a change.
   bool wasPair(std::uint32_t i, std::uint32_t id, bool overlapped) const {
-    const bool hasEnded = overlapped && (changes.isRemoved(i) || changes.isRemoved(id));
+    const bool hasEnded = overlapped && involvesRemoved({i, id}, changes.removedObjects);
     part.ended += hasEnded && isMine(i, id);
     return overlapped && !hasEnded;
   }

@@ -25,9 +25,6 @@ struct BoxChanges {
 
   bool hasChanged(std::uint32_t i) const { return hasBit(changed, i); }
   bool hasLeft(std::uint32_t i) const { return hasBit(left, i); }
-  bool isRemoved(std::uint32_t i) const {
-    return i < removedObjects.size && removedObjects[i] != 0;
-  }
 };
 
 class LeftComparison {

@@ -238,7 +238,7 @@ void Skin::growAll(const StepInput& input) {
     for (std::size_t i = begin; i < end; ++i) {
       const Aabb& box = input.boxes[i];
       if (!isTold) last_[i] = box;
-      const bool rests = isTold && (input.changed[i / kMaskBits] >> i % kMaskBits & 1) == 0;
+      const bool rests = isTold && !hasBit(input.changed, i);
       if (i >= known || rests)
         grown_[i] = box;
       else if (isOutside(grown_[i], box) || isLoose(grown_[i], box))

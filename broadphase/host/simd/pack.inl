@@ -29,8 +29,7 @@ void packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std::uint32_
       }
       if (leaf + kAhead < tree.boxes) {
         const std::uint32_t ahead = ids[leaf + kAhead];
-        prefetch(&input.boxes[ahead]);
-        prefetch(&input.boxes[ahead].max[2]);
+        prefetchAll(input.boxes[ahead]);
         if (tree.filters != nullptr) prefetch(&input.filters[ahead]);
       }
       const std::uint32_t id = ids[leaf];
