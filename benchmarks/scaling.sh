@@ -13,9 +13,11 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# walk BOXES [OPTIONS...]: records one; fewer frames of large ones.
+# walk BOXES [OPTIONS...]: records one of some tenths of a second: less would time how soon the system
+# gives the second thread a core of its own.
 walk() {
-  local frames=$(($1 > 1000000 ? 8 : $1 > 100000 ? 16 : 64))
+  local frames=$((4000000 / $1))
+  if ((frames < 8)); then frames=8; fi
   "$bin/make_scene" walk "$1" $frames "$scratch/walk.aabb" "${@:2}" >/dev/null
 }
 
