@@ -19,6 +19,7 @@ enum class InstructionSet {
   baseline,   ///< SSE2 on x86-64, else what the compiler was told
   avx2,
   avx512,
+  neon,  ///< of every 64-bit ARM processor
 };
 
 struct Options {
@@ -106,7 +107,7 @@ struct Stats : StepStats {
 
   int threads = 0;  ///< host threads in use
 
-  /// The host's inner loops in use: "avx512", "avx2" or "baseline".
+  /// The host's inner loops in use: "avx512", "avx2", "neon" or "baseline".
   std::string instructions;
 };
 

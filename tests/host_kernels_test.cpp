@@ -225,7 +225,7 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
   const std::string best = simdKernels().name;
   setenv("GPULBVH_SIMD", "nonsense", 1);
   EXPECT_STREQ(simdKernels().name, "baseline");
-  for (const char* name : {"avx2", "avx512"}) {
+  for (const char* name : {"avx2", "avx512", "neon"}) {
     setenv("GPULBVH_SIMD", name, 1);
     if (simdKernels().name == std::string(name)) EXPECT_NE(best, "baseline");
   }
@@ -248,6 +248,11 @@ TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   setenv("GPULBVH_SIMD", "baseline", 1);
   EXPECT_STREQ(simdKernels().name, "baseline");
   unsetenv("GPULBVH_SIMD");
+}
+#elif defined(__aarch64__)
+TEST(SimdKernels, NeonIsUsedOnArm) {
+  unsetenv("GPULBVH_SIMD");
+  EXPECT_STREQ(simdKernels().name, "neon");
 }
 #endif
 

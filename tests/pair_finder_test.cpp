@@ -301,14 +301,14 @@ TEST(PairFinder, SaysWhichBackendAndWhy) {
 TEST(PairFinder, UsesTheInstructionsThatAreAskedFor) {
   Random random(19);
   const Boxes boxes = test::boxSets()[0].make(300, random);
-  const char* const names[] = {"baseline", "avx2", "avx512"};
+  const char* const names[] = {"baseline", "avx2", "avx512", "neon"};
   setenv("GPULBVH_SIMD", "avx2", 1);
   Options options;
   options.backend = Backend::host;
   EXPECT_STRNE(PairFinder(options).stats().instructions.c_str(), "avx512");
   int available = 0;
-  for (const InstructionSet set :
-       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+  for (const InstructionSet set : {InstructionSet::baseline, InstructionSet::avx2,
+                                   InstructionSet::avx512, InstructionSet::neon}) {
     options.instructions = set;
     if (!whyUnavailable(set).empty()) {
       EXPECT_THROW(PairFinder{options}, std::runtime_error);

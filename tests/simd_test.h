@@ -20,7 +20,7 @@ class SimdTest : public testing::TestWithParam<const char*> {
   void TearDown() override { unsetenv("GPULBVH_SIMD"); }
 };
 
-inline auto everySimd() { return testing::Values("avx512", "avx2", "baseline"); }
+inline auto everySimd() { return testing::Values("avx512", "avx2", "neon", "baseline"); }
 
 inline std::string simdName(const testing::TestParamInfo<const char*>& info) { return info.param; }
 

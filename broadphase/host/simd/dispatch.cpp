@@ -22,6 +22,8 @@ bool hasAvx512() {
 }
 
 }  // namespace
+#elif defined(__aarch64__)
+extern const SimdKernels kNeonKernels;
 #endif
 
 const SimdKernels* simdKernels(InstructionSet wanted) {
@@ -30,13 +32,16 @@ const SimdKernels* simdKernels(InstructionSet wanted) {
   __builtin_cpu_init();
   if (wanted == InstructionSet::avx2) return hasAvx2() ? &kAvx2Kernels : nullptr;
   if (wanted == InstructionSet::avx512) return hasAvx512() ? &kAvx512Kernels : nullptr;
+#elif defined(__aarch64__)
+  if (wanted == InstructionSet::neon) return &kNeonKernels;
 #endif
   return wanted == InstructionSet::automatic ? &simdKernels() : nullptr;
 }
 
 const SimdKernels& simdKernels() {
   const char* name = std::getenv("GPULBVH_SIMD");
-  for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2}) {
+  for (const InstructionSet set :
+       {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::neon}) {
     const SimdKernels* kernels = simdKernels(set);
     if (kernels != nullptr && (name == nullptr || std::strcmp(name, kernels->name) == 0))
       return *kernels;

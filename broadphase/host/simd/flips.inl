@@ -21,6 +21,25 @@ class OverlapTest {
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static_assert(sizeof(Aabb) == 6 * sizeof(float), "min, then max");
   __m128 max_, min_;
+#elif defined(__aarch64__)
+  explicit OverlapTest(const Aabb& box) {
+    const float max[4] = {box.max[0], box.max[1], box.max[2], kInfinity};
+    const float min[4] = {-kInfinity, box.min[0], box.min[1], box.min[2]};
+    max_ = vld1q_f32(max);
+    min_ = vld1q_f32(min);
+  }
+
+  /// As above.
+  bool operator()(const Aabb& other) const {
+    const auto* const numbers = reinterpret_cast<const float*>(&other);
+    const uint32x4_t below = vcleq_f32(vld1q_f32(numbers), max_);
+    const uint32x4_t above = vcgeq_f32(vld1q_f32(numbers + 2), min_);
+    return vminvq_u32(vandq_u32(below, above)) != 0;
+  }
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float32x4_t max_, min_;
 #else
   explicit OverlapTest(const Aabb& box) : box_(box) {}
   bool operator()(const Aabb& other) const { return overlap(box_, other); }

@@ -101,7 +101,8 @@ struct SimdKernels {
 const SimdKernels* simdKernels(InstructionSet wanted);
 
 /// The best that this processor has; or what the environment variable GPULBVH_SIMD names (avx512,
-/// avx2 or baseline). If the processor does not have that, or nothing has that name, the baseline.
+/// avx2, neon or baseline). If the processor does not have that, or nothing has that name, the
+/// baseline.
 const SimdKernels& simdKernels();
 
 }  // namespace lbvh

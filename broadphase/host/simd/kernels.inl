@@ -1,7 +1,7 @@
 // The host's inner loops, written once over a struct Simd and compiled once for each instruction
-// set. avx2.cpp, avx512.cpp and baseline.cpp each include this file in a namespace of their own, so
-// that a profiler tells them apart. No pragma once: each inclusion defines another set of
-// functions. What Simd offers; each "which" is a mask with a bit for each lane:
+// set. avx2.cpp, avx512.cpp, neon.cpp and baseline.cpp each include this file in a namespace of
+// their own, so that a profiler tells them apart. No pragma once: each inclusion defines another
+// set of functions. What Simd offers; each "which" is a mask with a bit for each lane:
 //
 // - Box(block, lane): one box of a block, each coordinate in all lanes
 // - overlaps(box, first, stride): which of sixteen boxes overlap it, in six arrays `stride` apart
