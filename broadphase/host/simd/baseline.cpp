@@ -1,5 +1,5 @@
-// The host's inner loops for every processor: SSE2 where the compiler has it (every x86-64), else
-// plain loops.
+// The host's inner loops for every processor: SSE2 where the compiler may use it (on every
+// x86-64), else plain loops.
 #include "broadphase/host/simd/target.h"
 
 namespace lbvh {
@@ -60,7 +60,7 @@ struct Simd {
   }
 
   static std::uint32_t overlapsFour(const Box& box, const float* first, std::size_t stride) {
-#if defined(__x86_64__)
+#if defined(__SSE2__)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
     for (std::size_t k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);

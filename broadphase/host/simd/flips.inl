@@ -3,7 +3,7 @@
 /// One box against others, one at a time.
 class OverlapTest {
  public:
-#if defined(__x86_64__)
+#if defined(__SSE2__)
   explicit OverlapTest(const Aabb& box)
       : max_(_mm_setr_ps(box.max[0], box.max[1], box.max[2], kInfinity)),
         min_(_mm_setr_ps(-kInfinity, box.min[0], box.min[1], box.min[2])) {}

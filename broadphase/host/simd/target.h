@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#if defined(__x86_64__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
