@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "broadphase/exec/cuda/buffer.cuh"
-#include "broadphase/stages/atomics.h"
+#include "broadphase/atomics.h"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "broadphase/stages/atomics.h"
+#include "broadphase/atomics.h"
 #include "broadphase/stages/morton.h"
 #include "broadphase/types.h"
 

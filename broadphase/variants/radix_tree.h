@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "broadphase/stages/atomics.h"
+#include "broadphase/atomics.h"
 #include "broadphase/stages/hierarchy.h"
 
 namespace lbvh::variants {
