@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/atomics.h"
+#include "broadphase/exec/cuda/buffer.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"

@@ -1,5 +1,5 @@
-// What stages need of a processor, and what host and device spell differently: an atomic exchange
-// that publishes earlier writes. No memory management, no launches.
+// What stages need of a processor, and what host and device spell differently: atomic operations on
+// plain memory. No memory management, no launches.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,22 @@ LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t 
                : "l"(p), "r"(value)
                : "memory");
   return old;
+#elif defined(__cpp_lib_atomic_ref)
+  return std::atomic_ref(*p).exchange(value, std::memory_order_acq_rel);
+#else  // libc++ before LLVM 19
+  return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL);
+#endif
+}
+
+/// Adds to *p; says nothing about other memory. @return what was there before
+template <class T>
+LBVH_HD T fetchAdd(T* p, T value) {
+#if defined(__CUDA_ARCH__)
+  return atomicAdd(p, value);
+#elif defined(__cpp_lib_atomic_ref)
+  return std::atomic_ref(*p).fetch_add(value, std::memory_order_relaxed);
 #else
-  return std::atomic_ref<std::uint32_t>(*p).exchange(value, std::memory_order_acq_rel);
+  return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
 #endif
 }
 

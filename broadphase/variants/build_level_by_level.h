@@ -3,19 +3,10 @@
 // III"). Teaches what few threads on the upper levels cost, and a wait for each level's size.
 #pragma once
 
-#include <atomic>
-
+#include "broadphase/atomics.h"
 #include "broadphase/variants/bounds_by_flags.h"
 
 namespace lbvh::variants {
-
-LBVH_HD inline std::uint32_t takeTwo(std::uint32_t* counter) {
-#if defined(__CUDA_ARCH__)
-  return atomicAdd(counter, 2u);
-#else
-  return std::atomic_ref<std::uint32_t>(*counter).fetch_add(2, std::memory_order_relaxed);
-#endif
-}
 
 /// An entry of the growing list of nodes.
 struct Task {
@@ -47,7 +38,7 @@ struct SplitLevel {
     nodes[task.node].left = left;
     nodes[task.node].rope = task.rope;
     parents[left] = parents[right] = task.node;
-    const std::uint32_t at = takeTwo(counter);
+    const std::uint32_t at = fetchAdd(counter, 2u);
     tasks[at] = {left, task.first, split, right};
     tasks[at + 1] = {right, split + 1, task.last, task.rope};
   }

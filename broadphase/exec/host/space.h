@@ -3,12 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "broadphase/atomics.h"
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/radix_sort.h"
 #include "broadphase/exec/host/stage_timer.h"
@@ -128,8 +128,7 @@ class HostSpace {
     static constexpr std::size_t kBlock = 256;
 
     bool flush() {
-      const std::uint64_t at =
-          std::atomic_ref<std::uint64_t>(*out_.count).fetch_add(size_, std::memory_order_relaxed);
+      const std::uint64_t at = fetchAdd<std::uint64_t>(out_.count, size_);
       if (at < out_.pairs.size) {
         const std::size_t room = std::min<std::size_t>(size_, out_.pairs.size - at);
         std::copy_n(block_, room, out_.pairs.data + at);
