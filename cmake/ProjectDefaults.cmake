@@ -9,6 +9,11 @@ endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+if(NOT MSVC)
+  # Else a * b + c is rounded once or twice, as the processor has it, and scenes and variants differ.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endif()
+
 # Private to our targets; never exported.
 add_library(gpulbvh_warnings INTERFACE)
 if(MSVC)
