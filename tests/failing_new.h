@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "portable.h"
+
 namespace failing_new {
 
 /// Counts down with each allocation of this thread; the one that finds 0, and all after it, fail.
@@ -18,8 +20,7 @@ inline void* allocate(std::size_t size, std::size_t alignment) {
     throw std::bad_alloc();
   }
   if (allocationsLeft > 0) --allocationsLeft;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  void* p = lbvh::test::allocateAligned(size, alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -54,12 +55,16 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 }
 void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t a) { return operator new(size, a); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept { lbvh::test::freeAligned(p); }
+void operator delete(void* p, std::size_t) noexcept { lbvh::test::freeAligned(p); }
+void operator delete(void* p, std::align_val_t) noexcept { lbvh::test::freeAligned(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  lbvh::test::freeAligned(p);
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept { lbvh::test::freeAligned(p); }
+void operator delete[](void* p) noexcept { lbvh::test::freeAligned(p); }
+void operator delete[](void* p, std::size_t) noexcept { lbvh::test::freeAligned(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { lbvh::test::freeAligned(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
+  lbvh::test::freeAligned(p);
+}

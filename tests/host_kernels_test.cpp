@@ -221,15 +221,15 @@ TEST_P(HostKernelsTest, KeysSortOversizedAndNanBoxesLast) {
 INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, test::everySimd(), test::simdName);
 
 TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
   const std::string best = simdKernels().name;
-  setenv("GPULBVH_SIMD", "nonsense", 1);
+  test::setVariable("GPULBVH_SIMD", "nonsense");
   EXPECT_STREQ(simdKernels().name, "baseline");
   for (const char* name : {"avx2", "avx512", "neon"}) {
-    setenv("GPULBVH_SIMD", name, 1);
+    test::setVariable("GPULBVH_SIMD", name);
     if (simdKernels().name == std::string(name)) EXPECT_NE(best, "baseline");
   }
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
 }
 
 #if defined(__x86_64__)
@@ -239,19 +239,19 @@ TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
   EXPECT_STREQ(simdKernels().name, has512 ? "avx512" : has2 ? "avx2" : "baseline");
-  setenv("GPULBVH_SIMD", "avx2", 1);
+  test::setVariable("GPULBVH_SIMD", "avx2");
   EXPECT_STREQ(simdKernels().name, has2 ? "avx2" : "baseline");
-  setenv("GPULBVH_SIMD", "avx512", 1);
+  test::setVariable("GPULBVH_SIMD", "avx512");
   EXPECT_STREQ(simdKernels().name, has512 ? "avx512" : "baseline");
-  setenv("GPULBVH_SIMD", "baseline", 1);
+  test::setVariable("GPULBVH_SIMD", "baseline");
   EXPECT_STREQ(simdKernels().name, "baseline");
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
 }
 #elif defined(__aarch64__)
 TEST(SimdKernels, NeonIsUsedOnArm) {
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
   EXPECT_STREQ(simdKernels().name, "neon");
 }
 #endif

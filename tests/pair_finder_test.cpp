@@ -10,6 +10,7 @@
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/host/space.h"
 #include "broadphase/stages/traversal.h"
+#include "portable.h"
 #include "support.h"
 
 namespace lbvh {
@@ -302,7 +303,7 @@ TEST(PairFinder, UsesTheInstructionsThatAreAskedFor) {
   Random random(19);
   const Boxes boxes = test::boxSets()[0].make(300, random);
   const char* const names[] = {"baseline", "avx2", "avx512", "neon"};
-  setenv("GPULBVH_SIMD", "avx2", 1);
+  test::setVariable("GPULBVH_SIMD", "avx2");
   Options options;
   options.backend = Backend::host;
   EXPECT_STRNE(PairFinder(options).stats().instructions.c_str(), "avx512");
@@ -322,7 +323,7 @@ TEST(PairFinder, UsesTheInstructionsThatAreAskedFor) {
   }
   EXPECT_GE(available, 1);
   EXPECT_EQ(whyUnavailable(InstructionSet::automatic), "");
-  unsetenv("GPULBVH_SIMD");
+  test::unsetVariable("GPULBVH_SIMD");
 }
 
 TEST(PairFinder, InstancesAreIndependent) {

@@ -14,6 +14,7 @@
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/pipelines/host.h"
 #include "broadphase/stages/morton.h"
+#include "portable.h"
 #include "simd_test.h"
 #include "support.h"
 #include "watched_finder.h"
@@ -33,8 +34,8 @@ using test::Watched;
 /// With a skin from the first step on.
 class Resting : public testing::Test {
  protected:
-  void SetUp() override { setenv("GPULBVH_SKIN", "always", 1); }
-  void TearDown() override { unsetenv("GPULBVH_SKIN"); }
+  void SetUp() override { test::setVariable("GPULBVH_SKIN", "always"); }
+  void TearDown() override { test::unsetVariable("GPULBVH_SKIN"); }
 };
 
 TEST_F(Resting, OnlyWhatChangesMuchIsSearched) {

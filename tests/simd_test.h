@@ -7,6 +7,7 @@
 #include <string>
 
 #include "broadphase/host/simd/kernels.h"
+#include "portable.h"
 
 namespace lbvh::test {
 
@@ -14,10 +15,10 @@ namespace lbvh::test {
 class SimdTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    setenv("GPULBVH_SIMD", GetParam(), 1);
+    setVariable("GPULBVH_SIMD", GetParam());
     if (std::string(simdKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
   }
-  void TearDown() override { unsetenv("GPULBVH_SIMD"); }
+  void TearDown() override { unsetVariable("GPULBVH_SIMD"); }
 };
 
 inline auto everySimd() { return testing::Values("avx512", "avx2", "neon", "baseline"); }

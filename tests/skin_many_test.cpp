@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "portable.h"
 #include "support.h"
 
 namespace lbvh {
@@ -23,12 +24,12 @@ using test::view;
 class SkinManyTest : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   static PairFinder finderWith(const char* skin, int threads) {
-    setenv("GPULBVH_SKIN", skin, 1);
+    test::setVariable("GPULBVH_SKIN", skin);
     Options options;
     options.backend = Backend::host;
     options.threads = threads;
     PairFinder finder(options);
-    unsetenv("GPULBVH_SKIN");
+    test::unsetVariable("GPULBVH_SKIN");
     return finder;
   }
 

@@ -26,13 +26,13 @@ class SkinTest : public testing::TestWithParam<std::tuple<const char*, const cha
  protected:
   void SetUp() override {
     const auto [simd, skin] = GetParam();
-    setenv("GPULBVH_SIMD", simd, 1);
-    setenv("GPULBVH_SKIN", skin, 1);
+    test::setVariable("GPULBVH_SIMD", simd);
+    test::setVariable("GPULBVH_SKIN", skin);
     if (std::string(simdKernels().name) != simd) GTEST_SKIP() << "not on this processor";
   }
   void TearDown() override {
-    unsetenv("GPULBVH_SIMD");
-    unsetenv("GPULBVH_SKIN");
+    test::unsetVariable("GPULBVH_SIMD");
+    test::unsetVariable("GPULBVH_SKIN");
   }
 };
 

@@ -13,6 +13,7 @@
 #include "broadphase/query/tree_query.h"
 #include "bytes.h"
 #include "failing_new.h"
+#include "portable.h"
 #include "target.h"
 
 namespace fuzz {
@@ -80,9 +81,9 @@ Program::Program(Bytes& bytes) : bytes_(bytes) {
     options_.threads = threads;
     options_.backend = backend;
     if (simd == nullptr)
-      unsetenv("GPULBVH_SIMD");
+      lbvh::test::unsetVariable("GPULBVH_SIMD");
     else
-      setenv("GPULBVH_SIMD", simd, 1);
+      lbvh::test::setVariable("GPULBVH_SIMD", simd);
     finders_.emplace_back(options_);
   };
   constexpr const char* kSimd[] = {nullptr, "avx2", "baseline"};

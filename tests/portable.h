@@ -1,0 +1,47 @@
+// What the tests need of a system: variables of the environment, and memory for operator new.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
+namespace lbvh::test {
+
+inline void setVariable(const char* name, const char* value) {
+#if defined(_WIN32)
+  _putenv_s(name, value);
+#else
+  setenv(name, value, 1);
+#endif
+}
+
+inline void unsetVariable(const char* name) {
+#if defined(_WIN32)
+  _putenv_s(name, "");
+#else
+  unsetenv(name);
+#endif
+}
+
+/// @return null if there is none
+inline void* allocateAligned(std::size_t size, std::size_t alignment) {
+#if defined(_WIN32)
+  return _aligned_malloc(size == 0 ? 1 : size, alignment);
+#else
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+#endif
+}
+
+inline void freeAligned(void* memory) {
+#if defined(_WIN32)
+  _aligned_free(memory);
+#else
+  std::free(memory);
+#endif
+}
+
+}  // namespace lbvh::test
