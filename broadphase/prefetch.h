@@ -4,21 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "broadphase/compiler.h"
+
 namespace lbvh {
 
 /// So few boxes, and what belongs to them, are in the cache anyway: prefetching would only cost.
 /// Measured.
 inline constexpr std::size_t kBoxesInCache = 12288;
-
-/// Asks for the cache line of `at`, which may be any address, null included.
-inline void prefetch(const void* at) {
-#if defined(__GNUC__)
-  __builtin_prefetch(at);
-  asm volatile("");  // else GCC takes a function that only prefetches for one without any effect
-#else
-  (void)at;
-#endif
-}
 
 /// Asks for the cache lines of `bytes` bytes from `at` on.
 inline void prefetch(const void* at, std::size_t bytes) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "broadphase/exec/changes.h"
+#include "broadphase/host/simd/lanes.h"
 #include "broadphase/prefetch.h"
 #include "broadphase/stages/morton.h"
 
@@ -39,8 +40,10 @@ constexpr std::size_t kFewLeft = 12;                   // a twelfth of them in a
 constexpr int kPause = 16;                             // after watching in vain
 constexpr int kShortestPause = 8, kLongestPause = 64;  // after it did not pay
 
-typedef float Vector __attribute__((vector_size(16)));
-typedef int Mask __attribute__((vector_size(16)));
+#include "broadphase/host/simd/lanes.inl"
+
+using Vector = Lanes<float, 4>;
+using Mask = Lanes<std::int32_t, 4>;
 
 /// Whether the first three are true.
 bool all(Mask mask) {
@@ -56,7 +59,8 @@ struct Corners {
     Vector last;
     std::memcpy(&min, &box, sizeof min);
     std::memcpy(&last, reinterpret_cast<const char*>(&box) + sizeof box - sizeof last, sizeof last);
-    max = __builtin_shufflevector(last, last, 1, 2, 3, 0);
+    shuffle(
+        last, last, [](std::uint32_t i) { return (i + 1) % 4; }, max);
   }
   Vector min, max;
 
@@ -92,12 +96,15 @@ Aabb grownFrom(const Aabb& oldBox, const Aabb& newBox, std::size_t i) {
   const Vector zero{}, most = zero + kMostAhead * spread(i) * side,
                        jump = zero + kMostMotion * side;
   const Mask hasMoved = (motion <= jump) & (motion >= -jump);  // not if it is NaN
-  Vector ahead = hasMoved ? kAhead * spread(i) * motion : zero;
-  ahead = ahead < most ? ahead : most;
-  ahead = ahead > -most ? ahead : -most;
+  Vector ahead, back, forth;
+  select<Mask, Vector>(hasMoved, kAhead * spread(i) * motion, zero, ahead);
+  select(ahead < most, ahead, most, ahead);
+  select<Mask, Vector>(ahead > -most, ahead, -most, ahead);
+  select(ahead < zero, ahead, zero, back);
+  select(ahead > zero, ahead, zero, forth);
   Corners grown(newBox);
-  grown.min = box.min - kSkin * side + (ahead < zero ? ahead : zero);
-  grown.max = box.max + kSkin * side + (ahead > zero ? ahead : zero);
+  grown.min = box.min - kSkin * side + back;
+  grown.max = box.max + kSkin * side + forth;
   if (!grown.isOrdinary()) return newBox;
   Aabb result;
   std::memcpy(result.min, &grown.min, sizeof result.min);

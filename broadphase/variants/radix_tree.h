@@ -2,6 +2,7 @@
 // (Karras 2012) which range an inner node stands for. Shared by the builders.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "broadphase/atomics.h"
@@ -29,7 +30,7 @@ struct CommonPrefix {
 #if defined(__CUDA_ARCH__)
     return __clz(static_cast<int>(v));
 #else
-    return __builtin_clz(v | 1) + (v == 0);
+    return std::countl_zero(v);
 #endif
   }
 };

@@ -1,7 +1,7 @@
 // The host's inner loops with AVX2: a block in two registers.
 #include "broadphase/host/simd/target.h"
 
-#if defined(__x86_64__)
+#if defined(LBVH_X86_64)
 #include <array>
 
 namespace lbvh {

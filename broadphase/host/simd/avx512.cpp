@@ -1,7 +1,7 @@
 // The host's inner loops with AVX-512: a block in a register.
 #include "broadphase/host/simd/target.h"
 
-#if defined(__x86_64__)
+#if defined(LBVH_X86_64)
 LBVH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")
 
 namespace lbvh {

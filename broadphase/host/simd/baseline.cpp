@@ -60,7 +60,7 @@ struct Simd {
   }
 
   static std::uint32_t overlapsFour(const Box& box, const float* first, std::size_t stride) {
-#if defined(__SSE2__)
+#if defined(LBVH_SSE2)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
     for (std::size_t k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);

@@ -1,5 +1,5 @@
 // Stages 1 and 2 on the host: bounds and Hilbert codes of sixteen boxes at a time, by the vector
-// types of target.h alone. Included by kernels.inl.
+// types of lanes.h alone. Included by kernels.inl.
 
 /// Turns cells into Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2,
 /// 3 b + 1 and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
@@ -78,12 +78,14 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
     for (int axis = 0; axis < 3; ++axis) {
       Floats centres;
       sixteen.centre(axis, centres);
-      low[axis] = centres < low[axis] ? centres : low[axis];
-      high[axis] = centres > high[axis] ? centres : high[axis];
+      select(centres < low[axis], centres, low[axis], low[axis]);
+      select(centres > high[axis], centres, high[axis], high[axis]);
       const Floats length = sixteen.hi[axis] - sixteen.lo[axis];
-      extent = length > extent ? length : extent;
+      select(length > extent, length, extent, extent);
     }
-    const Words exponents = ((Words)extent >> 23 & 255u) - 127u;
+    Words exponents;
+    bitsAs(extent, exponents);
+    exponents = (exponents >> 23 & 255u) - 127u;
     std::uint32_t total = 0;
     for (std::uint32_t i = 0; i < kLanes; ++i) total += exponents[i];
     sum.exponents += static_cast<std::int32_t>(total);
@@ -106,9 +108,11 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
 inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres, Words& cells) {
   const auto count = static_cast<float>(1 << bits);
   Floats t = (centres - grid.lo[axis]) * grid.perLength * count;
-  t = t > 0 ? t : Floats{};
-  t = t < count - 1 ? t : Floats{} + (count - 1);
-  cells = (Words) __builtin_convertvector(t, Integers);
+  select(t > 0.0f, t, Floats{}, t);
+  select(t < count - 1, t, Floats{} + (count - 1), t);
+  Integers integers;
+  toIntegers(t, integers);
+  bitsAs(integers, cells);
 }
 
 /// AssignCodes (morton.h) along a Hilbert curve.

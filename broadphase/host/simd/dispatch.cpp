@@ -1,38 +1,43 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "broadphase/compiler.h"
 #include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {
 
 extern const SimdKernels kBaselineKernels;
 
-#if defined(__x86_64__)
+#if defined(LBVH_X86_64)
 extern const SimdKernels kAvx2Kernels;
 extern const SimdKernels kAvx512Kernels;
 
 namespace {
 
-bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
-
-bool hasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("bmi2");
+/// Whether the system keeps the registers, and which of the features the processor has, by the
+/// bits of CPUID's leaf 7 in EBX (Intel, "Software Developer's Manual", volume 2A).
+bool has(std::uint32_t registers, std::uint32_t features) {
+  constexpr std::uint32_t kOsxsave = 1u << 27;
+  return cpuid(0, 0).eax >= 7 && (cpuid(1, 0).ecx & kOsxsave) != 0 &&
+         (registersOfSystem() & registers) == registers && (cpuid(7, 0).ebx & features) == features;
 }
 
+constexpr std::uint32_t kYmm = 1u << 1 | 1u << 2, kZmm = kYmm | 7u << 5;
+constexpr std::uint32_t kAvx2 = 1u << 3 | 1u << 5 | 1u << 8;  // BMI1, AVX2, BMI2
+constexpr std::uint32_t kAvx512 =
+    kAvx2 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
+
 }  // namespace
-#elif defined(__aarch64__)
+#elif defined(LBVH_ARM64)
 extern const SimdKernels kNeonKernels;
 #endif
 
 const SimdKernels* simdKernels(InstructionSet wanted) {
   if (wanted == InstructionSet::baseline) return &kBaselineKernels;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (wanted == InstructionSet::avx2) return hasAvx2() ? &kAvx2Kernels : nullptr;
-  if (wanted == InstructionSet::avx512) return hasAvx512() ? &kAvx512Kernels : nullptr;
-#elif defined(__aarch64__)
+#if defined(LBVH_X86_64)
+  if (wanted == InstructionSet::avx2) return has(kYmm, kAvx2) ? &kAvx2Kernels : nullptr;
+  if (wanted == InstructionSet::avx512) return has(kZmm, kAvx512) ? &kAvx512Kernels : nullptr;
+#elif defined(LBVH_ARM64)
   if (wanted == InstructionSet::neon) return &kNeonKernels;
 #endif
   return wanted == InstructionSet::automatic ? &simdKernels() : nullptr;

@@ -3,7 +3,7 @@
 /// One box against others, one at a time.
 class OverlapTest {
  public:
-#if defined(__SSE2__)
+#if defined(LBVH_SSE2)
   explicit OverlapTest(const Aabb& box)
       : max_(_mm_setr_ps(box.max[0], box.max[1], box.max[2], kInfinity)),
         min_(_mm_setr_ps(-kInfinity, box.min[0], box.min[1], box.min[2])) {}
@@ -21,7 +21,7 @@ class OverlapTest {
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static_assert(sizeof(Aabb) == 6 * sizeof(float), "min, then max");
   __m128 max_, min_;
-#elif defined(__aarch64__)
+#elif defined(LBVH_ARM64)
   explicit OverlapTest(const Aabb& box) {
     const float max[4] = {box.max[0], box.max[1], box.max[2], kInfinity};
     const float min[4] = {-kInfinity, box.min[0], box.min[1], box.min[2]};

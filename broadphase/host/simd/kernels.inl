@@ -11,6 +11,8 @@
 // - compareEight(a, b): which of eight pairs differ, and which are less
 // - kRow: how many indices pair_sort.inl puts into a register
 
+#include "broadphase/host/simd/lanes.inl"
+
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/delta.inl"
 #include "broadphase/host/simd/flips.inl"

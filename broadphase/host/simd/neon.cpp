@@ -2,7 +2,7 @@
 // registers.
 #include "broadphase/host/simd/target.h"
 
-#if defined(__aarch64__)
+#if defined(LBVH_ARM64)
 #include <array>
 
 namespace lbvh {

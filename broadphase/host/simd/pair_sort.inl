@@ -3,29 +3,14 @@
 // applications") over one to eight rows of Simd::kRow indices, without a branch. Long lists are
 // sorted by a set of bits. Included by kernels.inl.
 
-using Row = std::uint32_t __attribute__((vector_size(4 * Simd::kRow)));
-
-/// Lane i of `out` becomes lane from(i) of a and b, one behind the other.
-template <class From, std::uint32_t... i>
-inline void shuffle(const Row& a, const Row& b, From, std::integer_sequence<std::uint32_t, i...>,
-                    Row& out) {
-#if defined(__clang__)
-  out = __builtin_shufflevector(a, b, From{}(i)...);
-#else
-  out = __builtin_shuffle(a, b, Row{From{}(i)...});
-#endif
-}
-
-template <class From>
-inline void shuffle(const Row& a, const Row& b, From from, Row& out) {
-  shuffle(a, b, from, std::make_integer_sequence<std::uint32_t, Simd::kRow>{}, out);
-}
+using Row = Lanes<std::uint32_t, Simd::kRow>;
 
 /// Moves the lesser of each two lanes to `low`, the greater to `high`.
 inline void orderRows(Row& low, Row& high) {
-  const Row least = low < high ? low : high;
-  high = low < high ? high : low;
-  low = least;
+  Row lesser;
+  least(low, high, lesser);
+  greatest(low, high, high);
+  low = lesser;
 }
 
 /// Orders lane i and lane i ^ kFlip.
@@ -97,7 +82,7 @@ inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint3
   for (std::uint32_t lane = 0; lane < Simd::kRow; ++lane) lanes[lane] = lane;
   for (std::uint32_t i = 0; i < kRows; ++i) {
     std::memcpy(&rows[i], list + i * Simd::kRow, sizeof(Row));
-    rows[i] = lanes + i * Simd::kRow < size ? rows[i] : Row{} + kNullIndex;
+    select(lanes + i * Simd::kRow < size, rows[i], Row{} + kNullIndex, rows[i]);
   }
   sortRows<kRows>(rows);
   const Row firsts = Row{} + first;
