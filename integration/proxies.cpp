@@ -98,7 +98,7 @@ void GpuLbvhProxies::addBlocks(std::size_t count) {
   if (all > m_blocks.capacity()) m_blocks.reserve(2 * all + 8);
   if (all > m_byAddress.capacity()) m_byAddress.reserve(2 * all + 8);
   if (m_groups.size() == m_groups.capacity()) m_groups.reserve(2 * m_groups.size() + 8);
-  m_groups.push_back(std::make_unique<GpuLbvhProxyBlock[]>(count));
+  m_groups.emplace_back(count);
   for (std::size_t i = 0; i < count; ++i) {
     GpuLbvhProxyBlock* block = &m_groups.back()[i];
     block->firstSlot = static_cast<std::uint32_t>(m_blocks.size()) * GpuLbvhProxyBlock::kProxies;

@@ -9,14 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "broadphase/compiler.h"
 #include "broadphase/types.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
@@ -74,7 +72,7 @@ inline bool isSameBox(const A& a, const B& b) {
   return isSame;
 }
 
-#if defined(__SSE2__) && !defined(BT_USE_DOUBLE_PRECISION)
+#if defined(LBVH_SSE2) && !defined(BT_USE_DOUBLE_PRECISION)
 /// The same by two loads a box. The fourth number of Bullet's corners is loaded and not compared.
 inline bool isSameBox(const lbvh::Aabb& kept, const GpuLbvhBox& box) {
   const auto* corners = reinterpret_cast<const float*>(&kept);
@@ -88,12 +86,13 @@ inline bool isSameBox(const lbvh::Aabb& kept, const GpuLbvhBox& box) {
 
 /// Proxies of consecutive slots. A block is aligned by its size, so that the address of a proxy
 /// tells its slot: the proxy, of more than a cache line, need not be read for that.
-struct alignas(16384) GpuLbvhProxyBlock {
-  static constexpr std::uint32_t kProxies = (16384 - sizeof(btVector3)) / sizeof(GpuLbvhProxy);
+struct GpuLbvhProxyBlock {
+  static constexpr std::size_t kBytes = 16384;
+  static constexpr std::uint32_t kProxies = (kBytes - sizeof(btVector3)) / sizeof(GpuLbvhProxy);
 
   static std::uint32_t slotOf(const btBroadphaseProxy* proxy) {
     const auto address = reinterpret_cast<std::uintptr_t>(proxy);
-    const auto offset = static_cast<std::uint32_t>(address % alignof(GpuLbvhProxyBlock));
+    const auto offset = static_cast<std::uint32_t>(address % kBytes);
     const auto* block = reinterpret_cast<const GpuLbvhProxyBlock*>(address - offset);
     return block->firstSlot + offset / std::uint32_t{sizeof(GpuLbvhProxy)};
   }
@@ -101,7 +100,28 @@ struct alignas(16384) GpuLbvhProxyBlock {
   GpuLbvhProxy proxies[kProxies];
   std::uint32_t firstSlot;
 };
-static_assert(sizeof(GpuLbvhProxyBlock) == alignof(GpuLbvhProxyBlock));
+static_assert(sizeof(GpuLbvhProxyBlock) <= GpuLbvhProxyBlock::kBytes);
+
+/// Memory of blocks. By hand, because Microsoft's compiler aligns no type by so much.
+class GpuLbvhProxyBlocks {
+ public:
+  /// @throws std::bad_alloc
+  explicit GpuLbvhProxyBlocks(std::size_t count) : m_memory(::operator new(count* kBytes, kAlign)) {
+    for (std::size_t i = 0; i < count; ++i) new (&(*this)[i]) GpuLbvhProxyBlock();
+  }
+  GpuLbvhProxyBlock& operator[](std::size_t i) const {
+    return *reinterpret_cast<GpuLbvhProxyBlock*>(static_cast<char*>(m_memory.get()) + i * kBytes);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = GpuLbvhProxyBlock::kBytes;
+  static constexpr std::align_val_t kAlign{kBytes};
+  struct Free {
+    void operator()(void* memory) const noexcept { ::operator delete(memory, kAlign); }
+  };
+  static_assert(std::is_trivially_destructible_v<GpuLbvhProxyBlock>);
+  std::unique_ptr<void, Free> m_memory;
+};
 
 class GpuLbvhProxies {
  public:
@@ -229,8 +249,8 @@ class GpuLbvhProxies {
 
   const btScalar m_margin;
   const bool m_areFiltersAnnounced;  ///< then m_filters is kept up to date
-  std::vector<std::unique_ptr<GpuLbvhProxyBlock[]>> m_groups;  ///< blocks of one allocation each
-  std::vector<GpuLbvhProxyBlock*> m_blocks;                    ///< by slot
+  std::vector<GpuLbvhProxyBlocks> m_groups;
+  std::vector<GpuLbvhProxyBlock*> m_blocks;  ///< by slot
   std::vector<const GpuLbvhProxyBlock*> m_byAddress;
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  ///< a few

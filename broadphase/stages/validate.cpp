@@ -1,6 +1,7 @@
 #include "broadphase/stages/validate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace lbvh {
