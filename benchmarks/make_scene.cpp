@@ -7,7 +7,7 @@
 #include <map>
 
 #include "support/command_line.h"
-#include "support/interruption.h"
+#include "support/system.h"
 #include "support/output_files.h"
 #include "support/random.h"
 #include "support/recorded_boxes.h"

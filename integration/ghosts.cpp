@@ -123,7 +123,8 @@ void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
 void GpuLbvhGhosts::findAmongGhosts(const lbvh::Aabb& box) {
   struct Collect : btDbvt::ICollide {
     explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
-    void Process(const btDbvtNode* leaf) override {
+    // On Windows Bullet takes it as a template's argument, and it overrides nothing.
+    void Process(const btDbvtNode* leaf) {  // NOLINT(modernize-use-override)
       found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
     }
     std::vector<GpuLbvhProxy*>& found;

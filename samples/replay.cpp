@@ -1,8 +1,7 @@
 // replay: finds the pairs of recorded boxes, frame by frame, and prints count, hash and times; with
 // one finder, or with all in turn. Compares the exact ones with each other and with the .ref beside
-// the file, if there is one. POSIX, for the peak of memory.
+// the file, if there is one.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "support/box_finders.h"
 #include "support/command_line.h"
 #include "support/recorded_boxes.h"
+#include "support/system.h"
 #include "support/timing.h"
 
 namespace {
@@ -25,16 +25,6 @@ struct Settings {
   std::optional<std::uint32_t> frames;
   bool stages = false;
 };
-
-double peakMemoryMb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-#ifdef __APPLE__
-  return double(usage.ru_maxrss) / (1 << 20);  // bytes there, KiB elsewhere
-#else
-  return double(usage.ru_maxrss) / (1 << 10);
-#endif
-}
 
 struct Times {
   std::vector<double> update;

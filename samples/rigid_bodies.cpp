@@ -11,9 +11,9 @@
 #include "scenes/scenes.h"
 #include "support/broadphases.h"
 #include "support/command_line.h"
-#include "support/interruption.h"
 #include "support/output_files.h"
 #include "support/recorded_boxes.h"
+#include "support/system.h"
 
 namespace {
 

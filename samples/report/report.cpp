@@ -1,13 +1,13 @@
-// Output of rigid_bodies; see the header. POSIX, for isatty.
+// Output of rigid_bodies; see the header.
 #include "report/report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "support/recorded_boxes.h"
+#include "support/system.h"
 #include "support/timing.h"
 
 namespace {
@@ -123,7 +123,7 @@ void CsvFile::write(int step, const Run& run) {
   if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
 }
 
-ProgressBar::ProgressBar(int steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) != 0) {}
+ProgressBar::ProgressBar(int steps) : steps_(steps), terminal_(hasTerminal()) {}
 
 ProgressBar::~ProgressBar() {
   if (terminal_ && shown_ >= 0) std::fputs("\r\033[K", stderr);

@@ -1,29 +1,14 @@
-// Command-line parts that the samples share. POSIX, for descriptors.
+// Command-line parts that the samples share.
 #include "support/command_line.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <map>
 #include <new>
 
-#include "support/interruption.h"
+#include "support/system.h"
 
 namespace {
-
-/// Opens those of stdin, stdout and stderr that are closed. Else the next file would get the
-/// number of one of them, and with it what is printed.
-/// @return whether stdout was open
-bool openStandardStreams() {
-  bool hasOutput = true;
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) != -1) continue;
-    if (stream == STDOUT_FILENO) hasOutput = false;
-    open("/dev/null", O_RDWR);  // takes the lowest free number, which is this one
-  }
-  return hasOutput;
-}
 
 bool couldWriteOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 

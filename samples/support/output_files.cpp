@@ -1,17 +1,16 @@
-// POSIX; see the header. A file is opened to learn whether it can be written: permissions alone do
+// See the header. A file is opened to learn whether it can be written: permissions alone do
 // not tell of read-only file systems, and say nothing to root.
 #include "support/output_files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "support/command_line.h"
+#include "support/system.h"
 
 namespace {
 
@@ -20,20 +19,21 @@ class Probe {
  public:
   explicit Probe(const OutputFile& output) : output_(output) {
     // Opening a pipe could wait for its reader, and pipes and devices have nothing to truncate.
-    struct stat before {};
-    const bool exists = stat(output.path.c_str(), &before) == 0;
-    if (exists && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode)) {
-      if (access(output.path.c_str(), W_OK) != 0) fail();
+    std::error_code ignored;
+    const auto before = std::filesystem::status(output.path, ignored);
+    const bool exists = std::filesystem::exists(before);
+    if (exists && before.type() != std::filesystem::file_type::regular &&
+        before.type() != std::filesystem::file_type::directory) {
+      if (!mayBeWritten(output.path)) fail();
       return;
     }
-    const int file = open(output.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) fail();
+    std::FILE* const file = std::fopen(output.path.c_str(), "ab");
+    if (file == nullptr) fail();
+    std::fclose(file);
     wasCreated_ = !exists;
-    isRegular_ = fstat(file, &status_) == 0;
-    close(file);
+    isRegular_ = true;
   }
-  Probe(Probe&& other) noexcept
-      : output_(other.output_), status_(other.status_), isRegular_(other.isRegular_) {
+  Probe(Probe&& other) noexcept : output_(other.output_), isRegular_(other.isRegular_) {
     std::swap(wasCreated_, other.wasCreated_);
   }
   ~Probe() {
@@ -44,8 +44,9 @@ class Probe {
 
   const char* option() const { return output_.option; }
   bool isSameFileAs(const Probe& other) const {
-    return isRegular_ && other.isRegular_ && status_.st_dev == other.status_.st_dev &&
-           status_.st_ino == other.status_.st_ino;
+    std::error_code ignored;
+    return isRegular_ && other.isRegular_ &&
+           std::filesystem::equivalent(output_.path, other.output_.path, ignored);
   }
 
  private:
@@ -54,7 +55,6 @@ class Probe {
   }
 
   const OutputFile& output_;
-  struct stat status_ {};
   bool isRegular_ = false;
   bool wasCreated_ = false;
 };

@@ -1,0 +1,64 @@
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+// After windows.h:
+#include <io.h>
+#include <psapi.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "support/system.h"
+
+namespace {
+
+volatile std::sig_atomic_t caught = 0;
+
+/// A text of the registry under HKEY_LOCAL_MACHINE.
+std::string registered(const char* key, const char* name) {
+  char text[256];
+  DWORD size = sizeof text;
+  const LSTATUS status =
+      RegGetValueA(HKEY_LOCAL_MACHINE, key, name, RRF_RT_REG_SZ, nullptr, text, &size);
+  return status == ERROR_SUCCESS ? text : "unknown";
+}
+
+}  // namespace
+
+double peakMemoryMb() {
+  PROCESS_MEMORY_COUNTERS counters{};
+  K32GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters);
+  return double(counters.PeakWorkingSetSize) / (1 << 20);
+}
+
+double memoryGib() {
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof status;
+  GlobalMemoryStatusEx(&status);
+  return double(status.ullTotalPhys) / (1 << 30);
+}
+
+std::string processorName() {
+  return registered("HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0", "ProcessorNameString");
+}
+
+std::string systemName() {
+  constexpr const char* kVersion = "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion";
+  return "Windows, build " + registered(kVersion, "CurrentBuildNumber");
+}
+
+bool hasTerminal() { return _isatty(_fileno(stderr)) != 0; }
+
+bool mayBeWritten(const std::string& path) { return _access(path.c_str(), 2) == 0; }
+
+// A closed one has no number here that another file could get.
+bool openStandardStreams() { return _fileno(stdout) >= 0; }
+
+// The system sets the signal back before it calls the handler.
+void catchInterruptions() {
+  constexpr auto remember = [](int signal) { caught = signal; };
+  std::signal(SIGINT, remember);
+  std::signal(SIGTERM, remember);
+}
+
+int interruption() { return caught; }

@@ -1,0 +1,14 @@
+# CMake toolchain: another architecture's Linux, by Debian's cross-compiler TRIPLE-g++, with the
+# packages of sysroot.sh in SYSROOT; what is built runs on the emulator EMULATOR.
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRIPLE SYSROOT EMULATOR)
+string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR ${TRIPLE})
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_CXX_COMPILER ${TRIPLE}-g++)
+set(CMAKE_SYSROOT ${SYSROOT})
+set(CMAKE_LIBRARY_ARCHITECTURE ${TRIPLE})
+set(CMAKE_FIND_ROOT_PATH ${SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(CMAKE_CROSSCOMPILING_EMULATOR ${EMULATOR} -L ${SYSROOT})
