@@ -31,7 +31,10 @@ LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t 
 template <class T>
 LBVH_HD T fetchAdd(T* p, T value) {
 #if defined(__CUDA_ARCH__)
-  return atomicAdd(p, value);
+  if constexpr (sizeof(T) == 4)
+    return atomicAdd(p, value);
+  else  // CUDA's 64-bit type is not the one that std::uint64_t is
+    return atomicAdd(reinterpret_cast<unsigned long long*>(p), value);
 #elif defined(__cpp_lib_atomic_ref)
   return std::atomic_ref(*p).fetch_add(value, std::memory_order_relaxed);
 #else
