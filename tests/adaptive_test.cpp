@@ -17,6 +17,7 @@
 #endif
 
 #include "failing_new.h"
+#include "gate.h"
 #include "support.h"
 
 namespace lbvh {
@@ -33,23 +34,20 @@ enum class Fail { never, before, after, forGood };
 /// What the test and its "GPU" share.
 struct Control {
   std::atomic<Fail> fail{Fail::never};
-  std::atomic<bool> isHeld{false};  ///< then it waits, where it is made and in its steps
+  test::Gate gate{true};  ///< while it is closed, it waits where it is made and in its steps
   std::atomic<int> steps{0};
   std::atomic<int> delayMs{0};
 
-  void hold() { isHeld = true; }
-  void release() {
-    isHeld = false;
-    isHeld.notify_all();
-  }
+  void hold() { gate.close(); }
+  void release() { gate.open(); }
 };
 
 /// Fails before its step does anything, or after all of it.
 class Flaky final : public Pipeline {
  public:
-  explicit Flaky(Control& control) : control_(control) { control.isHeld.wait(true); }
+  explicit Flaky(Control& control) : control_(control) { control.gate.pass(); }
   void step(const StepInput& input, StepStats& stats) override {
-    control_.isHeld.wait(true);
+    control_.gate.pass();
     if (control_.delayMs > 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(control_.delayMs));
     ++control_.steps;

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "gate.h"
+
 #if defined(__unix__)
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,9 +42,10 @@ TEST(Worker, PassesOnWhatAJobThrowsOnce) {
 }
 
 TEST(Worker, StartsWithoutWaitingAndItsEndWaits) {
-  std::atomic<bool> mayEnd{false}, hasEnded{false};
+  test::Gate mayEnd(false);
+  std::atomic<bool> hasEnded{false};
   std::function<void()> job = [&] {
-    mayEnd.wait(false);
+    mayEnd.pass();
     sleepAWhile();
     hasEnded = true;
   };
@@ -50,8 +53,7 @@ TEST(Worker, StartsWithoutWaitingAndItsEndWaits) {
     Worker worker;
     worker.start(job);
     EXPECT_TRUE(worker.isBusy());
-    mayEnd = true;
-    mayEnd.notify_all();
+    mayEnd.open();
   }
   EXPECT_TRUE(hasEnded);
 }
@@ -74,8 +76,8 @@ int statusOfChild(const F& f) {
 }
 
 TEST(Worker, StaysBehindInAChildProcess) {
-  std::atomic<bool> mayEnd{false};
-  std::function<void()> job = [&] { mayEnd.wait(false); };
+  test::Gate mayEnd(false);
+  std::function<void()> job = [&] { mayEnd.pass(); };
   Worker worker;
   worker.start(job);
   EXPECT_TRUE(worker.isHere());
@@ -84,8 +86,7 @@ TEST(Worker, StaysBehindInAChildProcess) {
               worker.~Worker();  // neither waits nor ends what is not there
             }),
             7);
-  mayEnd = true;
-  mayEnd.notify_all();
+  mayEnd.open();
 }
 
 TEST(Worker, AProcessEndsWhenTheJobHasEnded) {

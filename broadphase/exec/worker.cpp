@@ -1,6 +1,7 @@
 #include "broadphase/exec/worker.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -25,6 +26,9 @@ enum State : int { kIdle, kBusy, kQuit };
 }  // namespace
 
 struct Worker::Thread {
+  // With a lock, as std::atomic's wait() loses calls where the system has no futex (libstdc++ 12).
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
   std::atomic<int> state{kIdle};
   std::function<void()>* job = nullptr;
   std::exception_ptr error;
@@ -33,10 +37,14 @@ struct Worker::Thread {
   Thread* next = nullptr;  ///< of all
 
   void loop() noexcept;
-  void waitWhile(State s) const noexcept { state.wait(s, std::memory_order_acquire); }
+  void waitWhile(State s) const noexcept {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return state.load(std::memory_order_acquire) != s; });
+  }
   void set(State s) noexcept {
+    const std::lock_guard<std::mutex> lock(mutex);
     state.store(s, std::memory_order_release);
-    state.notify_all();
+    changed.notify_all();
   }
 
   // All of this process, for its end. Never destroyed: statics of the program may come later.
