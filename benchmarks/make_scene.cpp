@@ -7,10 +7,10 @@
 #include <map>
 
 #include "support/command_line.h"
-#include "support/system.h"
 #include "support/output_files.h"
 #include "support/random.h"
 #include "support/recorded_boxes.h"
+#include "support/system.h"
 #include "walk.h"
 
 namespace {
@@ -88,7 +88,8 @@ MakeBody sizes(std::uint32_t n, Random& random) {
   return [=, &random](std::uint32_t) {
     const float x = between(random, 0, side), y = between(random, 0, side);
     Body body = cube(x, y, between(random, 0, side), 0);
-    const float size = std::pow(10.0f, between(random, -3, 1));
+    // In double, so that it is the same float whoever rounds the last bit how.
+    const auto size = static_cast<float>(std::pow(10.0, double{between(random, -3, 1)}));
     for (float& half : body.half) half = size * between(random, 0.5f, 1) / 2;
     moveAtRandom(body, random, 0.05f);
     return body;

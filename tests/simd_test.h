@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "broadphase/compiler.h"
 #include "broadphase/host/simd/kernels.h"
 #include "portable.h"
 
@@ -21,7 +22,11 @@ class SimdTest : public testing::TestWithParam<const char*> {
   void TearDown() override { unsetVariable("GPULBVH_SIMD"); }
 };
 
-inline auto everySimd() { return testing::Values("avx512", "avx2", "neon", "baseline"); }
+#if defined(LBVH_ARM64)
+inline auto everySimd() { return testing::Values("neon", "baseline"); }
+#else
+inline auto everySimd() { return testing::Values("avx512", "avx2", "baseline"); }
+#endif
 
 inline std::string simdName(const testing::TestParamInfo<const char*>& info) { return info.param; }
 

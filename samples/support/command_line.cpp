@@ -81,6 +81,7 @@ void flushOutput() {
 }
 
 int runProgram(CLI::App& app, int argc, char** argv, int (*body)(void*), void* context) {
+  app.allow_windows_style_options(false);  // /scene.aabb is a file there, too
   if (!openStandardStreams()) return fail(app, "stdout is closed", 1);
   const int status = runGuarded(app, argc, argv, body, context);
   if (status != 0) return status;

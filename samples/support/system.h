@@ -7,7 +7,8 @@ double peakMemoryMb();  ///< of this process so far, in MiB
 double memoryGib();     ///< of the machine
 std::string processorName();
 std::string systemName();
-bool hasTerminal();  ///< whether stderr is one
+double threadMilliseconds();  ///< that the calling thread has spent on a core so far
+bool hasTerminal();           ///< whether stderr is one
 
 /// Whether a pipe or a device may be opened for writing. Does not open it.
 bool mayBeWritten(const std::string& path);

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -42,6 +43,12 @@ std::string systemName() {
   utsname name{};
   if (uname(&name) != 0) return "unknown";
   return std::string(name.sysname) + " " + name.release + ", " + name.machine;
+}
+
+double threadMilliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
 }
 
 bool hasTerminal() { return isatty(STDERR_FILENO) != 0; }

@@ -47,6 +47,15 @@ std::string systemName() {
   return "Windows, build " + registered(kVersion, "CurrentBuildNumber");
 }
 
+double threadMilliseconds() {
+  FILETIME start, end, kernel, user;
+  GetThreadTimes(GetCurrentThread(), &start, &end, &kernel, &user);
+  const auto units = [](const FILETIME& time) {  // of 100 ns
+    return double(time.dwHighDateTime) * 4294967296.0 + double(time.dwLowDateTime);
+  };
+  return (units(kernel) + units(user)) * 1e-4;
+}
+
 bool hasTerminal() { return _isatty(_fileno(stderr)) != 0; }
 
 bool mayBeWritten(const std::string& path) { return _access(path.c_str(), 2) == 0; }
