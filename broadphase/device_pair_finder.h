@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "broadphase/export.h"
 #include "broadphase/types.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it
@@ -28,7 +29,7 @@ struct DeviceOptions {
 /// Used by one thread at a time, on one stream or on several that wait for each other. It may be
 /// any thread, whatever its current device is; that, its capture mode and its last error stay as
 /// they are.
-class DevicePairFinder {
+class GPULBVH_API DevicePairFinder {
  public:
   /// @throws std::runtime_error if the GPU cannot be had; of the current device
   ///   whyUnavailable(Backend::cuda) says why

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "broadphase/export.h"
+
 namespace lbvh {
 
 enum class Backend {
@@ -112,7 +114,7 @@ struct Stats : StepStats {
 };
 
 /// Empty if `backend` can be had with this build on this machine, else one line saying why not.
-std::string whyUnavailable(Backend backend);
-std::string whyUnavailable(InstructionSet instructions);
+GPULBVH_API std::string whyUnavailable(Backend backend);
+GPULBVH_API std::string whyUnavailable(InstructionSet instructions);
 
 }  // namespace lbvh

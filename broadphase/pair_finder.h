@@ -19,7 +19,7 @@ namespace lbvh {
 /// Coordinates are in any unit. Box i of one update and box i of the next are the same object,
 /// unless `removeObject(i)` was called between them. Instances share nothing. One thread at a time
 /// may use an instance.
-class PairFinder {
+class GPULBVH_API PairFinder {
  public:
   /// @throws std::runtime_error if `options.backend` or `options.instructions` cannot be had (see
   ///   whyUnavailable)

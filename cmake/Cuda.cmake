@@ -8,6 +8,9 @@ endif()
 
 include(CheckLanguage)
 check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER AND NOT GPULBVH_CUDA STREQUAL "AUTO")
+  message(FATAL_ERROR "GPULBVH_CUDA=${GPULBVH_CUDA}, but no CUDA compiler was found; AUTO does without")
+endif()
 if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "CUDA space: off, no CUDA compiler found; the CUDA Toolkit has one: \
 https://developer.nvidia.com/cuda-downloads")

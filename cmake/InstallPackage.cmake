@@ -5,9 +5,9 @@ include(CMakePackageConfigHelpers)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 
-set(_targets gpulbvh_broadphase)
 install(FILES
   broadphase/device_pair_finder.h
+  broadphase/export.h
   broadphase/options.h
   broadphase/pair_finder.h
   broadphase/types.h
@@ -15,22 +15,33 @@ install(FILES
 install(FILES broadphase/query/ray_test.h broadphase/query/tree_query.h
   DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
-  list(APPEND _targets gpulbvh_bullet)
   install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h
           ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h DESTINATION ${_headers})
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 
-if(NOT DEFINED CMAKE_INSTALL_RPATH)
-  # A shared adapter finds the core beside it, and a Bullet where the system does not look.
-  set_target_properties(${_targets} PROPERTIES
-    INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+# A shared adapter finds the core beside it, and a Bullet where the system does not look.
+set(_beside "$ORIGIN")
+if(APPLE)
+  set(_beside "@loader_path")
 endif()
-install(TARGETS ${_targets} EXPORT GpuLbvhBroadphaseTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(EXPORT GpuLbvhBroadphaseTargets NAMESPACE GpuLbvhBroadphase:: DESTINATION ${_package})
+
+# A file of targets for each component, so that the core alone does not ask for Bullet.
+function(_install_component component)
+  if(NOT DEFINED CMAKE_INSTALL_RPATH)
+    set_target_properties(gpulbvh_${component} PROPERTIES
+      INSTALL_RPATH "${_beside}" INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+  install(TARGETS gpulbvh_${component} EXPORT GpuLbvhBroadphase_${component}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(EXPORT GpuLbvhBroadphase_${component} NAMESPACE GpuLbvhBroadphase:: DESTINATION ${_package})
+endfunction()
+_install_component(broadphase)
+if(GPULBVH_BULLET)
+  _install_component(bullet)
+endif()
 
 configure_package_config_file(cmake/GpuLbvhBroadphaseConfig.cmake.in
   ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfig.cmake INSTALL_DESTINATION ${_package})

@@ -77,7 +77,7 @@ struct GpuLbvhNewProxy {
 /// step that cannot be finished (out of memory, more than Options::maxPairs) keeps the pairs it
 /// had, and error() says why. What a callback throws goes through, and the next step makes up for
 /// the rest.
-class GpuLbvhBroadphase : public btBroadphaseInterface {
+class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options an lbvh::Options converts to them. A backend that is not available is replaced
   ///   by the best that is, and stats().reason says why. Negative threads count as 0: all cores

@@ -2,6 +2,8 @@
 // Does not choose one, and owns neither. C++17.
 #pragma once
 
+#include "broadphase/export.h"
+
 class btBroadphaseInterface;
 class btCollisionWorld;
 class btDynamicsWorld;
@@ -41,13 +43,13 @@ class btOverlappingPairCallback;
 /// @return the old broad phase, which stays its owner's. It is without the world's proxies and
 ///   pairs, and, unless the caches are one, without filter and ghost callback
 /// @throws std::bad_alloc, with nothing changed
-btBroadphaseInterface* migrateBroadphase(btCollisionWorld* world,
-                                         btBroadphaseInterface* newBroadphase,
-                                         btOverlappingPairCallback* ghostCallback = nullptr);
+GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
+    btCollisionWorld* world, btBroadphaseInterface* newBroadphase,
+    btOverlappingPairCallback* ghostCallback = nullptr);
 
 /// The same. Only a btDynamicsWorld says whether it is a soft world. A soft world that is handed in
 /// as a btCollisionWorld keeps the old broad phase in its getWorldInfo(), for bodies yet to be
 /// made.
-btBroadphaseInterface* migrateBroadphase(btDynamicsWorld* world,
-                                         btBroadphaseInterface* newBroadphase,
-                                         btOverlappingPairCallback* ghostCallback = nullptr);
+GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
+    btDynamicsWorld* world, btBroadphaseInterface* newBroadphase,
+    btOverlappingPairCallback* ghostCallback = nullptr);

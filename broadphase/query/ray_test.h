@@ -2,6 +2,7 @@
 // rays of the batches. C++17, host only.
 #pragma once
 
+#include "broadphase/export.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -54,7 +55,7 @@ struct Ray {
 
 /// Whether a ray meets a closed box, touching included. A NaN anywhere, a negative length, and an
 /// inverted box are misses.
-class RayTest {
+class GPULBVH_API RayTest {
  public:
   explicit RayTest(const Ray& ray);
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/export.h"
 #include "broadphase/query/ray_test.h"
 #include "broadphase/types.h"
 
@@ -40,7 +41,7 @@ void queryTree(const Tree& tree, View<const Aabb> boxes, const Hits& hits, const
 /// leaf is below exactly one of them. For pictures, and to divide a tree among tasks.
 /// @param level the root's is 0; below the deepest level, all leaves are returned
 /// @throws std::bad_alloc
-std::vector<Node> nodesAtLevel(const Tree& tree, int level);
+GPULBVH_API std::vector<Node> nodesAtLevel(const Tree& tree, int level);
 
 /// What a batch found: query i hits boxes[k] for offsets[i] <= k < offsets[i + 1]. The boxes of a
 /// query are in ascending order of their indices, whatever the tree's builder and the number of
@@ -61,11 +62,11 @@ struct BatchHits {
 /// @param threads of the host; 0 = all cores
 /// @throws std::invalid_argument if `threads` is negative
 /// @throws std::bad_alloc
-void aabbTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Aabb> queries,
-                   BatchHits& hits, int threads = 0);
+GPULBVH_API void aabbTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Aabb> queries,
+                               BatchHits& hits, int threads = 0);
 
 /// The same for rays: finds all boxes that the RayTest of each accepts.
-void rayTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Ray> rays, BatchHits& hits,
-                  int threads = 0);
+GPULBVH_API void rayTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Ray> rays,
+                              BatchHits& hits, int threads = 0);
 
 }  // namespace lbvh

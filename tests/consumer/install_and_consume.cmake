@@ -1,4 +1,4 @@
-# Installs GpuLbvhBroadphase to a prefix under SCRATCH, and builds the programs of this folder against
+# Installs GpuLbvhBroadphase to a prefix under SCRATCH, moves that to a name with a space, and builds the programs of this folder against
 # it, as users do: some run, and some do not compile and say why.
 # BUILD is what to install; without BUILD, a shared library that is built here with the Bullet in BULLET.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
@@ -26,10 +26,12 @@ if(NOT BUILD)
        -D Bullet_ROOT=${BULLET}
        -D GPULBVH_CUDA=OFF -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF -D CMAKE_BUILD_TYPE=${CONFIG})
   step(${CMAKE_COMMAND} --build ${BUILD} --config ${CONFIG})
+  step(${CMAKE_CURRENT_LIST_DIR}/shared_symbols.sh ${BUILD})
 endif()
 step(${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${SCRATCH}/prefix)
+file(RENAME ${SCRATCH}/prefix "${SCRATCH}/moved prefix")
 step(${CMAKE_COMMAND} -S ${ROOT}/tests/consumer -B ${SCRATCH}/build -D CMAKE_BUILD_TYPE=${CONFIG}
-     -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix -D HELLO=${ROOT}/samples/hello.cpp -D DOUBLE=${DOUBLE})
+     "-D CMAKE_PREFIX_PATH=${SCRATCH}/moved prefix" -D HELLO=${ROOT}/samples/hello.cpp -D DOUBLE=${DOUBLE})
 step(${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG})
 foreach(program core adapter hello)
   step(${SCRATCH}/build/${program})
@@ -38,3 +40,16 @@ endforeach()
 refused(core_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
 refused(adapter_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
 refused(other_precision "this GpuLbvhBroadphase was built for Bullet with (single|double) precision")
+
+# The core alone, and a component that there is not.
+set(configure_alone ${CMAKE_COMMAND} -S ${ROOT}/tests/consumer -B ${SCRATCH}/alone
+  -D CMAKE_BUILD_TYPE=${CONFIG} "-D CMAKE_PREFIX_PATH=${SCRATCH}/moved prefix")
+step(${configure_alone} -D COMPONENTS=broadphase)
+step(${CMAKE_COMMAND} --build ${SCRATCH}/alone --config ${CONFIG})
+step(${SCRATCH}/alone/core)
+execute_process(COMMAND ${configure_alone} -D COMPONENTS=wings
+  RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+string(REGEX REPLACE "[ \n]+" " " said "${said}")
+if(NOT failed OR NOT said MATCHES "has no component 'wings'")
+  message(FATAL_ERROR "wings: ${said}")
+endif()
