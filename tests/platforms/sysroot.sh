@@ -4,29 +4,15 @@
 # Usage: sysroot.sh ARCHITECTURE FOLDER PACKAGE...
 #   sysroot.sh arm64 build/arm64/root libc6-dev libtbb-dev
 set -euo pipefail
+# shellcheck source=tests/platforms/own_apt.sh
+. "$(dirname "$0")/own_apt.sh"
 architecture=$1 root=$2
 shift 2
 mkdir -p "$root"
 root=$(cd "$root" && pwd)
-done=$root/packages
-if [ -f "$done" ] && [ "$(cat "$done")" = "$*" ]; then exit; fi
-
-# An apt of its own that knows no installed package, so that all are fetched.
-apt=$root/apt
-mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
-: >"$apt/state/status"
-cat >"$apt/conf" <<EOT
-APT::Architecture "$architecture";
-APT::Architectures { "$architecture"; };
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-Dir::State "$apt/state";
-Dir::State::status "$apt/state/status";
-Dir::Cache "$apt/cache";
-EOT
-export APT_CONFIG=$apt/conf DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
+if [ -f "$root/packages" ] && [ "$(cat "$root/packages")" = "$*" ]; then exit; fi
+own_apt "$root/apt" "$architecture"
 apt-get install -y -qq --download-only "$@" >/dev/null
-for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
-rm -r "$apt"
-echo "$*" >"$done"
+for package in "$root"/apt/cache/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
+rm -r "$root/apt"
+echo "$*" >"$root/packages"

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
+# tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian.
+# Usage: run.sh NAME    NAME is one of
+#   aarch64   64-bit ARM: Debian's cross-compiler, on QEMU
+#   i386      32-bit x86 with SSE2: Debian's cross-compiler, on QEMU
+#   mingw     64-bit Windows: Debian's MinGW, on Wine
+#   libcxx    Clang with its own standard library, the newest of Debian
+#   libcxx14  the same with Debian 12's Clang, whose library lacks std::atomic_ref
+#   debian13  GCC of Debian 13, in a root of its own
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+name=${1:-}
+build=$PWD/build/platforms/$name
+cores=$(getconf _NPROCESSORS_ONLN)
+
+install() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+      missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then return; fi
+  echo "platforms: installing ${missing[*]}"
+  apt-get update -qq
+  env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    >/dev/null
+}
+
+# configure OPTIONS...
+configure() {
+  mkdir -p "$build"
+  cmake -S . -B "$build" -D CMAKE_BUILD_TYPE=Release -D GPULBVH_CUDA=OFF -D GPULBVH_WERROR=ON "$@" \
+    >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; return 1; }
+  cmake --build "$build" --parallel "$cores"
+}
+
+# check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests but those whose names
+# match EXCLUDED; writes the row.
+check() {
+  local row="$1 | $2 | $3 | $4" excluded=$5 log=$build/tests.log passed hashes
+  shift 5
+  ctest --test-dir "$build" --parallel "$cores" --timeout 1500 --no-tests=error --output-on-failure \
+    ${excluded:+--exclude-regex "$excluded"} >"$log" 2>&1 || { grep -v Passed "$log"; return 1; }
+  passed=$(sed -nE 's/.*, 0 tests failed out of ([0-9]+)/\1/p' "$log")
+  hashes="no programs"
+  if ls "$build"/bin/replay* >/dev/null 2>&1; then
+    "$here/hashes.sh" "$build/bin" "$@" | tee "$build/hashes.log"
+    hashes=$(sed -nE 's/.*all ([0-9]+) scenes.*/\1 of \1/p' "$build/hashes.log")
+  fi
+  echo "| $row | $passed$(skips "$log") | ${hashes:-differ} |" | tee "$build/row.md"
+  [ -n "$hashes" ]
+}
+
+# How many were skipped, if any.
+skips() {
+  local count
+  count=$(grep -c '(Skipped)' "$1" || true)
+  if [ "$count" -gt 0 ]; then echo ", $count of them skipped"; fi
+}
+
+libraries=(libc6-dev libstdc++-12-dev libtbb-dev libbullet-dev libbullet-extras-dev libgtest-dev
+  libfmt-dev libcli11-dev)
+# What is of shells and browsers and not of processors is tested on one system.
+of_one_system='run_packages|docs_snippets|readme_snippet|install_and_consume|find_bullet|without_cmake'
+of_one_system+='|report_renders|upward_includes|named_tests|variant_recipe'
+of_shells='command_lines|record_and_replay|same_on_every_thread_count|cuda_faults'
+
+# cross TRIPLE DEBIAN_ARCHITECTURE QEMU OPTIONS...
+cross() {
+  local triple=$1 architecture=$2 emulator=$3
+  shift 3
+  install "g++-${triple/x86_64/x86-64}" qemu-user-static
+  "$here/sysroot.sh" "$architecture" "$build/root" "${libraries[@]}"
+  configure -D CMAKE_TOOLCHAIN_FILE="$here/linux.cmake" -D TRIPLE="$triple" \
+    -D SYSROOT="$build/root" -D EMULATOR="/usr/bin/$emulator" "$@"
+}
+
+# with_libcxx VERSION: Clang and libc++; GoogleTest is built with them, and what needs fmt left out.
+with_libcxx() {
+  local version=$1 flags="-stdlib=libc++"
+  install "clang-$version" "libc++-$version-dev" "libc++abi-$version-dev" googletest libtbb-dev \
+    libbullet-dev
+  cmake -S /usr/src/googletest -B "$build/googletest" -D CMAKE_CXX_COMPILER="clang++-$version" \
+    -D CMAKE_CXX_FLAGS="$flags" -D CMAKE_INSTALL_PREFIX="$build/prefix" -D BUILD_GMOCK=OFF >/dev/null
+  cmake --build "$build/googletest" --parallel "$cores" --target install >/dev/null
+  configure -D CMAKE_CXX_COMPILER="clang++-$version" -D CMAKE_CXX_FLAGS="$flags" \
+    -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
+}
+
+gcc_version() { "$1" -dumpfullversion; }
+
+case $name in
+  aarch64)
+    cross aarch64-linux-gnu arm64 qemu-aarch64-static
+    check "Linux, 64-bit ARM" "GCC $(gcc_version aarch64-linux-gnu-g++)" "NEON" QEMU \
+      "$of_one_system" qemu-aarch64-static -L "$build/root"
+    ;;
+  i386)
+    cross i686-linux-gnu i386 qemu-i386-static -D CMAKE_CXX_FLAGS="-msse2 -mfpmath=sse"
+    check "Linux, 32-bit x86" "GCC $(gcc_version i686-linux-gnu-g++)" "SSE2" QEMU \
+      "$of_one_system" qemu-i386-static -L "$build/root"
+    ;;
+  mingw)
+    install g++-mingw-w64-x86-64-posix wine64
+    "$here/mingw_libraries.sh" "$build/root"
+    # A server for all programs: one that starts with them is not always ready in time.
+    export WINEDEBUG=-all WINEPREFIX=$build/wine WINEPATH=$build/root/bin
+    mkdir -p "$WINEPREFIX"
+    /usr/lib/wine/wineserver -p
+    /usr/lib/wine/wine64 cmd /c exit
+    configure -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" -D CMAKE_PREFIX_PATH="$build/root"
+    status=0
+    check "Windows, 64-bit x86" "GCC $(gcc_version x86_64-w64-mingw32-g++-posix) (MinGW)" \
+      "AVX-512, AVX2, SSE2" Wine "$of_one_system|$of_shells" /usr/lib/wine/wine64 || status=$?
+    /usr/lib/wine/wineserver -k
+    exit $status
+    ;;
+  libcxx | libcxx14)
+    version=22
+    if [ $name = libcxx14 ]; then version=14; fi
+    with_libcxx $version
+    check "Linux, 64-bit x86" "Clang $version with libc++" "AVX-512, AVX2, SSE2" native "$of_one_system"
+    ;;
+  debian13)
+    "$here/debian13.sh" "$build"
+    ;;
+  *)
+    sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
+    exit 2
+    ;;
+esac
