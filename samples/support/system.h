@@ -18,9 +18,9 @@ bool mayBeWritten(const std::string& path);
 /// @return whether stdout was open
 bool openStandardStreams();
 
-/// From now on the first SIGINT (Ctrl-C) or SIGTERM only changes what interruption() says, so that
-/// a long run can ask between two steps and finish its files first. The second one ends the
-/// process, as it would have without this call.
+/// From now on the first SIGINT (Ctrl-C) or SIGTERM only changes what interruption() says. So a
+/// long run can ask between two steps, and finish its files first. The second one ends the process,
+/// as it would have without this call.
 void catchInterruptions();
 
 /// The signal that came; 0: none.

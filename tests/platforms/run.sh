@@ -40,7 +40,7 @@ check() {
   local row="$1 | $2 | $3 | $4" excluded=$5 log=$build/tests.log passed hashes
   shift 5
   ctest --test-dir "$build" --parallel "$cores" --timeout 1500 --no-tests=error --output-on-failure \
-    ${excluded:+--exclude-regex "$excluded"} >"$log" 2>&1 || { grep -v Passed "$log"; return 1; }
+    --exclude-regex "$excluded" >"$log" 2>&1 || { grep -v Passed "$log"; return 1; }
   passed=$(sed -nE 's/.*, 0 tests failed out of ([0-9]+)/\1/p' "$log")
   hashes="no programs"
   if ls "$build"/bin/make_scene* >/dev/null 2>&1; then
@@ -72,7 +72,7 @@ of_emulators='AdapterStaysWithinItsLimits|PairsTakeTwentyFourBytes'
 cross() {
   local triple=$1 architecture=$2 emulator=$3
   shift 3
-  install "g++-${triple/x86_64/x86-64}" qemu-user-static
+  install "g++-$triple" qemu-user-static
   "$here/sysroot.sh" "$architecture" "$build/root" "${libraries[@]}"
   configure -D CMAKE_TOOLCHAIN_FILE="$here/linux.cmake" -D TRIPLE="$triple" \
     -D SYSROOT="$build/root" -D EMULATOR="/usr/bin/$emulator" "$@"
@@ -100,14 +100,14 @@ case $name in
     ;;
   mingw)
     install g++-mingw-w64-x86-64-posix wine64 xz-utils
-    "$here/mingw_libraries.sh" "$build/root"
+    "$here/mingw_libraries.sh" "$build/libraries"
     # A server for all programs: one that starts with them is not always ready in time.
-    export WINEDEBUG=-all WINEPREFIX=$build/wine WINEPATH=$build/root/bin
+    export WINEDEBUG=-all WINEPREFIX=$build/wine WINEPATH=$build/libraries/bin
     mkdir -p "$WINEPREFIX"
     trap '/usr/lib/wine/wineserver -k || true' EXIT
     /usr/lib/wine/wineserver -p
     /usr/lib/wine/wine64 cmd /c exit
-    configure -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" -D CMAKE_PREFIX_PATH="$build/root"
+    configure -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" -D CMAKE_PREFIX_PATH="$build/libraries"
     check "Windows, 64-bit x86" "GCC $(gcc_version x86_64-w64-mingw32-g++-posix) (MinGW)" \
       "AVX-512, AVX2, SSE2" Wine "$of_one_system" /usr/lib/wine/wine64
     ;;

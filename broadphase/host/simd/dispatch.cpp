@@ -14,8 +14,8 @@ extern const SimdKernels kAvx512Kernels;
 
 namespace {
 
-/// Whether the system keeps the registers, and which of the features the processor has, by the
-/// bits of CPUID's leaf 7 in EBX (Intel, "Software Developer's Manual", volume 2A).
+/// Whether the system keeps these registers, and the processor has these features. They are bits of
+/// CPUID's leaf 7 in EBX (Intel, "Software Developer's Manual", volume 2A).
 bool has(std::uint32_t registers, std::uint32_t features) {
   constexpr std::uint32_t kOsxsave = 1u << 27;
   return cpuid(0, 0).eax >= 7 && (cpuid(1, 0).ecx & kOsxsave) != 0 &&
