@@ -8,8 +8,10 @@
 #   4. the prefixes of CMAKE_PREFIX_PATH, of CMake and of the environment
 #   5. BulletPhysics_HINT: where an installed GpuLbvhBroadphase had its Bullet from
 #   6. the prefixes of the system
+# At a place its BulletConfig.cmake says where things are; without one, the usual folders do.
 # Headers and libraries are of one Bullet. If that lacks something or has the other precision, it is
-# an error, and no other Bullet is tried.
+# an error, and no other Bullet is tried. Where it also has libraries for Debug, as vcpkg's does, a
+# Debug build takes those.
 # Also installed with the package, for find_dependency.
 cmake_policy(VERSION 3.22)  # The user's project may ask for less.
 if(TARGET Bullet::Dynamics)  # found before
@@ -22,15 +24,20 @@ endif()
 function(_bullet_look_at place)
   find_package(_bullet_config QUIET CONFIG NAMES Bullet PATHS "${place}" NO_DEFAULT_PATH)
   if(_bullet_config_FOUND)
+    if(NOT BULLET_LIBRARY_DIRS)  # vcpkg's and Conan's do not say, and know their prefix.
+      set(BULLET_LIBRARY_DIRS "${BULLET_ROOT_DIR}/lib")
+    endif()
+    set(headers "")
     # It names the prefix that it was built for. It may have moved, so look above the file first.
     set(up "${_bullet_config_DIR}/..")
     foreach(prefix "${up}" "${up}/.." "${up}/../.." "${up}/../../.." "${BULLET_ROOT_DIR}")
-      get_filename_component(headers "${BULLET_INCLUDE_DIR}" ABSOLUTE BASE_DIR "${prefix}")
-      if(EXISTS "${headers}/LinearMath/btScalar.h")
-        get_filename_component(library_dirs "${BULLET_LIBRARY_DIRS}" ABSOLUTE BASE_DIR "${prefix}")
-        break()
-      endif()
-      set(headers "")
+      foreach(folder IN LISTS BULLET_INCLUDE_DIR)  # Conan's names two.
+        get_filename_component(folder "${folder}" ABSOLUTE BASE_DIR "${prefix}")
+        if(NOT headers AND EXISTS "${folder}/LinearMath/btScalar.h")
+          set(headers "${folder}")
+          get_filename_component(library_dirs "${BULLET_LIBRARY_DIRS}" ABSOLUTE BASE_DIR "${prefix}")
+        endif()
+      endforeach()
     endforeach()
   else()
     unset(headers)  # or find_path does not look
@@ -77,7 +84,8 @@ function(_bullet_choose)
   endforeach()
 endfunction()
 
-# Sets `library_PART` for each part of Bullet that there is, a file or a target of this build.
+# Sets `Release_PART` and `Debug_PART` for each part of Bullet that there is, a file or a target of this
+# build, and `configurations` to those in which Bullet is complete. Sets `missing` to a part that is not.
 function(_bullet_libraries)
   set(suffix "")
   if(wanted STREQUAL "double" AND library_dirs)
@@ -86,22 +94,41 @@ function(_bullet_libraries)
       set(suffix -float64)
     endif()
   endif()
+  set(debug_dirs ${library_dirs})
+  list(TRANSFORM debug_dirs APPEND /../debug/lib)  # vcpkg's
+  set(configurations Release Debug)
   foreach(part LinearMath BulletCollision BulletDynamics BulletSoftBody BulletFileLoader
           BulletWorldImporter)
-    unset(library)  # or find_library does not look
+    unset(Release)  # or find_library does not look
+    unset(Debug)
+    set(name ${part}${suffix})
     if(library_dirs)
-      find_library(library ${part}${suffix} PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
+      # On Windows Bullet puts the name of every other configuration behind a library's.
+      find_library(Release NAMES ${name} ${name}_RelWithDebugInfo ${name}_MinsizeRel
+        PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
+      find_library(Debug NAMES ${name}_Debug ${name} PATHS ${debug_dirs} NO_DEFAULT_PATH NO_CACHE)
+      find_library(Debug NAMES ${name}_Debug PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
     elseif(TARGET ${part} AND EXISTS "${headers}/${part}")
-      set(library ${part})
+      set(Release ${part})
     endif()
-    set(library_${part} "${library}" PARENT_SCOPE)
+    foreach(configuration Release Debug)
+      set(${configuration}_${part} "${${configuration}}" PARENT_SCOPE)
+      if(NOT ${configuration} AND part MATCHES "^(LinearMath|BulletCollision|BulletDynamics)$")
+        list(REMOVE_ITEM configurations ${configuration})
+      endif()
+    endforeach()
+    if(NOT configurations)
+      set(missing ${part} PARENT_SCOPE)
+      return()
+    endif()
   endforeach()
+  set(configurations "${configurations}" PARENT_SCOPE)
 endfunction()
 
 # Sets `precision` to that of the libraries, single or double. It stays empty if they link with the
 # headers in neither, and `output` is what the linker said.
-function(_bullet_measure)
-  if(TARGET ${library_BulletDynamics})  # There is no library yet: see what it will be built with.
+function(_bullet_measure configuration)
+  if(TARGET ${Release_BulletDynamics})  # There is no library yet: see what it will be built with.
     get_target_property(folder BulletDynamics SOURCE_DIR)
     get_directory_property(definitions DIRECTORY "${folder}" COMPILE_DEFINITIONS)
     set(precision single PARENT_SCOPE)
@@ -110,6 +137,7 @@ function(_bullet_measure)
     endif()
     return()
   endif()
+  set(CMAKE_TRY_COMPILE_CONFIGURATION ${configuration})  # MSVC links no other one's libraries.
   foreach(candidate ${wanted} ${unwanted})
     set(definitions -DSCALAR_BYTES=4)
     if(candidate STREQUAL "double")
@@ -119,7 +147,8 @@ function(_bullet_measure)
       SOURCES "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/bullet_precision.cpp"
       CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${headers}"
       COMPILE_DEFINITIONS ${definitions}
-      LINK_LIBRARIES ${library_BulletDynamics} ${library_BulletCollision} ${library_LinearMath}
+      LINK_LIBRARIES ${${configuration}_BulletDynamics} ${${configuration}_BulletCollision}
+        ${${configuration}_LinearMath}
       OUTPUT_VARIABLE output
       CXX_STANDARD 17)
     if(_bullet_links)
@@ -130,27 +159,35 @@ function(_bullet_measure)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Makes Bullet::`name` from the library of `part`, if there is one.
+# Makes Bullet::`name` from the libraries of `part`, if there are any.
 function(_bullet_target name part dependencies)
-  if(NOT library_${part})
-    return()
-  elseif(TARGET ${library_${part}})
-    add_library(Bullet::${name} INTERFACE IMPORTED)
-    set_property(TARGET Bullet::${name} PROPERTY INTERFACE_LINK_LIBRARIES ${part} ${dependencies})
-  else()
-    add_library(Bullet::${name} UNKNOWN IMPORTED)
-    set_property(TARGET Bullet::${name} PROPERTY IMPORTED_LOCATION "${library_${part}}")
-    set_property(TARGET Bullet::${name} PROPERTY INTERFACE_LINK_LIBRARIES ${dependencies})
+  foreach(configuration IN LISTS configurations)
+    set(library "${${configuration}_${part}}")
+    if(TARGET "${library}")
+      add_library(Bullet::${name} INTERFACE IMPORTED)
+      set_property(TARGET Bullet::${name} PROPERTY INTERFACE_LINK_LIBRARIES ${part} ${dependencies})
+    elseif(library)
+      if(NOT TARGET Bullet::${name})
+        add_library(Bullet::${name} UNKNOWN IMPORTED)
+      endif()
+      # A configuration that is not among them takes the first.
+      string(TOUPPER ${configuration} upper)
+      set_property(TARGET Bullet::${name} APPEND PROPERTY IMPORTED_CONFIGURATIONS ${upper})
+      set_target_properties(Bullet::${name} PROPERTIES
+        IMPORTED_LOCATION_${upper} "${library}" INTERFACE_LINK_LIBRARIES "${dependencies}")
+    endif()
+  endforeach()
+  if(TARGET Bullet::${name})
+    set_target_properties(Bullet::${name} PROPERTIES
+      INTERFACE_INCLUDE_DIRECTORIES "${headers}"
+      INTERFACE_COMPILE_DEFINITIONS "$<$<BOOL:${BulletPhysics_DOUBLE}>:BT_USE_DOUBLE_PRECISION>")
   endif()
-  set_target_properties(Bullet::${name} PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${headers}"
-    INTERFACE_COMPILE_DEFINITIONS "$<$<BOOL:${BulletPhysics_DOUBLE}>:BT_USE_DOUBLE_PRECISION>")
 endfunction()
 
 # Sets BulletPhysics_REASON to why there is no Bullet to use; or makes the targets, and sets
 # BulletPhysics_PLACE, for a later BulletPhysics_HINT, and BulletPhysics_SUMMARY, for the user.
 function(_bullet_find)
-  foreach(result headers library_dirs place places said_by precision)
+  foreach(result headers library_dirs place places said_by missing)
     set(${result} "")
   endforeach()
   set(wanted single)
@@ -169,31 +206,42 @@ function(_bullet_find)
     return()
   elseif(NOT headers)
     set(BulletPhysics_REASON
-      "Debian: apt-get install libbullet-dev, elsewhere: -D Bullet_ROOT=PREFIX" PARENT_SCOPE)
+      "no prefix has one. To get one:
+   Debian, Ubuntu: apt-get install libbullet-dev
+   Fedora:         dnf install bullet-devel
+   Arch:           pacman -S bullet
+   Homebrew:       brew install bullet
+   vcpkg:          vcpkg install bullet3, -D CMAKE_TOOLCHAIN_FILE=VCPKG/scripts/buildsystems/vcpkg.cmake
+   Conan:          bullet3 with the generators CMakeDeps and CMakeToolchain
+   from source:    cmake --install its build to a PREFIX, -D Bullet_ROOT=PREFIX" PARENT_SCOPE)
     return()
   endif()
 
   _bullet_libraries()
-  foreach(part LinearMath BulletCollision BulletDynamics)
-    if(NOT library_${part})
+  if(missing)
+    set(BulletPhysics_REASON
+      "the Bullet of ${headers} has no library ${missing} in ${library_dirs}" PARENT_SCOPE)
+    return()
+  endif()
+
+  set(libraries "")
+  foreach(configuration IN LISTS configurations)
+    set(library "${${configuration}_BulletDynamics}")
+    string(APPEND libraries "${library}, ")
+    set(precision "")
+    _bullet_measure(${configuration})
+    if(precision STREQUAL unwanted)
       set(BulletPhysics_REASON
-        "the Bullet of ${headers} has no library ${part} in ${library_dirs}" PARENT_SCOPE)
+        "the Bullet of ${headers} has ${unwanted} precision, and GpuLbvhBroadphase is for ${wanted}: \
+configure it with -D GPULBVH_DOUBLE=${switch}, or name another Bullet with -D Bullet_ROOT=PREFIX"
+        PARENT_SCOPE)
+      return()
+    elseif(NOT precision)
+      set(BulletPhysics_REASON
+        "${library} does not link with the headers in ${headers}: ${output}" PARENT_SCOPE)
       return()
     endif()
   endforeach()
-
-  _bullet_measure()
-  if(precision STREQUAL unwanted)
-    set(BulletPhysics_REASON
-      "the Bullet of ${headers} has ${unwanted} precision, and GpuLbvhBroadphase is for ${wanted}: \
-configure it with -D GPULBVH_DOUBLE=${switch}, or name another Bullet with -D Bullet_ROOT=PREFIX"
-      PARENT_SCOPE)
-    return()
-  elseif(NOT precision)
-    set(BulletPhysics_REASON
-      "${library_BulletDynamics} does not link with the headers in ${headers}: ${output}" PARENT_SCOPE)
-    return()
-  endif()
 
   _bullet_target(LinearMath LinearMath "")
   _bullet_target(Collision BulletCollision Bullet::LinearMath)
@@ -205,7 +253,7 @@ configure it with -D GPULBVH_DOUBLE=${switch}, or name another Bullet with -D Bu
   endif()
   set(BulletPhysics_PLACE "${place}" PARENT_SCOPE)
   set(BulletPhysics_SUMMARY
-    "${headers}, ${library_BulletDynamics}, ${precision} precision" PARENT_SCOPE)
+    "${headers}, ${libraries}${precision} precision" PARENT_SCOPE)
 endfunction()
 
 set(BulletPhysics_REASON "")

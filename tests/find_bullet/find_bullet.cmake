@@ -25,7 +25,8 @@ endfunction()
 # Sets `failed`, and `said` without line breaks.
 function(configure)
   set(environment --unset=Bullet_ROOT --unset=CMAKE_PREFIX_PATH)
-  set(arguments -U Bullet* -U BULLET3 -U CMAKE_PREFIX_PATH -U SYSTEM -U USE_DOUBLE_PRECISION)
+  set(arguments -U Bullet* -U BULLET3 -U CMAKE_PREFIX_PATH -U SYSTEM -U USE_DOUBLE_PRECISION
+    -U CMAKE_BUILD_TYPE)
   foreach(argument IN LISTS ARGN)
     if(argument MATCHES "^[$](.*)")
       list(APPEND environment "${CMAKE_MATCH_1}")
@@ -53,9 +54,9 @@ function(finds tree)
   foreach(name LinearMath Collision Dynamics)
     list(APPEND wanted "${name} INTERFACE_INCLUDE_DIRECTORIES ${tree}/")
     if(tree STREQUAL source)
-      list(APPEND wanted "${name} IMPORTED_LOCATION --")
+      list(APPEND wanted "${name} IMPORTED_LOCATION_RELEASE --")
     else()
-      list(APPEND wanted "${name} IMPORTED_LOCATION ${tree}/")
+      list(APPEND wanted "${name} IMPORTED_LOCATION_RELEASE ${tree}/")
     endif()
   endforeach()
   foreach(text IN LISTS wanted)
@@ -71,6 +72,27 @@ function(finds tree)
     message(SEND_ERROR "${ARGN}: does not build: ${said}")
   endif()
   message(STATUS "finds ${tree} given ${ARGN}")
+endfunction()
+
+# A row: given ARGN, a program of CMAKE_BUILD_TYPE `configuration` links `folder`/libNAME`postfix`.a
+# and no others of Bullet.
+function(links folder postfix configuration)
+  configure(CMAKE_BUILD_TYPE=${configuration} ${ARGN})
+  if(NOT failed)
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build --target program --clean-first --verbose
+      RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  endif()
+  string(REGEX MATCHALL "[^ ]*/lib(LinearMath|Bullet)[^ ]*" linked "${said}")
+  list(REMOVE_DUPLICATES linked)
+  set(wanted "")
+  foreach(part BulletDynamics BulletCollision LinearMath)
+    list(APPEND wanted ${folder}/lib${part}${postfix}.a)
+  endforeach()
+  if(failed OR NOT linked STREQUAL wanted)
+    message(SEND_ERROR "${configuration} ${ARGN}: not '${wanted}' but '${linked}': ${said}")
+    return()
+  endif()
+  message(STATUS "links ${folder}/lib*${postfix}.a in ${configuration} given ${ARGN}")
 endfunction()
 
 # A row: given ARGN, configuring fails with a sentence that matches.
@@ -138,6 +160,44 @@ finds(${SCRATCH}/odd CMAKE_PREFIX_PATH=${SCRATCH}/odd)
 file(RENAME ${SCRATCH}/odd ${SCRATCH}/moved)
 finds(${SCRATCH}/moved Bullet_DIR=${SCRATCH}/moved/${config})
 
+# A config that says where the headers are and not where the libraries are: in the prefix, as vcpkg's, or
+# apart from it and with a list of folders, as Conan's.
+function(write_config folder headers root)
+  file(WRITE ${folder}/BulletConfig.cmake
+    "set(BULLET_INCLUDE_DIR ${headers})\nset(BULLET_LIBRARY_DIRS)\nset(BULLET_ROOT_DIR ${root})\n")
+endfunction()
+write_config(${SCRATCH}/generators "${single}/include;${single}/include/bullet" ${single})
+finds(${single} CMAKE_PREFIX_PATH=${SCRATCH}/generators BulletPhysics_HINT=${double})
+
+# Release and Debug. Every other configuration takes Release, and where there is only one, all take that.
+set(debug -D CMAKE_BUILD_TYPE=Debug -D CMAKE_DEBUG_POSTFIX=_Debug)
+set(vcpkg ${SCRATCH}/vcpkg)
+install_fake(${vcpkg})
+install_fake(${vcpkg} ${debug} -D LIB_DESTINATION=debug/lib)
+file(REMOVE_RECURSE ${vcpkg}/lib/cmake)
+write_config(${vcpkg}/share/bullet3 ${vcpkg}/include/bullet ${vcpkg})
+links(${vcpkg}/lib "" Release CMAKE_PREFIX_PATH=${vcpkg})
+links(${vcpkg}/lib "" RelWithDebInfo CMAKE_PREFIX_PATH=${vcpkg})
+links(${vcpkg}/debug/lib _Debug Debug CMAKE_PREFIX_PATH=${vcpkg})
+file(REMOVE_RECURSE ${vcpkg}/share)
+links(${vcpkg}/debug/lib _Debug Debug Bullet_ROOT=${vcpkg})
+foreach(part LinearMath BulletCollision BulletDynamics)  # not Windows
+  file(RENAME ${vcpkg}/debug/lib/lib${part}_Debug.a ${vcpkg}/debug/lib/lib${part}.a)
+endforeach()
+links(${vcpkg}/debug/lib "" Debug Bullet_ROOT=${vcpkg})
+file(REMOVE ${vcpkg}/debug/lib/libBulletCollision.a)
+links(${vcpkg}/lib "" Debug Bullet_ROOT=${vcpkg})
+install_fake(${SCRATCH}/debug ${debug})
+links(${SCRATCH}/debug/lib _Debug Debug Bullet_ROOT=${SCRATCH}/debug)
+links(${SCRATCH}/debug/lib _Debug Release Bullet_ROOT=${SCRATCH}/debug)
+install_fake(${SCRATCH}/debug)
+links(${SCRATCH}/debug/lib _Debug Debug Bullet_ROOT=${SCRATCH}/debug)
+links(${SCRATCH}/debug/lib "" Release Bullet_ROOT=${SCRATCH}/debug)
+install_fake(${SCRATCH}/debug ${debug} -D USE_DOUBLE_PRECISION=ON)
+says("${SCRATCH}/debug/include/bullet ${is_double}" Bullet_ROOT=${SCRATCH}/debug)
+install_fake(${SCRATCH}/symbols -D CMAKE_BUILD_TYPE=RelWithDebInfo -D CMAKE_RELWITHDEBINFO_POSTFIX=_RelWithDebugInfo)
+links(${SCRATCH}/symbols/lib _RelWithDebugInfo Release Bullet_ROOT=${SCRATCH}/symbols)
+
 # Parts of a Bullet are not completed with those of another.
 file(COPY ${single}/include DESTINATION ${SCRATCH}/headers)
 says("${SCRATCH}/headers/include/bullet.* has no library LinearMath in ${SCRATCH}/headers/lib"
@@ -147,4 +207,7 @@ file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY keeps a file of th
 file(COPY ${double}/lib/libBulletDynamics.a DESTINATION ${SCRATCH}/mixed/lib)
 says("${SCRATCH}/mixed/lib/libBulletDynamics.a does not link with the headers in ${SCRATCH}/mixed"
   Bullet_ROOT=${SCRATCH}/mixed)
-says("libbullet-dev" SYSTEM=${SCRATCH}/nowhere)
+# None at all: every system is told how to get one.
+says("Debian, Ubuntu: apt-get install libbullet-dev Fedora: dnf install bullet-devel Arch: pacman -S bullet \
+Homebrew: brew install bullet vcpkg: vcpkg install bullet3, -D CMAKE_TOOLCHAIN_FILE=[^ ]*vcpkg.cmake \
+Conan: bullet3 with [^:]* from source: [^:]* -D Bullet_ROOT=PREFIX" SYSTEM=${SCRATCH}/nowhere)
