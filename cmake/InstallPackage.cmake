@@ -5,18 +5,11 @@ include(CMakePackageConfigHelpers)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 
-install(FILES
-  broadphase/device_pair_finder.h
-  broadphase/export.h
-  broadphase/options.h
-  broadphase/pair_finder.h
-  broadphase/types.h
-  DESTINATION ${_headers}/broadphase)
-install(FILES broadphase/query/ray_test.h broadphase/query/tree_query.h
-  DESTINATION ${_headers}/broadphase/query)
+install(FILES ${GPULBVH_CORE_HEADERS} DESTINATION ${_headers}/broadphase)
+install(FILES ${GPULBVH_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
-  install(FILES integration/GpuLbvhBroadphase.h integration/migrateBroadphase.h
-          ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h DESTINATION ${_headers})
+  install(FILES ${GPULBVH_BULLET_HEADERS} ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h
+    DESTINATION ${_headers})
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 

@@ -1,0 +1,13 @@
+# What is installed. Paths from the root.
+set(GPULBVH_CORE_HEADERS
+  broadphase/device_pair_finder.h
+  broadphase/export.h
+  broadphase/options.h
+  broadphase/pair_finder.h
+  broadphase/types.h)
+set(GPULBVH_QUERY_HEADERS
+  broadphase/query/ray_test.h
+  broadphase/query/tree_query.h)
+set(GPULBVH_BULLET_HEADERS
+  integration/GpuLbvhBroadphase.h
+  integration/migrateBroadphase.h)
