@@ -4,9 +4,12 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <cstdio>
+#include <string>
 #include <vector>
 
 #include "broadphase/pair_finder.h"
+#include "broadphase/version.h"
 #include "walk.h"
 
 namespace {
@@ -35,17 +38,29 @@ void update(benchmark::State& state) {
       ms * 1e6 / static_cast<double>(state.iterations()) / (n * std::log2(n) + pairs);
 }
 
+/// Google Benchmark's --help and --version would be about itself.
+/// @return whether all is said
+bool introduces(const std::string& argument) {
+  if (argument == "--version") std::printf("broadphase (GpuLbvhBroadphase) %s\n", lbvh::version());
+  if (argument == "--help")
+    std::puts(
+        "Times PairFinder::update on the host, from a thousand boxes to a million.\n"
+        "Usage: broadphase [OPTIONS]\n\nThe options are Google Benchmark's:\n");
+  return argument == "--version";
+}
+
 }  // namespace
 
 // Without the macro BENCHMARK, which newer Clangs warn of.
 int main(int argc, char** argv) {
+  if (argc > 1 && introduces(argv[1])) return 0;
   benchmark::RegisterBenchmark("update", update)
       ->ArgNames({"boxes", "threads"})
       ->ArgsProduct({{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 20}, {1, 2}})
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

@@ -6,9 +6,11 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "broadphase/pair_finder.h"
 #include "broadphase/pipelines/cuda.h"
+#include "broadphase/version.h"
 
 namespace {
 
@@ -39,13 +41,22 @@ void run() {
   }
 }
 
+/// There is nothing to choose: what any argument gets.
+int answer(const std::string& argument) {
+  if (argument == "--version") {
+    std::printf("gpu_micro (GpuLbvhBroadphase) %s\n", lbvh::version());
+    return 0;
+  }
+  const bool isAsked = argument == "--help";
+  std::fputs("Usage: gpu_micro [--help | --version]    writes a CSV to stdout\n",
+             isAsked ? stdout : stderr);
+  return isAsked ? 0 : 2;
+}
+
 }  // namespace
 
-int main(int argc, char**) {
-  if (argc > 1) {
-    std::fputs("usage: gpu_micro    (no arguments; a CSV on stdout)\n", stderr);
-    return 2;
-  }
+int main(int argc, char** argv) {
+  if (argc > 1) return answer(argv[1]);
   if (const std::string why = lbvh::whyUnavailable(lbvh::Backend::cuda); !why.empty()) {
     std::fprintf(stderr, "gpu_micro: %s\n", why.c_str());
     return 1;

@@ -4,7 +4,8 @@ set(GPULBVH_CORE_HEADERS
   broadphase/export.h
   broadphase/options.h
   broadphase/pair_finder.h
-  broadphase/types.h)
+  broadphase/types.h
+  broadphase/version.h)
 set(GPULBVH_QUERY_HEADERS
   broadphase/query/ray_test.h
   broadphase/query/tree_query.h)

@@ -1,13 +1,28 @@
 // The smallest use: a Bullet program with one line changed, marked below.
 // Boxes fall on the ground; prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>
+#include <broadphase/version.h>
 #include <btBulletDynamicsCommon.h>
 
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <vector>
 
-int main() {
+// There is nothing to choose: what any argument gets.
+static int answer(const std::string& argument) {
+  if (argument == "--version") {
+    std::printf("hello (GpuLbvhBroadphase) %s\n", lbvh::version());
+    return 0;
+  }
+  const bool isAsked = argument == "--help";
+  std::fputs("Usage: hello [--help | --version]\n", isAsked ? stdout : stderr);
+  return isAsked ? 0 : 2;
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1) return answer(argv[1]);
+
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher(&configuration);
   GpuLbvhBroadphase broadphase;  // was: btDbvtBroadphase broadphase;

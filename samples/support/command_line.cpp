@@ -6,6 +6,7 @@
 #include <map>
 #include <new>
 
+#include "broadphase/version.h"
 #include "support/system.h"
 
 namespace {
@@ -82,6 +83,9 @@ void flushOutput() {
 
 int runProgram(CLI::App& app, int argc, char** argv, int (*body)(void*), void* context) {
   app.allow_windows_style_options(false);  // /scene.aabb is a file there, too
+  app.set_version_flag("--version",
+                       fmt::format("{} (GpuLbvhBroadphase) {}", app.get_name(), lbvh::version()),
+                       "Print the version and exit");
   if (!openStandardStreams()) return fail(app, "stdout is closed", 1);
   const int status = runGuarded(app, argc, argv, body, context);
   if (status != 0) return status;

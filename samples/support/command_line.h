@@ -1,7 +1,7 @@
 // What the samples' command lines share: the options of a finder, and one way to fail.
-// An error is one line on stderr. The exit status is 2 for a wrong command line or file, and 1 for
-// a failure in the run, output to stdout included. An interrupted run ends with 128 plus the
-// signal's number.
+// Each has --help and --version. An error is one line on stderr. The exit status is 2 for a wrong
+// command line or file, and 1 for a failure in the run, output to stdout included. An interrupted
+// run ends with 128 plus the signal's number.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -34,7 +34,8 @@ void warnIfCutOff(const BoxReader& reader, const std::string& path);
 /// @throws std::runtime_error if stdout takes no more
 void flushOutput();
 
-/// Parses, then calls `body`, and turns every exception into one line and an exit status.
+/// Adds --version and parses, then calls `body`, and turns every exception into one line and an
+/// exit status.
 int runProgram(CLI::App& app, int argc, char** argv, int (*body)(void*), void* context);
 
 template <class Body>

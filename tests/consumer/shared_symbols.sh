@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$1"
 public='^(vtable for |typeinfo for |typeinfo name for )?(lbvh::(PairFinder|DevicePairFinder|RayTest)|GpuLbvhBroadphase)(::|$)'
-public+='|^(lbvh::)?(whyUnavailable(\[abi:cxx11\])?|nodesAtLevel|aabbTestBatch|rayTestBatch|migrateBroadphase)\('
+public+='|^(lbvh::)?(whyUnavailable(\[abi:cxx11\])?|version|nodesAtLevel|aabbTestBatch|rayTestBatch|migrateBroadphase)\('
 public+='|^((vtable|typeinfo|typeinfo name) for )?std::'  # of the compiler's library, which are never hidden
 failures=0
 for library in libgpulbvh_broadphase libgpulbvh_bullet; do

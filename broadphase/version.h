@@ -1,0 +1,12 @@
+/// @file
+/// The library's version. C++17.
+#pragma once
+
+#include "broadphase/export.h"
+
+namespace lbvh {
+
+/// The version of the library that runs, such as "1.2.3"; "unknown" if it was built without CMake.
+GPULBVH_API const char* version() noexcept;
+
+}  // namespace lbvh
