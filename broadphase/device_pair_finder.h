@@ -1,6 +1,7 @@
-// For engines that keep their boxes on the GPU: device pointers in, sorted pairs on the device out,
-// all on the caller's stream, which may be captured. The host neither waits nor learns anything.
-// No delta and no fallback; for those see pair_finder.h. C++17, needs no CUDA header.
+/// @file
+/// For engines that keep their boxes on the GPU: device pointers in, sorted pairs on the device
+/// out, all on the caller's stream, which may be captured. The host neither waits nor learns
+/// anything. No delta and no fallback; for those see pair_finder.h. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@ struct CUstream_st;  // cudaStream_t is a pointer to it
 
 namespace lbvh {
 
+/// What a DevicePairFinder is made with.
 struct DeviceOptions {
   /// Pairs that fit from the start; 0: eight a box.
   std::size_t leastCapacity = 0;
@@ -35,12 +37,15 @@ class GPULBVH_API DevicePairFinder {
   ///   whyUnavailable(Backend::cuda) says why
   /// @throws std::length_error if `leastCapacity` is more than 2^31 - 1
   explicit DevicePairFinder(const DeviceOptions& options);
+  /// The same, with the other options as they are by default.
   explicit DevicePairFinder(std::size_t leastCapacity = 0);
 
   /// Waits for the last find() outside a capture. Its pairs must not be read any more, and graphs
   /// with a find() in them must not run: they use the finder's memory.
   ~DevicePairFinder();
+  /// What was moved from may only be assigned to or destroyed.
   DevicePairFinder(DevicePairFinder&&) noexcept;
+  /// As the constructor; what was there before goes as by the destructor.
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;
 
   /// Makes room for searches in captured streams: among up to `boxes` boxes, for `pairs` pairs (0:

@@ -1,6 +1,11 @@
-// Marks what a shared library shows; all else in it is hidden. C++17.
+/// @file
+/// Marks what a shared library shows; all else in it is hidden. C++17.
 #pragma once
 
+/// @def GPULBVH_API
+/// Shown by the shared library of the core.
+/// @def GPULBVH_BULLET_API
+/// Shown by the shared library of the adapter.
 #if !defined(GPULBVH_SHARED)  // CMake defines it for shared libraries, and for who links them
 #define GPULBVH_API
 #define GPULBVH_BULLET_API

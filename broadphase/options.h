@@ -1,4 +1,5 @@
-// What a caller chooses (Backend, Options) and what a step tells (Stats, kStages). C++17.
+/// @file
+/// What a caller chooses (Backend, Options) and what a step tells (Stats, kStages). C++17.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 
 namespace lbvh {
 
+/// Where pairs are found.
 enum class Backend {
   automatic,  ///< whichever is faster: the host's cores first, the GPU once it has shown that it is
   host,       ///< the host's cores
@@ -19,12 +21,14 @@ enum class Backend {
 enum class InstructionSet {
   automatic,  ///< the environment variable GPULBVH_SIMD, or the best that the processor has
   baseline,   ///< SSE2 on x86-64, else what the compiler was told
-  avx2,
-  avx512,
-  neon,  ///< of every 64-bit ARM processor
+  avx2,       ///< of x86-64
+  avx512,     ///< of x86-64, with the subsets F, BW, DQ and VL
+  neon,       ///< of every 64-bit ARM processor
 };
 
+/// What a finder is made with.
 struct Options {
+  /// Where to find the pairs. An error where it cannot be had.
   Backend backend = Backend::automatic;
 
   /// Host threads; 0 = all cores. The result does not depend on it.
@@ -75,21 +79,22 @@ struct StepStats {
   std::size_t memoryBytes = 0;     ///< held by the finder, boxes not included
   int mortonBits = 0;              ///< 30, 42 or 63; 0: few boxes, in no order
 
-  double boundsMs = 0;
-  double codesMs = 0;
-  double sortMs = 0;
-  double hierarchyMs = 0;
-  double traversalMs = 0;
-  double pairSortMs = 0;
-  double deltaMs = 0;
-  double totalMs = 0;
+  double boundsMs = 0;     ///< what class each box is of, and a grid over all
+  double codesMs = 0;      ///< a key for each box: its place along a curve
+  double sortMs = 0;       ///< of boxes, along the curve
+  double hierarchyMs = 0;  ///< blocks of boxes, and bounds above them
+  double traversalMs = 0;  ///< the search for pairs, block by block
+  double pairSortMs = 0;   ///< of pairs, by their indices
+  double deltaMs = 0;      ///< which pairs were added and removed
+  double totalMs = 0;      ///< of the whole step
 };
 
-/// The stages of a step in their order, each with the field of its milliseconds.
+/// A stage of a step.
 struct Stage {
-  const char* name;
-  double StepStats::*ms;
+  const char* name;       ///< as printStats() and `replay --stages` print it
+  double StepStats::*ms;  ///< the field of its milliseconds
 };
+/// The stages of a step in their order.
 inline constexpr Stage kStages[] = {
     {"bounds", &StepStats::boundsMs},       {"codes", &StepStats::codesMs},
     {"sort", &StepStats::sortMs},           {"hierarchy", &StepStats::hierarchyMs},
@@ -97,15 +102,16 @@ inline constexpr Stage kStages[] = {
     {"delta", &StepStats::deltaMs},
 };
 
+/// What the last step did, and where it ran.
 struct Stats : StepStats {
   std::string backend;  ///< where the last step ran: "host" or the GPU's name
   std::string reason;   ///< why there
 
-  // With Backend::automatic: of the last steps or trials on each, milliseconds, looked at now and
-  // then, 0 if there were none; and how often the steps have moved to the other.
+  /// With Backend::automatic: the median of the last steps or trials on the host, looked at now and
+  /// then. 0 if there were none.
   double hostMedianMs = 0;
-  double gpuMedianMs = 0;
-  std::size_t switches = 0;
+  double gpuMedianMs = 0;    ///< the same of the GPU
+  std::size_t switches = 0;  ///< with Backend::automatic: how often steps moved to the other
 
   int threads = 0;  ///< host threads in use
 
@@ -115,6 +121,7 @@ struct Stats : StepStats {
 
 /// Empty if `backend` can be had with this build on this machine, else one line saying why not.
 GPULBVH_API std::string whyUnavailable(Backend backend);
+/// The same of an instruction set: whether this build and this processor have it.
 GPULBVH_API std::string whyUnavailable(InstructionSet instructions);
 
 }  // namespace lbvh

@@ -1,6 +1,7 @@
-// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
-// neither Bullet nor CUDA types. What a step does is in pipelines/host.cpp and pipelines/cuda.cuh.
-// C++17.
+/// @file
+/// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
+/// neither Bullet nor CUDA types. What a step does is in pipelines/host.cpp and pipelines/cuda.cuh.
+/// C++17.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,9 @@ class GPULBVH_API PairFinder {
   explicit PairFinder(const Options& options = {});
   /// Waits for what a GPU is doing, its warm-up in the background included.
   ~PairFinder();
+  /// What was moved from may only be assigned to or destroyed.
   PairFinder(PairFinder&&) noexcept;
+  /// As the constructor; what was there before goes as by the destructor.
   PairFinder& operator=(PairFinder&&) noexcept;
 
   /// Finds the pairs among `boxes`, and the difference to the update before. The arrays are read
@@ -55,10 +58,13 @@ class GPULBVH_API PairFinder {
   /// ignored.
   void removeObject(std::uint32_t index) noexcept;
 
-  /// The views below are valid until the next update. Each is sorted by (first, second). All pairs
-  /// are put in order when they are asked for. @throws std::bad_alloc; then ask again
+  /// The overlapping pairs, sorted by (first, second), until the next update. They are put in order
+  /// when they are asked for.
+  /// @throws std::bad_alloc; then ask again
   View<const Pair> pairs() const;
+  /// Those that the update before did not have, sorted alike, until the next update.
   View<const Pair> added() const;
+  /// Those that only the update before had, sorted alike, until the next update.
   View<const Pair> removed() const;
 
   /// Builds only the tree over `boxes`. Pairs and delta stay those of the last update.
@@ -71,6 +77,7 @@ class GPULBVH_API PairFinder {
   /// What the last update left in order, for query/scene_query.h; until the next one.
   PackedScene packed() const;
 
+  /// Figures of the last update, and where it ran.
   const Stats& stats() const;
 
  private:

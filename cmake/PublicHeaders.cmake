@@ -1,4 +1,4 @@
-# What is installed. Paths from the root.
+# What is installed, and what the API reference tells of. Paths from the root.
 set(GPULBVH_CORE_HEADERS
   broadphase/device_pair_finder.h
   broadphase/export.h
@@ -12,3 +12,4 @@ set(GPULBVH_QUERY_HEADERS
 set(GPULBVH_BULLET_HEADERS
   integration/GpuLbvhBroadphase.h
   integration/migrateBroadphase.h)
+set(GPULBVH_PUBLIC_HEADERS ${GPULBVH_CORE_HEADERS} ${GPULBVH_QUERY_HEADERS} ${GPULBVH_BULLET_HEADERS})

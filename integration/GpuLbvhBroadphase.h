@@ -1,6 +1,7 @@
-// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` where a
-// program has `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder; finds no pair
-// itself. C++17.
+/// @file
+/// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` where a
+/// program has `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder; finds no
+/// pair itself. C++17.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
@@ -16,6 +17,7 @@ class btOverlappingPairCache;
 
 /// The options of the finder, and what only Bullet needs.
 struct GpuLbvhOptions : lbvh::Options {
+  /// @param finder the options of the finder; the others are as below
   GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
 
   /// Each box is fattened by this on all sides, in units of the world, and the fattened box is kept
@@ -40,11 +42,12 @@ struct GpuLbvhOptions : lbvh::Options {
 
 /// What createProxy takes, for one of createProxies' objects.
 struct GpuLbvhNewProxy {
-  btVector3 aabbMin, aabbMax;
-  int shapeType = 0;
-  void* client = nullptr;
-  int group = btBroadphaseProxy::DefaultFilter;
-  int mask = btBroadphaseProxy::AllFilter;
+  btVector3 aabbMin;                             ///< the least corner, in units of the world
+  btVector3 aabbMax;                             ///< the greatest corner
+  int shapeType = 0;                             ///< of BroadphaseNativeTypes; not read
+  void* client = nullptr;                        ///< m_clientObject: the btCollisionObject
+  int group = btBroadphaseProxy::DefaultFilter;  ///< m_collisionFilterGroup
+  int mask = btBroadphaseProxy::AllFilter;       ///< m_collisionFilterMask
 };
 
 /// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
@@ -96,9 +99,14 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
+  /// Removes the proxy with its pairs.
+  /// @param dispatcher frees the pairs' algorithms; null: none is freed
   void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;
+  /// Gives the proxy another box, in units of the world. Its pairs follow in the next step, those
+  /// of ghosts at once.
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
+  /// The box that the proxy was given last.
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
   /// As createProxy for each of `count` objects, all or none.
@@ -131,6 +139,7 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
   /// The own cache takes only this broad phase's proxies.
   btOverlappingPairCache* getOverlappingPairCache() override;
+  /// The same, to read.
   const btOverlappingPairCache* getOverlappingPairCache() const override;
 
   /// Makes the proxy, usually one of a btStaticPlaneShape, a half space: the points with
@@ -157,14 +166,17 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// refilter().
   void filterChanged(btBroadphaseProxy* proxy);
 
-  /// For programs that call these of btDbvtBroadphase. Each step builds everything anew, and boxes
-  /// are not predicted. So there is nothing to optimize or to force, and the number is only kept.
+  /// Does nothing, like the next ones for programs that call these of btDbvtBroadphase: each step
+  /// builds everything anew.
   void optimize() {}
+  /// As setAabb: there is nothing to force.
   void setAabbForceUpdate(btBroadphaseProxy* proxy, const btVector3& aabbMin,
                           const btVector3& aabbMax, btDispatcher* dispatcher) {
     setAabb(proxy, aabbMin, aabbMax, dispatcher);
   }
+  /// Keeps the number, and does nothing with it: boxes are not predicted.
   void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
+  /// The number that was set last.
   btScalar getVelocityPrediction() const { return m_prediction; }
 
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.

@@ -1,5 +1,6 @@
-// migrateBroadphase: gives a running world another broad phase, this library's or any of Bullet's.
-// Does not choose one, and owns neither. C++17.
+/// @file
+/// migrateBroadphase: gives a running world another broad phase, this library's or any of Bullet's.
+/// Does not choose one, and owns neither. C++17.
 #pragma once
 
 #include "broadphase/export.h"

@@ -1,5 +1,6 @@
-// Rays against boxes: the one slab test (Kay and Kajiya 1986), for rays of any precision, and the
-// rays of the batches. C++17, host only.
+/// @file
+/// Rays against boxes: the one slab test (Kay and Kajiya 1986), for rays of any precision, and the
+/// rays of the batches. C++17, host only.
 #pragma once
 
 #include "broadphase/export.h"
@@ -19,6 +20,7 @@ enum class RayAxis : unsigned char {
 template <class Scalar>
 class RayInterval {
  public:
+  /// @param length in units of the ray's direction; may be infinite
   explicit RayInterval(Scalar length) : leave_(length) {}
 
   /// Cuts with the slab between the distances `lo` and `hi` from the origin along one axis.
@@ -48,17 +50,19 @@ class RayInterval {
 /// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1.
 /// A component that is 0, or so small that its reciprocal is infinite, counts as 0.
 struct Ray {
-  float origin[3];
-  float direction[3];
-  float length;  ///< in units of the direction; may be infinite
+  float origin[3];     ///< where it begins
+  float direction[3];  ///< where it goes
+  float length;        ///< in units of the direction; may be infinite
 };
 
 /// Whether a ray meets a closed box, touching included. A NaN anywhere, a negative length, and an
 /// inverted box are misses.
 class GPULBVH_API RayTest {
  public:
+  /// @param ray copied, with the reciprocals of its direction
   explicit RayTest(const Ray& ray);
 
+  /// Whether the ray meets the box.
   /// @param box an Aabb or a Node
   template <class Box>
   bool operator()(const Box& box) const {

@@ -1,6 +1,7 @@
-// Queries of a Tree: one at a time with any predicate, many boxes or rays in one call on the
-// host's threads, and its nodes level by level. Does not build trees (pair_finder.h).
-// C++17, host only.
+/// @file
+/// Queries of a Tree: one at a time with any predicate, many boxes or rays in one call on the
+/// host's threads, and its nodes level by level. Does not build trees (pair_finder.h).
+/// C++17, host only.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +49,10 @@ GPULBVH_API std::vector<Node> nodesAtLevel(const Tree& tree, int level);
 /// threads.
 struct BatchHits {
   std::vector<std::size_t> offsets;  ///< one more than there are queries, beginning with 0
-  std::vector<std::uint32_t> boxes;
+  std::vector<std::uint32_t> boxes;  ///< of all queries, one after the other
 
+  /// The boxes that a query hits.
+  /// @param query less than there are queries; not checked
   View<const std::uint32_t> of(std::size_t query) const {
     return {boxes.data() + offsets[query], offsets[query + 1] - offsets[query]};
   }
