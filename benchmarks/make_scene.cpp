@@ -198,11 +198,15 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Writes recorded boxes that move, of several kinds.", "make_scene");
   const CLI::Validator isKind = CLI::IsMember({"walk"}) | CLI::IsMember(kKinds);
-  app.add_option("KIND", settings.kind)->required()->check(isKind);
-  app.add_option("OBJECTS", settings.objects)->required()->check(CLI::Range(1, 1 << 28));
-  app.add_option("FRAMES", settings.frames)->required()->check(CLI::Range(1, 1 << 20));
-  app.add_option("FILE", settings.file, ".aabb")->required()->check(notEmpty());
-  app.add_option("--seed", settings.seed)->capture_default_str();
+  app.add_option("KIND", settings.kind, "how the boxes lie and move")->required()->check(isKind);
+  app.add_option("OBJECTS", settings.objects, "how many boxes")
+      ->required()
+      ->check(CLI::Range(1, 1 << 28));
+  app.add_option("FRAMES", settings.frames, "how often they are written")
+      ->required()
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("FILE", settings.file, "where to, .aabb")->required()->check(notEmpty());
+  app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
   app.add_option("--moving", settings.moving, "share of walk's boxes that move; the others rest")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

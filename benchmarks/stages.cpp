@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   app.add_option("--objects", settings.objects, "of the debris or uniform scene")
       ->check(CLI::Range(1, 1 << 28))
       ->capture_default_str();
-  app.add_option("--backend", settings.backend)
+  app.add_option("--backend", settings.backend, "where the stages run")
       ->check(CLI::IsMember({"host", "cuda"}))
       ->capture_default_str();
   app.add_option("--threads", settings.threads, "on the host")

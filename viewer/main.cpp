@@ -169,7 +169,7 @@ void addOptions(CLI::App& app, Settings& settings) {
   app.footer(std::string("In the window:\n")
                  .append(kKeys)
                  .append("\n\nA film from --video DIR:\n"
-                         "ffmpeg -framerate 60 -i DIR/%05d.png -pix_fmt yuv420p film.mp4"));
+                         "  ffmpeg -framerate 60 -i DIR/%05d.png -pix_fmt yuv420p film.mp4"));
 }
 
 }  // namespace

@@ -14,10 +14,20 @@
 #include "ui.h"
 
 const char* const kKeys =
-    "left drag: orbit; right drag: move; wheel: zoom; left click: pick an object\n"
-    "P: pause; N: one step; space: shoot a box at the mouse; F: frame the scene; R: restart\n"
-    "1 to 5: overlays (boxes, tree, pairs, changes, oversized); [ and ]: tree level\n"
-    "B: next broad phase; H: hide the panel; escape: quit";
+    "  left drag   orbit\n"
+    "  right drag  move\n"
+    "  wheel       zoom\n"
+    "  left click  pick an object\n"
+    "  P           pause\n"
+    "  N           one step\n"
+    "  space       shoot a box at the mouse\n"
+    "  F           frame the scene\n"
+    "  R           restart\n"
+    "  1 to 5      overlays: boxes, tree, pairs, changes, oversized\n"
+    "  [ and ]     tree level\n"
+    "  B           next broad phase\n"
+    "  H           hide the panel\n"
+    "  escape      quit";
 
 namespace {
 

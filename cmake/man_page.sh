@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Writes a program's manual page, made from its --help and --version by help2man. The first line of
+# --help says what the program is for. Usage: man_page.sh PROGRAM PAGE
+set -euo pipefail
+help=$("$1" --help)
+about=${help%%$'\n'*}
+about=${about%.}
+help2man --no-info --section=1 --name="${about,}" --output="$2" "$1"
