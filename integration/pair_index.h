@@ -94,7 +94,7 @@ class GpuLbvhPairIndex {
   std::size_t bucketOf(lbvh::Pair pair) const {
     const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
     const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
-    const std::size_t bucket = hash & (2 * m_whole - 1);
+    const std::size_t bucket = static_cast<std::size_t>(hash) & (2 * m_whole - 1);
     // No branch: nobody could predict it.
     return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
   }

@@ -275,8 +275,8 @@ void Candidates::fillLeft(View<const std::uint32_t> left, const NeighbourLists& 
       [&](std::size_t k) {
         const NeighbourList list = lists.byBox[left[k]];
         rows_.clear(left[k]);
-        for (std::uint32_t at = 0; at < list.size; ++at)
-          rows_.insert(left[k], lists.indices[list.start + at]);
+        const std::uint32_t* others = lists.indices.data + list.start;
+        for (std::uint32_t at = 0; at < list.size; ++at) rows_.insert(left[k], others[at]);
       },
       [&](std::size_t k) {
         rows_.prefetchRow(left[k]);
@@ -323,7 +323,9 @@ void Candidates::writeHubLists(const NeighbourLists& lists) const {
     list = {start, static_cast<std::uint32_t>(size)};
     start += size;
   }
-  forHubPairs([&](std::size_t hub, std::uint32_t i) { lists.indices[ends[hub]++] = i; });
+  forHubPairs([&](std::size_t hub, std::uint32_t i) {
+    lists.indices[static_cast<std::size_t>(ends[hub]++)] = i;
+  });
 }
 
 /// Calls visit(hub, i) for each hub and each box of greater index that overlaps it and is none.

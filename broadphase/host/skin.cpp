@@ -199,7 +199,9 @@ void Skin::turnOff() {
 bool Skin::watch(const StepInput& input) {
   if (isReady_) return true;
   const std::size_t n = input.boxes.size, samples = std::min(n, std::min(kWatched, 16 + n / 8));
-  const auto sample = [&](std::size_t k) { return input.boxes[scattered(k) * n >> 32]; };
+  const auto sample = [&](std::size_t k) {
+    return input.boxes[static_cast<std::size_t>(scattered(k) * n >> 32)];
+  };
   bool doFew = false;
   if (watchSteps_ == 0 || grown_.size() != samples) {
     watchSteps_ = 1;

@@ -81,7 +81,9 @@ class HostRadixSort {
   struct Digit {
     int shift;
     std::uint64_t mask;
-    std::size_t operator()(std::uint64_t key) const { return key >> shift & mask; }
+    std::size_t operator()(std::uint64_t key) const {
+      return static_cast<std::size_t>(key >> shift & mask);
+    }
   };
 
   /// The digits of `bits` bits from bit `shift` on, spread evenly over the passes.

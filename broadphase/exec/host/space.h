@@ -130,7 +130,7 @@ class HostSpace {
     bool flush() {
       const std::uint64_t at = fetchAdd<std::uint64_t>(out_.count, size_);
       if (at < out_.pairs.size) {
-        const std::size_t room = std::min<std::size_t>(size_, out_.pairs.size - at);
+        const std::uint64_t room = std::min<std::uint64_t>(size_, out_.pairs.size - at);
         std::copy_n(block_, room, out_.pairs.data + at);
       }
       size_ = 0;
