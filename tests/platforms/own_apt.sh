@@ -27,5 +27,6 @@ Dir::Etc::sourcelist "$apt/sources.list";
 Dir::Etc::sourceparts "$apt/sources";
 EOT
   export APT_CONFIG=$apt/conf DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
+  # One list that a mirror has not whole is no reason to stop: what is missing then, apt-get names.
+  apt-get update -qq || echo "own_apt: not all lists of packages could be had"
 }

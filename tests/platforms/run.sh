@@ -2,9 +2,11 @@
 # Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
 # tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian.
 # Usage: run.sh NAME    NAME is one of
-#   aarch64   64-bit ARM: Debian's cross-compiler, on QEMU
-#   mingw     64-bit Windows: Debian's MinGW, on Wine
-#   libcxx    Clang with its own standard library, the newest that Debian 12 has whole
+#   aarch64    64-bit ARM: Debian's cross-compiler, on QEMU
+#   i386       32-bit x86 with SSE2: the same
+#   mingw      64-bit Windows: Debian's MinGW, on Wine
+#   libcxx     Clang with its own standard library, the newest that Debian 12 has whole
+#   libcxx14   an older one, which has no std::atomic_ref
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -79,15 +81,20 @@ cross() {
 }
 
 # with_libcxx VERSION: Clang and libc++; GoogleTest is built with them, and what needs fmt left out.
+# Debian installs one libc++ at a time, so this one lies in a folder.
 with_libcxx() {
-  local version=$1 flags="-stdlib=libc++"
-  install "clang-$version" "libc++-$version-dev" "libc++abi-$version-dev" \
-    googletest libtbb-dev libbullet-dev
-  cmake -S /usr/src/googletest -B "$build/googletest" -D CMAKE_CXX_COMPILER="clang++-$version" \
-    -D CMAKE_CXX_FLAGS="$flags" -D CMAKE_INSTALL_PREFIX="$build/prefix" -D BUILD_GMOCK=OFF >/dev/null
+  local version=$1
+  local llvm=$build/root/usr/lib/llvm-$version
+  install "clang-$version" googletest libtbb-dev libbullet-dev
+  "$here/sysroot.sh" "$(dpkg --print-architecture)" "$build/root" "libc++-$version-dev" \
+    "libc++abi-$version-dev"
+  local options=(-D CMAKE_CXX_COMPILER="clang++-$version"
+    -D CMAKE_CXX_FLAGS="-nostdinc++ -isystem $llvm/include/c++/v1 -nostdlib++"
+    -D CMAKE_CXX_STANDARD_LIBRARIES="-L$llvm/lib -Wl,-rpath,$llvm/lib -lc++ -lc++abi")
+  cmake -S /usr/src/googletest -B "$build/googletest" "${options[@]}" \
+    -D CMAKE_INSTALL_PREFIX="$build/prefix" -D BUILD_GMOCK=OFF >/dev/null
   cmake --build "$build/googletest" --parallel "$cores" --target install >/dev/null
-  configure -D CMAKE_CXX_COMPILER="clang++-$version" -D CMAKE_CXX_FLAGS="$flags" \
-    -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
+  configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
 }
 
 gcc_version() { "$1" -dumpfullversion; }
@@ -97,6 +104,11 @@ case $name in
     cross aarch64-linux-gnu arm64 qemu-aarch64-static
     check "Linux, 64-bit ARM" "GCC $(gcc_version aarch64-linux-gnu-g++)" "NEON" QEMU \
       "$of_one_system|$of_emulators" qemu-aarch64-static -L "$build/root"
+    ;;
+  i386)
+    cross i686-linux-gnu i386 qemu-i386-static -D CMAKE_CXX_FLAGS="-msse2 -mfpmath=sse"
+    check "Linux, 32-bit x86" "GCC $(gcc_version i686-linux-gnu-g++)" "AVX2, SSE2" QEMU \
+      "$of_one_system|$of_emulators" qemu-i386-static -L "$build/root"
     ;;
   mingw)
     install g++-mingw-w64-x86-64-posix wine64 xz-utils
@@ -111,9 +123,12 @@ case $name in
     check "Windows, 64-bit x86" "GCC $(gcc_version x86_64-w64-mingw32-g++-posix) (MinGW)" \
       "AVX-512, AVX2, SSE2" Wine "$of_one_system" /usr/lib/wine/wine64
     ;;
-  libcxx)
-    with_libcxx 19
-    check "Linux, 64-bit x86" "Clang 19 with libc++" "AVX-512, AVX2, SSE2" native "$of_one_system"
+  libcxx | libcxx14)
+    version=19
+    if [ "$name" = libcxx14 ]; then version=14; fi
+    with_libcxx $version
+    check "Linux, 64-bit x86" "Clang $version with libc++" "AVX-512, AVX2, SSE2" native \
+      "$of_one_system"
     ;;
   *)
     sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
