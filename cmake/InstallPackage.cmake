@@ -1,9 +1,11 @@
 # Install and export: find_package(GpuLbvhBroadphase CONFIG) gives GpuLbvhBroadphase::broadphase and,
-# if it was built, GpuLbvhBroadphase::bullet.
+# if it was built, GpuLbvhBroadphase::bullet; pkg-config knows them as gpulbvh_broadphase and
+# gpulbvh_bullet. Shared libraries are components of their own, the rest is `development`.
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 install(FILES ${GPULBVH_CORE_HEADERS} DESTINATION ${_headers}/broadphase)
 install(FILES ${GPULBVH_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
@@ -28,7 +30,8 @@ function(_install_component component)
   install(TARGETS gpulbvh_${component} EXPORT GpuLbvhBroadphase_${component}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+      COMPONENT ${component} NAMELINK_COMPONENT development
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
   install(EXPORT GpuLbvhBroadphase_${component} NAMESPACE GpuLbvhBroadphase:: DESTINATION ${_package})
 endfunction()
 _install_component(broadphase)
@@ -44,4 +47,5 @@ install(FILES
   ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfig.cmake
   ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfigVersion.cmake
   DESTINATION ${_package})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/GpuLbvhBroadphase)
+include(PkgConfig)
+include(Packages)

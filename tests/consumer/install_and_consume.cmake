@@ -1,7 +1,8 @@
-# Installs GpuLbvhBroadphase to a prefix under SCRATCH, moves that to a name with a space, and builds the programs of this folder against
-# it, as users do: some run, and some do not compile and say why.
+# Installs GpuLbvhBroadphase to a prefix under SCRATCH, moves that to a name with a space, and builds
+# the programs of this folder against it, as users do with CMake and with pkg-config: some run, and
+# some do not compile and say why.
 # BUILD is what to install; without BUILD, a shared library that is built here with the Bullet in BULLET.
-# Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
+# Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D VERSION=... -D CXX=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
 #   -P install_and_consume.cmake
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
@@ -36,6 +37,11 @@ step(${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG})
 foreach(program core adapter hello)
   step(${SCRATCH}/build/${program})
 endforeach()
+
+file(GLOB_RECURSE pc_file "${SCRATCH}/moved prefix/*/gpulbvh_bullet.pc")
+get_filename_component(pc_files "${pc_file}" DIRECTORY)
+step(${CMAKE_COMMAND} -E env CXX=${CXX}
+  ${CMAKE_CURRENT_LIST_DIR}/pkg_config.sh "${pc_files}" ${ROOT} ${VERSION})
 
 refused(core_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
 refused(adapter_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
