@@ -7,6 +7,8 @@
 #   mingw      64-bit Windows: Debian's MinGW, on Wine
 #   libcxx     Clang with its own standard library, the newest that Debian 12 has whole
 #   libcxx14   an older one, which has no std::atomic_ref
+#   debian13   ./run test in an empty Debian 13
+#   packages   what packaging/pack.sh packs, used in an empty Debian 12 and 13; writes no row
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -39,17 +41,28 @@ configure() {
 # check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests but those whose names
 # match EXCLUDED; writes the row.
 check() {
-  local row="$1 | $2 | $3 | $4" excluded=$5 log=$build/tests.log passed hashes
+  local what=("${@:1:4}") excluded=$5 log=$build/tests.log
   shift 5
   ctest --test-dir "$build" --parallel "$cores" --timeout 1500 --no-tests=error --output-on-failure \
     --exclude-regex "$excluded" >"$log" 2>&1 || { grep -v Passed "$log"; return 1; }
-  passed=$(sed -nE 's/.*, 0 tests failed out of ([0-9]+)/\1/p' "$log")
-  hashes="no programs"
+  local hashes=()
   if ls "$build"/bin/make_scene* >/dev/null 2>&1; then
-    "$here/hashes.sh" "$build/bin" "$@" | tee "$build/hashes.log"
+    hashes=("$here/hashes.sh" "$build/bin" "$@")
+  fi
+  row "${what[@]}" "${hashes[@]}"
+}
+
+# row SYSTEM COMPILER INSTRUCTIONS HOW [COMMAND...]: with the number of tests, and what hashes.sh,
+# which COMMAND runs, says of scenes and pairs.
+row() {
+  local row="$1 | $2 | $3 | $4" passed hashes="no programs"
+  shift 4
+  passed=$(sed -nE 's/.*, 0 tests failed out of ([0-9]+)/\1/p' "$build/tests.log")
+  if [ $# -gt 0 ]; then
+    "$@" | tee "$build/hashes.log"
     hashes=$(sed -nE 's/.*all ([0-9]+) scenes.*/\1 of \1/p' "$build/hashes.log")
   fi
-  echo "| $row | $passed$(skips "$log") | ${hashes:-differ} |" | tee "$build/row.md"
+  echo "| $row | ${passed:?}$(skips "$build/tests.log") | ${hashes:-differ} |" | tee "$build/row.md"
   [ -n "$hashes" ]
 }
 
@@ -129,6 +142,28 @@ case $name in
     with_libcxx $version
     check "Linux, 64-bit x86" "Clang $version with libc++" "AVX-512, AVX2, SSE2" native \
       "$of_one_system"
+    ;;
+  debian13)
+    install debootstrap
+    # shellcheck source=tests/platforms/debian_root.sh
+    . "$here/debian_root.sh"
+    root=$build/root
+    mkdir -p "$build"
+    debian_root trixie "$root"
+    in_root "$root" apt-get update -qq
+    in_root "$root" mkdir -p /src
+    git ls-files -z | tar --null --files-from=- -c | tar -x -C "$root/src"
+    in_root "$root" /src/run test --timeout 1500 >"$build/tests.log" 2>&1 ||
+      { grep -v Passed "$build/tests.log" | tail -n 100; exit 1; }
+    grep '^skipped' "$build/tests.log" || true
+    row "Debian 13, 64-bit x86" "GCC $(in_root "$root" gcc -dumpfullversion)" \
+      "AVX-512, AVX2, SSE2" native \
+      in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
+    ;;
+  packages)
+    install debootstrap lintian
+    mkdir -p "$build"
+    "$here/packages.sh" "$build"
     ;;
   *)
     sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2

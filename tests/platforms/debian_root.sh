@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# Sourced. Debian releases in folders, to install and build in. Needs root.
+
+# debian_root SUITE FOLDER: an empty release, as its installer leaves it.
+debian_root() {
+  if [ -f "$2/complete" ]; then return; fi
+  rm -rf "$2"
+  mkdir -p "$2"
+  debootstrap --variant=minbase "$1" "$2" >"$2.log" || { tail "$2.log"; return 1; }
+  touch "$2/complete"
+}
+
+# in_root FOLDER COMMAND...: runs it as root in there. Its mounts are its own and end with it.
+in_root() {
+  local root=$1
+  shift
+  cp /etc/resolv.conf /etc/hosts "$root/etc/"
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --mount env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LANG=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive sh -c '
+      mount -t proc proc "$0/proc" && mkdir -p "$0/dev/shm" && mount -t tmpfs shm "$0/dev/shm" &&
+      exec chroot "$0" "$@"' "$root" "$@"
+}
+
+# install_in_root FOLDER PACKAGE...
+install_in_root() {
+  local root=$1
+  shift
+  in_root "$root" apt-get update -qq
+  in_root "$root" apt-get install -y -qq --no-install-recommends "$@" >"$root.log" 2>&1 ||
+    { tail -n 20 "$root.log"; return 1; }
+}

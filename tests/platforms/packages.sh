@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Packs the library (packaging/pack.sh), and uses the packages where there is nothing else: the .deb in
+# an empty Debian 12 and 13, the .tar.gz there too. In each, programs are built against it with CMake
+# and with pkg-config, and run. Usage: packages.sh FOLDER, to work in
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/platforms/debian_root.sh
+. "$here/debian_root.sh"
+cd "$here/../.."
+folder=$1
+packages=build/packages
+rm -rf $packages
+packaging/pack.sh deb archive >"$folder/pack.log" 2>&1 || { tail -n 30 "$folder/pack.log"; exit 1; }
+version=$(sed -nE 's/^project\(GpuLbvhBroadphase VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
+
+lintian --fail-on error --allow-root $packages/*.deb
+echo "packages: lintian has no error"
+
+# use ROOT PREFIX: builds and runs tests/consumer against what lies in PREFIX.
+use() {
+  local pc_files
+  pc_files=$(in_root "$1" find "$2" -name gpulbvh_bullet.pc)
+  in_root "$1" /src/tests/consumer/pkg_config.sh "$(dirname "$pc_files")" /src "$version"
+  in_root "$1" rm -rf /build
+  in_root "$1" cmake -S /src/tests/consumer -B /build -D CMAKE_BUILD_TYPE=Release \
+    -D CMAKE_PREFIX_PATH="$2" -D HELLO=/src/samples/hello.cpp -D DOUBLE=OFF >/dev/null
+  in_root "$1" cmake --build /build >/dev/null
+  for program in core adapter hello; do in_root "$1" /build/$program; done
+}
+
+for suite in bookworm trixie; do
+  root=$folder/$suite
+  debian_root $suite "$root"
+  mkdir -p "$root/src"
+  cp -r tests samples "$root/src/"
+  cp $packages/*.deb $packages/*.tar.gz "$root/src/"
+  install_in_root "$root" g++ cmake make pkg-config $(cd "$root" && ls src/*.deb | sed 's,^,/,')
+  use "$root" /usr
+  echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
+
+  in_root "$root" apt-get purge -y -qq libgpulbvh-dev >/dev/null
+  in_root "$root" apt-get install -y -qq --no-install-recommends libbullet-dev libtbb-dev >/dev/null
+  in_root "$root" rm -rf /unpacked
+  in_root "$root" mkdir /unpacked
+  in_root "$root" tar -xzf /src/GpuLbvhBroadphase-"$version"-Linux.tar.gz -C /unpacked --strip-components=1
+  use "$root" /unpacked
+  echo "packages: hello runs with the .tar.gz on $suite, by CMake and by pkg-config"
+done
