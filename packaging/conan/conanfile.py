@@ -88,8 +88,9 @@ class GpuLbvhBroadphase(ConanFile):
     def package(self):
         CMake(self).install()
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        # CMakeDeps writes the program a config of its own.
+        # CMakeDeps and PkgConfigDeps write the program files of their own.
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
+        rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
         rmdir(self, os.path.join(self.package_folder, "share"))
         if self.options.cuda and not self.options.shared:
             save(self, os.path.join(self.package_folder, "lib", "cmake", "cudart.cmake"), CUDART)

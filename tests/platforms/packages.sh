@@ -34,7 +34,8 @@ for suite in bookworm trixie; do
   mkdir -p "$root/src"
   cp -r tests samples "$root/src/"
   cp $packages/*.deb $packages/*.tar.gz "$root/src/"
-  install_in_root "$root" g++ cmake make pkg-config $(cd "$root" && ls src/*.deb | sed 's,^,/,')
+  mapfile -t debs < <(cd "$root" && find src -maxdepth 1 -name '*.deb')
+  install_in_root "$root" g++ cmake make pkg-config "${debs[@]/#//}"
   use "$root" /usr
   echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
 

@@ -8,7 +8,7 @@
 #   libcxx     Clang with its own standard library, the newest that Debian 12 has whole
 #   libcxx14   an older one, which has no std::atomic_ref
 #   debian13   ./run test in an empty Debian 13
-#   packages   what packaging/pack.sh packs, used in an empty Debian 12 and 13; writes no row
+#   packages   what packaging/pack.sh packs, used in an empty Debian 12 and 13, and the ABI; no row
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -41,15 +41,14 @@ configure() {
 # check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests but those whose names
 # match EXCLUDED; writes the row.
 check() {
-  local what=("${@:1:4}") excluded=$5 log=$build/tests.log
+  local what=("${@:1:4}") excluded=$5 log=$build/tests.log compare=()
   shift 5
   ctest --test-dir "$build" --parallel "$cores" --timeout 1500 --no-tests=error --output-on-failure \
     --exclude-regex "$excluded" >"$log" 2>&1 || { grep -v Passed "$log"; return 1; }
-  local hashes=()
   if ls "$build"/bin/make_scene* >/dev/null 2>&1; then
-    hashes=("$here/hashes.sh" "$build/bin" "$@")
+    compare=("$here/hashes.sh" "$build/bin" "$@")
   fi
-  row "${what[@]}" "${hashes[@]}"
+  row "${what[@]}" "${compare[@]}"
 }
 
 # row SYSTEM COMPILER INSTRUCTIONS HOW [COMMAND...]: with the number of tests, and what hashes.sh,
@@ -110,6 +109,23 @@ with_libcxx() {
   configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
 }
 
+# What cpack packs for Windows: programs are built against it, and run.
+use_zip() {
+  local unpacked=$build/unpacked
+  rm -rf "$build/packages" "$unpacked"
+  (cd "$build" && cpack -B packages >/dev/null)
+  unzip -q -d "$unpacked" "$build"/packages/GpuLbvhBroadphase-*.zip
+  cmake -S tests/consumer -B "$build/consumer" -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" \
+    -D CMAKE_PREFIX_PATH="$(echo "$unpacked"/*);$build/libraries" -D CMAKE_BUILD_TYPE=Release \
+    -D HELLO="$PWD/samples/hello.cpp" -D DOUBLE=OFF >/dev/null
+  cmake --build "$build/consumer" --parallel "$cores" >/dev/null
+  for program in core adapter hello; do
+    /usr/lib/wine/wine64 "$build/consumer/$program.exe" >"$build/$program.log" ||
+      { cat "$build/$program.log"; return 1; }
+  done
+  echo "platforms: hello runs with the .zip"
+}
+
 gcc_version() { "$1" -dumpfullversion; }
 
 case $name in
@@ -124,7 +140,7 @@ case $name in
       "$of_one_system|$of_emulators" qemu-i386-static -L "$build/root"
     ;;
   mingw)
-    install g++-mingw-w64-x86-64-posix wine64 xz-utils
+    install g++-mingw-w64-x86-64-posix wine64 xz-utils unzip
     "$here/mingw_libraries.sh" "$build/libraries"
     # A server for all programs: one that starts with them is not always ready in time.
     export WINEDEBUG=-all WINEPREFIX=$build/wine WINEPATH=$build/libraries/bin
@@ -135,6 +151,7 @@ case $name in
     configure -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" -D CMAKE_PREFIX_PATH="$build/libraries"
     check "Windows, 64-bit x86" "GCC $(gcc_version x86_64-w64-mingw32-g++-posix) (MinGW)" \
       "AVX-512, AVX2, SSE2" Wine "$of_one_system" /usr/lib/wine/wine64
+    use_zip
     ;;
   libcxx | libcxx14)
     version=19
@@ -152,7 +169,7 @@ case $name in
     debian_root trixie "$root"
     in_root "$root" apt-get update -qq
     in_root "$root" mkdir -p /src
-    git ls-files -z | tar --null --files-from=- -c | tar -x -C "$root/src"
+    git ls-files -coz --exclude-standard | tar --null --files-from=- -c | tar -x -C "$root/src"
     in_root "$root" /src/run test --timeout 1500 >"$build/tests.log" 2>&1 ||
       { grep -v Passed "$build/tests.log" | tail -n 100; exit 1; }
     grep '^skipped' "$build/tests.log" || true
@@ -161,8 +178,9 @@ case $name in
       in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
     ;;
   packages)
-    install debootstrap lintian
+    install debootstrap lintian abigail-tools
     mkdir -p "$build"
+    tests/abi.sh "$build/abi"
     "$here/packages.sh" "$build"
     ;;
   *)

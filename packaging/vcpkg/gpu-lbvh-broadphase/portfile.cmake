@@ -27,6 +27,7 @@ vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
     -DGPULBVH_TESTS=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME gpulbvhbroadphase CONFIG_PATH lib/cmake/GpuLbvhBroadphase)
+vcpkg_fixup_pkgconfig()
 vcpkg_copy_pdbs()
 
 file(REMOVE_RECURSE
