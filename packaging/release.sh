@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# The checklist of a release. Goes through all of it, says of each point whether it holds, and ends
+# with 1 if one does not. Publishes nothing: what is left to do by hand is printed at the end.
+# Usage: release.sh VERSION [--no-ci]    --no-ci leaves out .ci/all, which takes hours, and says so
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+version=${1:-}
+if ! [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || [[ $# -gt 1 && $2 != --no-ci ]]; then
+  sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
+  exit 2
+fi
+minor=${version%.*}
+failures=0
+
+# point SENTENCE COMMAND...
+point() {
+  local sentence=$1
+  shift
+  if "$@" >build/release.log 2>&1; then
+    echo "ok      $sentence"
+  else
+    echo "FAILED  $sentence"
+    tail -n 15 build/release.log | sed 's/^/        | /'
+    failures=$((failures + 1))
+  fi
+}
+has() { grep -qE -- "$2" "$1" || { echo "$1 has no line like: $2"; return 1; }; }
+is_clean() { [ -z "$(git status --porcelain)" ] || { git status --short; return 1; }; }
+is_new() { ! cut -d' ' -f1 packaging/releases.txt | grep -qxF "$version"; }
+
+mkdir -p build
+point "the work tree is clean" is_clean
+point "no release has this version" is_new
+point "CMakeLists.txt has the version" has CMakeLists.txt "^project\(GpuLbvhBroadphase VERSION $version "
+point "the changelog has it, with a date" has CHANGELOG.md "^## $version, 20[0-9]{2}-[0-9]{2}-[0-9]{2}$"
+point "CITATION.cff has it" has CITATION.cff "^version: $version$"
+point "CITATION.cff has the changelog's date" has CITATION.cff \
+  "^date-released: $(sed -nE "s/^## $version, //p" CHANGELOG.md | grep . || echo missing)$"
+point "the README tells of it" has README.md "^\*\*State of $minor\.\*\*"
+point "the vcpkg port has it" has packaging/vcpkg/vcpkg.json "\"version(-semver)?\": \"$version\""
+point "the ABI is what the SONAME says" tests/abi.sh build/abi
+rm -rf build/packages
+point "it can be packed" packaging/pack.sh deb archive
+point "the sources can be packed" git archive --prefix="GpuLbvhBroadphase-$version/" \
+  --output="build/packages/GpuLbvhBroadphase-$version.tar.gz" HEAD
+if [ $# -gt 1 ]; then
+  echo "LEFT OUT .ci/all: run it before the release"
+else
+  point ".ci/all" .ci/all
+fi
+if [ $failures -gt 0 ]; then
+  echo "release: $failures points do not hold"
+  exit 1
+fi
+
+commit=$(git rev-parse HEAD)
+(cd build/packages && sha256sum ./*)
+cat <<EOF
+release: what is left to do by hand:
+  git tag -a v$version -m "Version $version" $commit && git push origin v$version
+  publish build/packages with the changelog's section
+  echo "$version $commit" >>packaging/releases.txt    what the next ABI is compared with; commit it
+  the vcpkg port and the Conan recipe for a registry: address and sha256 of the source archive
+  if a GPU is at hand: benchmarks/gpu.sh, and its reading under benchmarks/results/
+EOF
