@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // broadphase: PairFinder::update on random walks from a thousand to a million boxes, host, on one
 // and two threads, with Google Benchmark. Its counters show how the cost grows: nanoseconds per
 // n log2 n + pairs. For recorded scenes and other broad phases see replay.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Milliseconds a frame of recorded files with several builds, as CSV on stdout, for machines that are
 # not quiet: the builds take turns, each frame counts with its fastest run, and the median is taken
 # over the frames. Usage: compare.sh RUNS THREADS "FOLDER_OF_PROGRAMS..." FILE...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Zlib
 """Rows of counts.sh from what the interpreter's profile says.
 
   counts.py BOXES MOVING PROFILE.csv REPLAY.txt   the rows of one scene

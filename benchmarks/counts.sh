@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # What steady steps on a GPU cost, counted by the PTX interpreter: a row for each number of boxes, of
 # make_scene's walk, and for each kind of step. Counts are exact and repeatable. Column model_us is the
 # estimate of a model, which ranks changes: no figure here is a measured time.

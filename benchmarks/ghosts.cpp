@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // ghosts: moves many boxes, some of them ghost objects, and runs a step; then moves each ghost once
 // more, as a character does. Prints milliseconds for our broad phase and Bullet's. Unit boxes in a
 // cube, moving up to 0.05 a step and axis.

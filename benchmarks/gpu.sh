@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Tests and measures everything on a machine with an NVIDIA GPU, into one folder, the most important
 # first. Needs no build: the programs may come from another machine (gpu_bundle.sh).
 set -uo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Makes a folder, and FOLDER.tar.gz of it, that runs on a bare Linux with an NVIDIA driver, without
 # compiler, Bullet, oneTBB or CUDA Toolkit: the programs of gpu.sh, built for sm_90 with PTX for other
 # GPUs, every shared library that is not glibc's, and the scripts. There, benchmarks/gpu.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Proves that a bundle of gpu_bundle.sh needs nothing of this machine but glibc, and that all of
 # gpu.sh runs from it, on the PTX interpreter at tiny sizes.
 # Usage: gpu_bundle_check.sh BUNDLE INTERPRETER_FOLDER [ROOT]

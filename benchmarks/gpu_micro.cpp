@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // gpu_micro: microbenchmarks of a GPU that settle what the interpreter's model (tests/ptxvm)
 // assumes: atomics, launches, graphs, and the bus. A CSV on stdout with measured figures and the
 // model's assumptions in columns of their own. On an interpreter it runs at small sizes, to show

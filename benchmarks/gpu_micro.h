@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The rows of gpu_micro, and the groups that measure them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Atomics of gpu_micro: on one address, as appending pairs does, and on many, as the hierarchy
 // does.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Launches of gpu_micro: alone, in graphs, and what the host waits.
 #include <array>
 

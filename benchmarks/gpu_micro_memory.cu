@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Memory of gpu_micro: the device's own, the host's written by kernels, and copies over the bus.
 #include <cstring>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "gpu_micro_model.h"
 
 #include <algorithm>

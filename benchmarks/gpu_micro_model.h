@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the interpreter's model of a GPU (tests/ptxvm/prof_model.h) assumes for each figure that
 // gpu_micro measures. Assumptions, from its constants; nothing here was measured.
 #pragma once

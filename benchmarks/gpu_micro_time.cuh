@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // How gpu_micro takes a time: the median of some runs, by events on a stream or by the host's
 // clock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // loading: gives many boxes to a broad phase, runs the first step, and removes them again; one by
 // one, and in bulk if the broad phase can. Prints milliseconds. Unit boxes in a cube, about six
 // neighbours each.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // make_scene: writes recorded boxes for replay: a random walk (walk.h), and kinds that are hard for
 // a broad phase. The densities are those of 65,536 boxes (groups: 8,192; city: 262,144), and are
 // the same for other numbers.

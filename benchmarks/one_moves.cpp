@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // one_moves: a large world in which one box moves a step, through Bullet's interface, with our
 // broad phase and Bullet's in turns. Bullet calls setAabb for all objects in each step; a program
 // may call it for the one alone. And what setAabb costs for a box that did not change. Boxes as in

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Zlib
 """Two pictures from the CSV that `stages --csv` writes: time over n, and the story's steps.
 
 Usage: plot_stages.py STAGES.csv OUTPUT_FOLDER     (Debian: python3-matplotlib)

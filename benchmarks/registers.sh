@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Registers a thread of each of our kernels, as ptxas says, its shared memory, and how many warps of
 # an SM's 64 both allow. Fails if one spills or needs a stack.
 # Usage: registers.sh [ARCHITECTURE]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // removal: removes all objects of a world, one by one through btCollisionWorld, with each cache in
 // turn, and prints the milliseconds. Unit boxes in rows, each overlapping three on either side.
 // Once with the contact points of a narrow phase, which Bullet frees one by one, and once without.

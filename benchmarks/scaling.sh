@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # How the host's step grows with the scene, what a second thread brings, and what handing the pairs to
 # Bullet costs, also where many are exchanged: random walks, as tables in Markdown. Medians over the
 # frames; of ROUNDS rounds the least, because machines are not quiet. Thread counts, and core and

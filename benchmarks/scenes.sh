@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Every scene of rigid_bodies with gpu-lbvh and dbvt in turn, as a table in Markdown: medians of a step.
 # Usage: scenes.sh FOLDER_OF_PROGRAMS THREADS [STEPS]
 #   benchmarks/scenes.sh build/release/bin 1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Worlds in which a tree that is kept from step to step has the least to do: few objects, a stack that
 # jitters, and one object of a hundred thousand that moves. gpu-lbvh and dbvt in turns, one thread, as
 # tables in Markdown. Each figure is the median of ROUNDS rounds, with the least and the most of them.

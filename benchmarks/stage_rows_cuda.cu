@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #define GPULBVH_STAGE_ROWS_BODY
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda.h"

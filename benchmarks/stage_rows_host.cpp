@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #define GPULBVH_STAGE_ROWS_BODY
 #include "broadphase/exec/host/space.h"
 #include "stage_rows.h"

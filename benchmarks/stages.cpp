@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // stages: times every variant of sort, hierarchy and traversal that the founding documents
 // describe. One stage is swapped at a time; production and the documents' own figures stand beside
 // it.

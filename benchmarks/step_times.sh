@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Milliseconds a stage over random walks (and recorded files), as CSV on stdout: medians over frames.
 # wall_ms is from a second run without stage times, because timing stages costs a GPU extra time.
 # `asked` is the backend that was asked for, `backend` where it ran.

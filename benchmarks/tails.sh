@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # The slow steps of five scenes, gpu-lbvh and dbvt in turns, one thread, quiet and beside two busy
 # loops, as a table in Markdown. The figures are medians of ROUNDS rounds; of the maximum, and of the
 # longest step by the median of the 15 steps around it, the least and the most. Reasons are counted

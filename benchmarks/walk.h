@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Boxes that move at random: sides from 0.5 to 1.5 in a cube, with eleven neighbours each at any
 // number. Each centre, or those of an evenly spread share of the boxes, moves by about 0.05 (or
 // another step) a frame and axis, normally distributed, within the cube.

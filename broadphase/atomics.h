@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What stages need of a processor, and what host and device spell differently: atomic operations on
 // plain memory. No memory management, no launches.
 #pragma once

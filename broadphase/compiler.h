@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What compilers and processors spell differently: GCC and Clang (also as clang-cl), Microsoft's.
 // lanes.h has the vector types. Not installed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/device_pair_finder.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// For engines that keep their boxes on the GPU: device pointers in, sorted pairs on the device
 /// out, all on the caller's stream, which may be captured. The host neither waits nor learns

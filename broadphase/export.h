@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// Marks what a shared library shows; all else in it is hidden. C++17.
 #pragma once

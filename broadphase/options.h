@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// What a caller chooses (Backend, Options) and what a step tells (Stats, kStages). C++17.
 #pragma once

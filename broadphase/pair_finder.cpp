@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pair_finder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
 /// neither Bullet nor CUDA types. What a step does is in pipelines/host.cpp and pipelines/cuda.cuh.

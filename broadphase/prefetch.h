@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Asks the processor for memory before it is read. Hints: they change no result.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// The nouns of the core: boxes, filters, pairs, tree nodes, and views of arrays of them.
 /// Owns no memory, computes nothing. C++17, without dependencies.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The number comes from CMakeLists.txt, so that it stands in one place.
 #include "broadphase/version.h"
 

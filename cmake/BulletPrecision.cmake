@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Writes GpuLbvhBroadphasePrecision.h, which tells a program with the other precision so.
 set(bytes 4)
 set(precision single)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Sets GPULBVH_HAS_CUDA and says why it is off. -D CMAKE_CUDA_ARCHITECTURES=native is enough, and
 # quick, for one machine.
 set(GPULBVH_HAS_CUDA OFF)

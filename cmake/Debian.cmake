@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Debian packages: one of each shared library, by its name and version, and one for development.
 # Without BUILD_SHARED_LIBS the latter alone, with static libraries.
 if(NOT CPACK_DEBIAN_PACKAGE_MAINTAINER)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # The targets `doc`, the API reference in doc/html of the build folder, and `man`, pages of the programs
 # in man/. Neither is part of `all`. Each is there where its tool is.
 find_program(DOXYGEN doxygen)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Finds Bullet with the precision that BulletPhysics_DOUBLE says, and gives it targets:
 #   Bullet::LinearMath, Bullet::Collision, Bullet::Dynamics, and, where there are such libraries,
 #   Bullet::SoftBody, Bullet::WorldImporter (on Debian: libbullet-extras-dev)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Install and export: find_package(GpuLbvhBroadphase CONFIG) gives GpuLbvhBroadphase::broadphase and,
 # if it was built, GpuLbvhBroadphase::bullet; pkg-config knows them as gpulbvh_broadphase and
 # gpulbvh_bullet. Shared libraries are components of their own, the rest is `development`.

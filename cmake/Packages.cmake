@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # What cpack packs: all that is installed in one archive (.tar.gz, on Windows .zip); or, configured with
 # -D CPACK_GENERATOR=DEB, Debian packages. packaging/pack.sh builds and packs both.
 if(NOT PROJECT_IS_TOP_LEVEL)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Writes and installs gpulbvh_broadphase.pc and gpulbvh_bullet.pc, for pkg-config. They find what is
 # installed beside them by ${pcfiledir}, so the prefix may move; and Bullet where this build had it.
 set(_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

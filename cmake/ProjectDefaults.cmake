@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Build type, output folders and warnings. Only a top-level build changes global settings.
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # What is installed, and what the API reference tells of. Paths from the root.
 set(GPULBVH_CORE_HEADERS
   broadphase/device_pair_finder.h

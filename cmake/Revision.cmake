@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Writes OUTPUT, a header with the commit that SOURCE is at; only if it changed. Run by each build, so
 # that the commit in a report is the one that was built.
 find_package(Git QUIET)

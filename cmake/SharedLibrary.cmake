@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # What concerns the libraries where BUILD_SHARED_LIBS makes shared ones of them.
 set(_hidden hidden)
 if(BUILD_SHARED_LIBS AND (GPULBVH_TESTS OR GPULBVH_SAMPLES))

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Links only if Bullet's libraries were built with the btScalar of its headers: each constructor
 // that is called here has btScalar in its mangled name, one of each library.
 // FindBulletPhysics.cmake links it and does not run it, so it serves cross-compilation, too.

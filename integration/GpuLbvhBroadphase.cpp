@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "GpuLbvhBroadphase.h"
 
 #include <LinearMath/btQuickprof.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` where a
 /// program has `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder; finds no

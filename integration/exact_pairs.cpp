@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "exact_pairs.h"
 
 #include <algorithm>

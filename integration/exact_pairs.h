@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // From the finder's pairs to Bullet's. The finder knows boxes of floats and no planes; the pairs
 // that this leaves undecided are decided here, with double precision or by a plane's equation.
 // Filters are not asked. Where nothing is undecided (Bullet with single precision, no planes) the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "ghosts.h"
 
 #include <BulletCollision/CollisionDispatch/btCollisionObject.h>

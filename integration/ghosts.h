@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Ghost objects, whose pairs must be right between two steps: who moves a btGhostObject may read
 // what it overlaps in the next line, as btKinematicCharacterController does. Knows which proxies
 // are ghosts, and adds and removes their pairs at once. All other pairs wait for the step.

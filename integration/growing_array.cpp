@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "growing_array.h"
 
 #if defined(__linux__)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An array that grows without being copied, where the system can move its pages to another address
 // (Linux): growing takes microseconds, and memory is touched only as it is used. Elsewhere it is
 // copied. For large arrays: it takes whole pages. Not installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "migrateBroadphase.h"
 
 #include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// migrateBroadphase: gives a running world another broad phase, this library's or any of Bullet's.
 /// Does not choose one, and owns neither. C++17.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "pair_cache.h"
 
 #include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>

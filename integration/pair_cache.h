@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The broad phase's own pair cache. Its array is, element for element, what that of
 // btHashedOverlappingPairCache would be. But removing a proxy does not scan all pairs, sorting
 // keeps algorithms, and memory is prefetched for those who walk the pairs, above all the narrow

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Where the pairs of an array lie: a hash table from the slots of two proxies to a place in it. A
 // pair is removed as Bullet does it: the last one moves into the gap. Does not know the array. Not
 // installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "pair_sink.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Where a broad phase's pairs go: one interface for its own pair cache and for each kind of cache
 // that can be handed in. The sink is chosen when the broad phase is made. No other code depends on
 // its kind. Does not decide which pairs there are. Not installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The partners of each proxy, so that its pairs can be removed without a scan of all pairs. The
 // list may name more than there are: removing a pair leaves it alone. It is built from all pairs
 // when it is needed, takes in a few more, and becomes invalid where many come. Knows proxies by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The proxies of one broad phase, and their boxes and filters as the dense arrays that the core
 // reads. A proxy keeps its address and its slot for as long as it lives. Slots of destroyed proxies
 // are used again. Not installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "queries.h"
 
 #include <exception>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Ray and box queries of the broad phase. A query searches the blocks of the last step, or a tree.
 // Then it tests the proxies that have changed since, one by one. So it sees every change at once.
 // Safe on many threads between changes. Not installed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "ray.h"
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A ray of Bullet's, or a box swept along one, against boxes. Not installed.
 #pragma once
 

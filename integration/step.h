@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // One step of the broad phase: from the boxes as they are to the pairs in the cache. Remembers what
 // a step must know of those before it: which filter they asked, and what they could not finish.
 // Not installed.

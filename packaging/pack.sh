@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Builds the library and packs it, into build/packages.
 # Usage: pack.sh deb|archive...     (CMAKE_ARGS="-D ..." goes to cmake)
 #   deb       Debian packages of shared libraries: libgpulbvh-broadphaseX.Y, libgpulbvh-bulletX.Y, and
@@ -31,7 +32,7 @@ for kind in "$@"; do
       ;;
     archive) pack archive ;;
     *)
-      sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
+      sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
       exit 2
       ;;
   esac

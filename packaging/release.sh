@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # The checklist of a release. Goes through all of it, says of each point whether it holds, and ends
 # with 1 if one does not. Publishes nothing: what is left to do by hand is printed at the end.
 # Usage: release.sh VERSION [--no-ci]    --no-ci leaves out .ci/all, which takes hours, and says so
@@ -6,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 version=${1:-}
 if ! [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || [[ $# -gt 1 && $2 != --no-ci ]]; then
-  sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
+  sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
   exit 2
 fi
 minor=${version%.*}

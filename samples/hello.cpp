@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The smallest use: a Bullet program with one line changed, marked below.
 // Boxes fall on the ground; prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>

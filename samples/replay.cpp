@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // replay: finds the pairs of recorded boxes, frame by frame, and prints count, hash and times; with
 // one finder, or with all in turn. Compares the exact ones with each other and with the .ref beside
 // the file, if there is one.

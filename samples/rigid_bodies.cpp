@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // rigid_bodies: runs a scene with one broad phase, or with several in turn, and prints where the
 // time of a step went. Can record the boxes of each step for replay, and write a report.
 #include <fmt/format.h>

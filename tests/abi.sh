@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). While both
 # have the same SONAME, what was there must be there unchanged, and more may be added; with another
 # one the differences are listed. Of types it looks at those of the public headers. It does not see

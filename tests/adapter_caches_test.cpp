@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Pair caches that are handed in: the constructor that btDbvtBroadphase has, unique ids that start
 // again at 1, and one cache for two broad phases.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What callbacks may do (docs/contract.md): those of ghosts, of contacts and of whole worlds.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <btBulletDynamicsCommon.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What callbacks may do (docs/contract.md): filters and the callbacks of queries and of passes over
 // the pairs create, move and destroy objects, with every kind of pair cache.
 #include "meddlers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What Bullet and its users rely on besides the pairs: algorithms, proxies, failures, and the other
 // virtual functions.
 #include <limits>

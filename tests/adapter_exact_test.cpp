@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Pairs that boxes of floats cannot decide, planes by their equation, and unusual boxes.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Exhausted memory in the adapter: every allocation of a call fails in turn. No call throws, and
 // the next step delivers what was missed. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>

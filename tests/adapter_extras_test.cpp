@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What GpuLbvhBroadphase has beyond btBroadphaseInterface: calls for many proxies, the margin, and
 // filters that are announced.
 #include "GpuLbvhBroadphase.h"

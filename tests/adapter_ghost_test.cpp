@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Ghost objects and characters: pairs that are read between two steps.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <BulletDynamics/Character/btKinematicCharacterController.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // rayTest and aabbTest: no proxy is missing, and every change is seen at once.
 #include <btBulletCollisionCommon.h>
 #include <gtest/gtest.h>

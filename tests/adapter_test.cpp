@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pairs that GpuLbvhBroadphase gives Bullet, against btSimpleBroadphase and brute force.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The traps of docs/contract.md that no other test covers.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"

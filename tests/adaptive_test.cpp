@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pipeline that runs on the host or the GPU. The "GPU" of these tests is the host, and fails or
 // waits when told to, so they run everywhere.
 #include "broadphase/pipelines/adaptive.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Makes the API reference: Doxygen has nothing to warn of, it tells of every public header and of
 # nothing else, and no link in it is dead. Exits with 77 (skipped) where there is no Doxygen.
 # Usage: api_reference.sh ROOT VERSION HEADER...

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # What the programs answer to right and wrong command lines, one row each:
 #
 #   STATUS LINES :: PATTERN :: COMMAND

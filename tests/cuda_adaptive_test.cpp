@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The real GPU pipeline under the choice of spaces: warmed up in the background, tried on copies,
 // and made to take turns with the host. Skipped where there is no device.
 #include <gtest/gtest.h>

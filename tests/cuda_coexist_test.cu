@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A program that uses CUDA itself, and what it must not notice of us: its captures, its pending
 // errors, its current device. Skipped where there is no device. On the interpreter there are two
 // devices, and freeing memory waits for the device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Boxes that stay on the device: the same pairs in the same order as the host finds, on a stream
 // that runs and on one that is captured. Skipped where there is no device.
 #include "broadphase/device_pair_finder.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Fails every CUDA call of some steps, one after the other, on the PTX interpreter, and has the test
 # check pairs and delta each time. Usage: cuda_faults.sh FOLDER_OF_TESTS
 set -u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The fixture of tests that want a GPU through the library's own face.
 #pragma once
 

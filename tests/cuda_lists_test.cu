@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Lists of pairs on the GPU, old ones against new ones, in every shape, and the chains of tiles
 // between them. Skipped where there is no device.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An order of boxes that a GPU keeps over steps: the pairs and deltas are the host's, whatever
 // happens to the boxes meanwhile. Skipped where there is no device.
 #include <gtest/gtest.h>

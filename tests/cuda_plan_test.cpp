@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // How large the launches of a step on a GPU are, and whether it sorts. Needs no GPU.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The search by blocks alone, for each number of warps that share a block: what it finds, counts
 // and places. Skipped where there is no device.
 #include <gtest/gtest.h>

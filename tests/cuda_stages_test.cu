@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The CUDA space and its stages, element for element.
 // Skipped where there is no device.
 #include <gtest/gtest.h>

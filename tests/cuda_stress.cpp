@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // cuda_stress: many updates of large box sets on the GPU while others disturb it, each
 // held against the host's result bit by bit. For what tests of one small step cannot show: missing
 // fences, and calls that other threads make fail. A line a part; the exit status is 1 if any result

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the parts of cuda_stress share: how long a part runs, what came of it, and the disturbers.
 #pragma once
 

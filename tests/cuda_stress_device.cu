@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The part of cuda_stress whose results stay on the device and are compared there, bit by bit: the
 // pairs of DevicePairFinder. And the kernel that hogs the memory.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The parts of cuda_stress that go through PairFinder: whole updates, with their deltas, held
 // against what the host found; beside the memory hog, and on two threads beside a third that
 // synchronises the device all the time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The CUDA space through the public face: the same pairs and deltas as the host's, whatever happens
 // to the GPU. Skipped where there is no device.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What a step sends to the GPU: whatever changed and whoever knows of it, the device has the
 // caller's arrays. Skipped where there is no device.
 #include <gtest/gtest.h>

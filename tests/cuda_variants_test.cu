@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The founding documents' variants on the CUDA space. Skipped where there is no device.
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda.h"

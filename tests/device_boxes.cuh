@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What tests put on the current device, and what comes back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The comparison of lists of pairs on the current device, held against the standard library's.
 #pragma once
 

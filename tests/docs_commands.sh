@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Runs every command of the fenced sh blocks in README.md and docs/, as a reader would: from the
 # repository's root, after ./run build. What they write goes to a scratch folder. Skipped, and said to
 # be: what opens a window, what installs, and programs that were left out of the build (the viewer).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Compiles the C++ snippets of docs/integration.md, each as the body of a function of a program that
 # has what Bullet's programs have. Usage: docs_snippets.sh ROOT COMPILER [FLAGS...]
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Replaces this program's operator new by one that fails when it is told to. Included by one file
 // of a program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A gate that threads pass or wait at. With a lock, as std::atomic's wait() loses calls where the
 // system has no futex (libstdc++ 12, Windows).
 #pragma once

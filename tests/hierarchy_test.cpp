@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The tree: Karras's worked example, and invariants on thousands of key sets. The check of the
 // invariants must find every kind of damage.
 #include "broadphase/stages/hierarchy.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's search with every set of SIMD instructions that this processor has: exact on every
 // kind of box set, with and without filters, with long lists, and in the same order on all threads.
 #include "broadphase/host/simd/kernels.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Makes the programs' manual pages: each names its program, its version, what it is for and every
 # option, and groff has nothing to warn of. Exits with 77 (skipped) where a tool is missing.
 # Usage: man_pages.sh ROOT FOLDER_OF_PROGRAMS VERSION PROGRAM...

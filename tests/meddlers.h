@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Callbacks that change the broad phase which calls them, and objects of which they know: what the
 // tests of callbacks share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The limits on memory: no allocation in a steady step; at most 200 bytes an object and 24 bytes a
 // pair; while boxes move little, 260 and 32. Counts every operator new of this process.
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // migrateBroadphase: a running world that gets another broad phase goes on as if nothing had
 // happened.
 #include "migrateBroadphase.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Codes against values computed by hand, and the rules for grid and code length.
 #include "broadphase/stages/morton.h"
 

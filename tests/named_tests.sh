@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Every test that docs/contract.md names exists. Usage: named_tests.sh SOURCE_FOLDER
 set -u
 cd "$1" || exit 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A collision algorithm that only exists: for tests of who keeps one, and who frees it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The own pair cache beside btHashedOverlappingPairCache: the same calls, the same array, the same
 // callbacks; and what it does better.
 #include "pair_cache.h"

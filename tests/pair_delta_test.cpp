@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The delta stage with small chunks, where chunk borders fall between, on and beside equal pairs.
 #include "broadphase/host/pair_delta.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The whole core through its public face: exact on every kind of box set, the same order for every
 // thread count and run, deltas that add up, limits and errors.
 #include "broadphase/pair_finder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The own pair cache's table of places, and the memory that it grows in.
 #include "pair_index.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The copy of the GPU's pairs that the host goes on from when the GPU fails.
 #include "broadphase/pipelines/pair_mirror.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the tests need of a system: variables of the environment, and memory for operator new.
 #pragma once
 

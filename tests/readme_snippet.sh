@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Each C++ block of the README stands in samples/hello.cpp, line for line and in the README's order.
 # hello.cpp is compiled and run by other tests. Usage: readme_snippet.sh ROOT
 set -euo pipefail

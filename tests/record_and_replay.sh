@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Records every scene and finds the pairs of what was recorded with every broad phase: the exact ones
 # agree in every frame (replay checks it), and with the world that was recorded.
 # Usage: record_and_replay.sh FOLDER_OF_PROGRAMS

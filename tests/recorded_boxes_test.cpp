@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Recorded boxes: files round-trip, broken ones are refused, and the recorded scene's reference
 // holds for every frame.
 #include "support/recorded_boxes.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Renders a report of rigid_bodies in headless Chromium: no message on the console, nothing fetched,
 # and each chart with title, axes with units, legend, sizes above zero and no text over another.
 # Exits with 77 (skipped) where there is no Chromium. Usage: report_renders.sh RIGID_BODIES [PAGE]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What a step on the host searches for: those boxes that have left their skins (skin.h), or all;
 // and steps after one that failed.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # What ./run says about packages on systems that have others than Debian, and without sudo: a copy of
 # it runs with made-up package managers, and no other programs than it needs. Usage: run_packages.sh ROOT
 set -euo pipefail

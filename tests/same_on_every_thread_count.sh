@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Runs every scene with 1, 2 and 4 threads, and the last once more: all transforms must end
 # bit-identical. Usage: same_on_every_thread_count.sh RIGID_BODIES STEPS [OBJECTS [OPTION...]]
 set -u

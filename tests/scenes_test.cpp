@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Every scene of the samples, with fewer objects: pairs against brute force, with our broad phase
 // and btDbvtBroadphase; the same simulation on every thread count; what each scene is for.
 #include <BulletSoftBody/btSoftBody.h>

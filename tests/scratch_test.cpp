@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The memory that the stages of a step share: pieces lie apart, are aligned, and are found out when
 // they are used after they were given back.
 #include "broadphase/exec/scratch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A fixture for tests that run with each set of the host's SIMD instructions.
 #pragma once
 

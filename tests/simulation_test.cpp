@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A tower of boxes with our broad phase, beside the same one with btDbvtBroadphase.
 #include <gtest/gtest.h>
 

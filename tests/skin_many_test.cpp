@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Steps with a skin in worlds that no cache holds, where memory is prefetched and the threads share
 // all parts of a step: they are those of a finder without a skin, which other tests compare with
 // brute force.

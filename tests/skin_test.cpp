@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Steps with a skin around the boxes: exact and with the right delta whatever moves, comes, goes,
 // changes its filter or is removed, with each set of SIMD instructions; and used where it pays.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's radix sort against std::stable_sort: order, stability, every width and thread count.
 #include <gtest/gtest.h>
 

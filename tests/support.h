@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the tests share: brute force, the permanent citizen that every result is held against, and
 // generators of box sets, kind ones and nasty ones.
 #pragma once

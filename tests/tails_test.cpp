@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The slow steps of a run: percentiles, which steps were the longest, and why. All times but those
 // of the clock's own test are made up.
 #include "support/tails.h"

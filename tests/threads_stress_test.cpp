@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Worlds and finders that are built, stepped, queried and destroyed on different threads, many at
 // once. Written for ThreadSanitizer; every run is also compared with the same one on one thread.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Queries of the core's tree, one by one and in batches, against a scan of all boxes.
 #include "broadphase/query/tree_query.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The same objects in several broad phases at once, and brute force over their proxies: what the
 // tests of the adapter share.
 #pragma once

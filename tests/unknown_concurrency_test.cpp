@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A machine that does not say how many threads it has, such as some containers: oneTBB then returns
 // 0. Replaces oneTBB's function in this process.
 #include <gtest/gtest.h>

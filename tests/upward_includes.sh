@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # The project's floors: no file includes one of a higher floor, or of another room on its own floor.
 # Usage: upward_includes.sh ROOT
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What every variant must give in every space: the recursive builder's tree node for node, the
 // pairs of brute force, the order of a stable sort. Run by variants_test.cpp and
 // cuda_variants_test.cu.

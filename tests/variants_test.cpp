@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The founding documents' variants on the host. Counts how much work each does, and compares that
 // with what the documents say.
 #include "variants_checks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The viewer's geometry, which needs no OpenGL: camera and meshes.
 #include <BulletCollision/CollisionShapes/btHeightfieldTerrainShape.h>
 #include <gtest/gtest.h>

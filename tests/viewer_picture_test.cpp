@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The viewer's pictures, drawn without a display: that there is something in them, and that each
 // overlay puts its colour there.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The parts of the viewer that need no OpenGL and a world: picking, changes of pairs, graphs' data,
 // overlays, sessions, and the check of swapped broad phases. Camera and meshes:
 // viewer_geometry_test.cpp.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # The viewer in a real window, on an X server without a screen: each documented key and mouse action
 # is sent as a tap between two frames, and what it does is looked for in a picture of the screen.
 # A tap is between two frames because the viewer is stopped (SIGSTOP) meanwhile. Nothing is timed:

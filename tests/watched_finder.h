@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A finder on the host whose every step is compared with brute force.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Answers questions about a picture of a screen, for viewer_window.sh: an .xwd file, as Xvfb -fbdir
 // keeps one. Reads only the kind that Xvfb writes at a depth of 24.
 // Usage: window_picture FILE LEFT TOP RIGHT BOTTOM [COLOUR]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Runs the commands of "Without CMake" in docs/integration.md, word for word, on a copy of the sources,
 # and the program that they build. For Debian, where Bullet's headers are where the commands say.
 # Usage: without_cmake.sh ROOT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The thread that does one job at a time.
 #include "broadphase/exec/worker.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Every kind of world that Bullet has, with our broad phase and with btDbvtBroadphase: exact pairs
 // in each step, and things end up in the same place.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>

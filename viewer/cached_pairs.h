@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pairs in the cache of a world's broad phase, and the objects that their proxies stand for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "camera.h"
 
 #include <algorithm>

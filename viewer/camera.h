@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A camera on a sphere around a target. Does not know windows or OpenGL: it makes matrices for
 // those who do, and rays for picking.
 #pragma once

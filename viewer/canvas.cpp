@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "canvas.h"
 
 #include <epoxy/gl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A picture that is drawn without a window: a framebuffer with four samples a pixel, and its PNG.
 // Needs a current context.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What is to be drawn, as plain data: meshes with their instances, and lines. Made by
 // scene_drawing.h and overlays.h, drawn by renderer.h. Knows neither Bullet's worlds nor OpenGL.
 #pragma once

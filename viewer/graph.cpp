@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "graph.h"
 
 #include <fmt/format.h>

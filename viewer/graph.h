@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A graph of figures over steps, drawn with Dear ImGui: title, axes with units, a legend with the
 // last values. Does not gather the figures (history.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "headless.h"
 
 #include <epoxy/egl.h>

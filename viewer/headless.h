@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An OpenGL context without a window or a display server, through EGL. Does not draw.
 #pragma once
 

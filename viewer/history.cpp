@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "history.h"
 
 #include <algorithm>

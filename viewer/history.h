@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the graphs show: the figures of the last steps, oldest first. Does not draw.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "input.h"
 
 #include <GLFW/glfw3.h>

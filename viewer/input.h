@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Mouse and keys of the viewer's window. GLFW reports every event; they are kept in order and
 // applied once a frame, so that a tap between two frames is not lost. Does not draw.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // viewer: shows a scene, its broad phase and what that finds, in a window or as pictures.
 // Reads the command line; what the viewer does is in window.h and script.h.
 #include <fmt/format.h>

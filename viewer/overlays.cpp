@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "overlays.h"
 
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>

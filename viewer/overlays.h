@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What is drawn over a scene to show what the broad phase does, as lines. Each can be switched.
 // Does not draw solids (scene_drawing.h), does not step.
 #pragma once

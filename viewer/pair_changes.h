@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Which pairs were added and removed by the last step, and which lately, with any broad phase.
 // Compares the pair cache with what it was a step before. Does not draw.
 #pragma once

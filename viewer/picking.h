@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Which object lies under a ray, and which objects it is paired with. Does not draw.
 #pragma once
 

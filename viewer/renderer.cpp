@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "renderer.h"
 
 #include <epoxy/gl.h>

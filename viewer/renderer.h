@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Draws a Drawing with OpenGL 3.3: one call a shape, instanced, with the light of one sun and its
 // shadows; then the lines. Needs a current context. Does not make one (window.h, headless.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "scene_drawing.h"
 
 #include <BulletSoftBody/btSoftBody.h>

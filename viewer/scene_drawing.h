@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Turns a world into a Drawing: each object's shape, coloured by what the object does.
 // Does not draw overlays (overlays.h) nor with OpenGL (renderer.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "script.h"
 
 #include <fmt/format.h>

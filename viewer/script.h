@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A run without a window: a number of steps, swaps of the broad phase between them, checks after
 // each swap, and pictures. Does not parse the command line (main.cpp).
 #pragma once

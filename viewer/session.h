@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A running simulation: a scene's world, its broad phase, which can be swapped between two steps,
 // and the figures of its last steps. Does not draw.
 #pragma once

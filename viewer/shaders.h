@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The GLSL of the renderer, for OpenGL 3.3. Does not compile itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "shape_meshes.h"
 
 #include <BulletCollision/CollisionShapes/btShapeHull.h>

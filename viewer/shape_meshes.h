@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Triangles for any of Bullet's collision shapes. Boxes, spheres, cylinders and cones share unit
 // meshes that are scaled; other shapes get one mesh each. Does not draw.
 #pragma once

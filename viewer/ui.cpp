@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "ui.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The panel, the graphs and the list of a picked object's pairs, with Dear ImGui, on a window or
 // without one. Changes the View as the user asks; reads no mouse or key itself (input.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "verify.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Compares a world's broad phase with brute force over the boxes that the broad phase has.
 // Does not change anything.
 #pragma once

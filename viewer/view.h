@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the viewer shows and how: a session, a camera, the overlays that are on, the picked object.
 // Makes Drawings; needs no OpenGL, so scripts and tests run it without a display.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "window.h"
 
 #include <epoxy/gl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The viewer's window. Does not read mouse and keys (input.h), does not lay out the panel (ui.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An object's box as the world's broad phase has it, in Bullet's precision. Does not compute one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 5 on a GPU: pairs by leaf blocks. A warp owns a block, or a part of its search. It tests 32
 // bounds at a time, queues the boxes of later blocks that meet its block's bounds, and tests each
 // against its 32 own boxes, a lane for each: all lanes have work, and what they read lies in lines.

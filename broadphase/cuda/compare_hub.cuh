@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The lists of a box with very many pairs, such as the ground: a bit for each other box, in windows
 // that fit a block's shared memory. So they need no sort, and what differs is an exclusive or. The
 // old list is sorted, the new one is put in the order of windows first: each is read from its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 6 and 7 on a GPU in one kernel: sorts each box's list of pairs, and compares it with the
 // box's list of the step before. A block takes the lists of 64 consecutive boxes, in rounds that
 // fit its shared memory; most blocks need one. A list that does not fit has a round for itself, see

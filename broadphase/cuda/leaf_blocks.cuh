@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 4 on a GPU: boxes that follow each other along the curve, packed into blocks of 32, and two
 // levels of bounds above: of each block, and of each group of 32 blocks. A warp packs a block, a
 // thread block a group: no atomics, no links, no second launch.

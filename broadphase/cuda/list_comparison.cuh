@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the kernel of compare_lists.cuh is told, and how its parts count.
 #pragma once
 

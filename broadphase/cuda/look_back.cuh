@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A sum over all tiles before one's own, within one kernel: decoupled look-back (Merrill and
 // Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016).
 #pragma once

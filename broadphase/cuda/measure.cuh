@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 1 on a GPU in one kernel: the scene's bounds, and, by the block that ends last, the grid.
 // What later kernels of the step count in is cleared on the way.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Pairs by their first box. The traversal counts the pairs of each box as it finds them; the sum of
 // the counts tells where each box's list begins, and the pairs' second boxes are scattered there.
 // No pass sorts whole pairs: lists are short, and compare_lists.cuh sorts each by itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A warp's pairs on their way to the list of all: gathered in shared memory, and written many at a
 // time, so that one addition to the shared counter and a few whole lines serve them all.
 #pragma once

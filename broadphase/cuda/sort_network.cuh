@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Batcher's odd-even merge sort of a few numbers in registers: every comparison is known when the
 // code is compiled, so that the lanes of a warp stay together and no number needs an address.
 #pragma once

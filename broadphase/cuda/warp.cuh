@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the lanes of a warp know of each other.
 #pragma once
 

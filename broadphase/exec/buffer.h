@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Storage that only grows, uninitialised and move-only, in whatever memory the policy gives. Not a
 // container: no elements are kept when it grows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Which elements of an array differ from those of the last step, as masks of 64.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Memory that the stages of a step share: one block, lent in typed, named pieces. A piece that was
 // given back must not be used again. Debug builds overwrite it; AddressSanitizer reports its use.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // THE SEAM: what an execution space offers to the stages. This comment is the contract; the
 // compiler checks only what a stage uses. Spaces: HostSpace (exec/host/space.h), CudaSpace
 // (exec/cuda/space.cuh).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/exec/worker.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A thread that does one job at a time for its owner. Knows nothing of boxes or GPUs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's own hierarchy. A block holds sixteen boxes, each coordinate in an array of its own, so
 // that one box is tested against a block in a few instructions. Leaf blocks hold boxes that follow
 // each other along a curve; blocks above them hold the bounds of sixteen blocks each, up to one

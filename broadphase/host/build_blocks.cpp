@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/build_blocks.h"
 
 #include <algorithm>

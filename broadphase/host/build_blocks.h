@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 4 of a step on the host, over its threads: packs boxes into blocks of sixteen
 // (block_tree.h), in memory of its own. Single boxes can be replaced. The inner loops are in
 // simd/pack.inl.

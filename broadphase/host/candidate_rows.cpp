@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/candidate_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // For each box a row of entries, all rows in one array: the candidates of boxes (candidates.h) and
 // what is known of them. Does not test, does not search.
 #pragma once

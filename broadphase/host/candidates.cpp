@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/candidates.h"
 
 #include <algorithm>

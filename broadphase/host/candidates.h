@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The candidates of each box: all boxes whose grown boxes (skin.h) its own overlaps, and of each
 // whether the boxes themselves overlapped in the last step. While no box leaves its grown box, all
 // pairs are among them, so a step tests only the candidates of boxes that have changed. Does not

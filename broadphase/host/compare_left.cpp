@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/compare_left.h"
 
 #include <algorithm>

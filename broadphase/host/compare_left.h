@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Compares the candidates of boxes that have left their grown boxes (skin.h) with those that they
 // had: which pairs have begun and ended, and how the rows of others change. Changes no row.
 #pragma once

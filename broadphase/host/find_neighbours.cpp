@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/find_neighbours.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 5 of a step on the host, over its threads: for each box the list of its neighbours, from
 // boxes that are packed into blocks (build_blocks.h). The inner loops are in simd/search.inl.
 // Differs from the shared traversal because it was measured: a random walk of 65,536 boxes on one

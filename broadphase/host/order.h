@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 and 2 of a step on the host, over its threads: the bounds of the scene, and each box's
 // key along a Hilbert curve. The inner loops are in simd/codes.inl.
 #pragma once

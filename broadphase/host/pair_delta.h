@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 7 of a step on the host, over its threads: merges two sorted lists of pairs in one pass, in
 // chunks. The inner loop is in simd/delta.inl.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Pairs as numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A sorted list of pairs from the last step's and the few pairs that were added and removed.
 #pragma once
 

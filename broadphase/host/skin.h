@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Boxes grown by a skin. As long as a box is within its grown box it need not be searched for: all
 // that it overlaps is among the candidates of its grown box (candidates.h), as in molecular
 // dynamics (Verlet 1967, "Computer 'experiments' on classical fluids"). A box that rests has no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/host/sort_neighbours.h"
 
 #include <algorithm>

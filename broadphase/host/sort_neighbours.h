@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 6 of a step on the host, over its threads: lists of neighbours become sorted pairs. The
 // inner loops are in simd/pair_sort.inl.
 #pragma once

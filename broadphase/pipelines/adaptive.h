@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A pipeline on the host or the GPU, step by step: where a chooser says, and on the host when the
 // GPU fails. Wherever steps run, the pairs and deltas are the same. Knows no CUDA: a space that
 // fails throws SpaceError.

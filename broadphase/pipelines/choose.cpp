@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pipelines/choose.h"
 
 #include <string>

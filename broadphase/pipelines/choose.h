@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // From options to the pipeline that does what they ask for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pipelines on an NVIDIA GPU, and what there is to know of its devices.
 #include "broadphase/pipelines/cuda.cuh"
 

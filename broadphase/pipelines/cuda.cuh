@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The table of contents of a step on an NVIDIA GPU: the stages in order. Then the host waits once,
 // and looks at what was counted. pair_finder.cpp checks the arguments.
 #pragma once

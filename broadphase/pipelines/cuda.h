@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pipelines on an NVIDIA GPU, for code that no CUDA compiler sees. Only in builds with CUDA.
 #pragma once
 

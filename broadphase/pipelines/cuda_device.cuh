@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 to 6 for boxes that are on the device, on the caller's stream, which may be captured.
 // The caller's thread keeps its device, its last error and its capture mode.
 #pragma once

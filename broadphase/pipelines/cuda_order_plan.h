@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Whether a step on a GPU puts its boxes in order anew. Any order gives the same pairs. So the last
 // one is kept as long as it is of use, and nothing is sorted meanwhile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 to 6 on an NVIDIA GPU, each launched for what the plan says (cuda_step_plan.h), and the
 // buffers between them. Base of cuda.cuh and cuda_device.cuh.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // How large the launches of a step are, where the host does not know the counts in advance: what
 // the last step needed and some more. Decides nothing about results: a plan that was too small
 // costs a second run.

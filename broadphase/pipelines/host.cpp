@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A step on the host's cores: the search for pairs, and how they differ from the last step's. The
 // tree is built when a query needs it.
 #include "broadphase/pipelines/host.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pipeline on the host's cores.
 #pragma once
 

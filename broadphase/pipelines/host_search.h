@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 to 6 of a step on the host's cores: pairs of boxes, each stage timed. Boxes are ordered
 // as for a tree, but packed into blocks that are searched by vectors (host/). Base of the host's
 // pipeline. Keeps no pairs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pipelines/limits.h"
 
 #include <stdexcept>

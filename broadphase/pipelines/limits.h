@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The limits of a step that its caller sets.
 #pragma once
 

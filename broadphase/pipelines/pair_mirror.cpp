@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pipelines/pair_mirror.h"
 
 #include <algorithm>

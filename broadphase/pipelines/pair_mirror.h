@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's copy of a pair list that lives elsewhere. It keeps a log of added and removed pairs
 // and of removed objects, and merges it only when it is read. A pair that stays costs nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pipelines/pipeline_thread.h"
 
 #include <utility>

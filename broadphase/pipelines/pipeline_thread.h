@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A pipeline on a thread of its own, which makes, uses and destroys it. So no caller waits while it
 // is made or tried, and what a driver keeps for each thread (device, last error, capture mode) is
 // never the caller's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/pipelines/space_chooser.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Which space serves: the host's cores or the GPU. Fed with the times of steps and of trials, it
 // says where the next step belongs, and when the other space is worth a trial. Runs nothing itself
 // and reads no clock, so it can be fed with any trace.

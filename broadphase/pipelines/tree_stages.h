@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The tree for queries, from boxes on, each stage timed. Base of the host's pipeline, which also
 // sorts with it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Queries of the blocks of boxes that a step's search left behind; they need no tree. Host only.
 #pragma once
 

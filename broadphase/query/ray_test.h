@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// Rays against boxes: the one slab test (Kay and Kajiya 1986), for rays of any precision, and the
 /// rays of the batches. C++17, host only.

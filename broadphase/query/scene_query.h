@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Queries of all boxes of a scene, by whichever order the last step or the last built tree left.
 // Does not know whether the boxes have changed since. Host only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/query/tree_query.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 /// @file
 /// Queries of a Tree: one at a time with any predicate, many boxes or rays in one call on the
 /// host's threads, and its nodes level by level. Does not build trees (pair_finder.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Between stages 1 and 2: chooses the grid of the codes, where it lies and how fine it is, from
 // what a pass over the scene measured.
 #pragma once

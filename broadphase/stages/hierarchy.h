@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 4: the tree over the sorted codes in one bottom-up pass: topology, bounds and ropes.
 // Apetrei 2014 as revised by Prokopenko and Lebrun-Grandie ("Revising Apetrei's bounding volume
 // hierarchy construction algorithm to allow stackless traversal"), Algorithm 4: Karras's numbering

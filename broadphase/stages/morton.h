@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 and 2: which boxes go into the tree, their bounds, and the Morton codes over a grid.
 // Nothing here decides about overlaps: any grid gives the same pairs, only at another speed.
 #pragma once

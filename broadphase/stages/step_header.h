@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the stages of one step count and choose, in one small struct in the space's memory. Stages
 // read each other's results here, so that the host need not wait between them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 5: overlapping pairs from the tree, each once, in no particular order.
 // Emits into whatever sink the space offers; sorting is stage 6.
 #pragma once

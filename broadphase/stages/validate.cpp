@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/stages/validate.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What must hold after each stage, checked in debug builds and by the tests. Slow and plain on
 // purpose. Each function returns an empty string, or one line that names what is wrong. Host only.
 #pragma once

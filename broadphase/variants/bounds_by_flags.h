@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Bounds for a tree whose topology is there: one thread a leaf walks to the root; at each inner
 // node the first to arrive stops and the second, which finds both children done, goes on. (Karras
 // 2012; "Thinking Parallel, Part III".)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Bottom up in one pass, inner nodes numbered by their splits (Apetrei 2014; Prokopenko and
 // Lebrun-Grandie, Algorithm 3). The tree of the others, but for the numbers: siblings lie apart,
 // the root may be anywhere, and so there are no ropes. Production (stages/hierarchy.h) is this with

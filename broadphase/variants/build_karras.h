@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Every inner node at once: each finds its own range, and splits it (Karras 2012; "Thinking
 // Parallel, Part III"); ropes from the ranges (Prokopenko and Lebrun-Grandie, Algorithm 2); then
 // bounds from the leaves by atomic flags. Teaches why three binary searches a node beat one, where

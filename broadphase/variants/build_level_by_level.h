@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Top down, a level at a time: one thread a node splits its range and appends the children to the
 // next level by an atomic counter (Garanzha, Pantaleoni, McAllister 2011; "Thinking Parallel, Part
 // III"). Teaches what few threads on the upper levels cost, and a wait for each level's size.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The builder of every step (stages/hierarchy.h), as a row beside the others.
 #pragma once
 

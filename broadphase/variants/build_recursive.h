@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Top down by recursion: the reference that the parallel builders are compared with. Host only.
 // "Thinking Parallel, Part III"; equal codes are split by their positions instead of in the middle,
 // so that all builders give one tree.

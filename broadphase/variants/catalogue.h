@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // All variants, a row each: what tests compare and benchmarks time. To add one, write its header
 // and its row here. Milliseconds are the founding documents', for 12,486 pieces of debris on a
 // GeForce GTX 690.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The search of every step on a GPU, with packing its blocks. For find_production.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The search of every step in this space, as a row beside the others: on the host with packing its
 // blocks and sorting its lists (host/find_neighbours.h), which the others leave to further stages.
 #pragma once

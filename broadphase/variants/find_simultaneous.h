@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // All queries at once: pairs of nodes, from the root with itself or, so that there is work for many
 // threads, from all 32,896 pairings of a cut of 256 nodes. "Thinking Parallel, Part II". Teaches
 // that the least work need not be the least time: on one core it is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // One query a leaf along the skip links, without a stack (Prokopenko and Lebrun-Grandie, Algorithm
 // 1): from the root, and from the query leaf's own link, which is production's order
 // (FindTreePairs). Here to be counted, and to show what the start alone saves.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // One query a box, with a stack: by recursion, and explicitly in three steps: in the order of the
 // objects, in the order of the leaves, and in that order without what lies left of the query.
 // "Thinking Parallel, Part II". Teaches what divergence costs, and that half the work is enough.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A uniform grid instead of a tree ("Thinking Parallel, Part I"): cells a little larger than the
 // largest box, boxes sorted by the cell of their centre, each asked for in its own cell and half of
 // the 26 around it. Teaches what one large box does to all the others.

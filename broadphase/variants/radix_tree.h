@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The binary radix tree over sorted codes, seen from a range of leaves: where it splits, and
 // (Karras 2012) which range an inner node stands for. Shared by the builders.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, which nothing but n decides.
 // "Thinking Parallel"; Batcher 1968, in the form whose exchanges all point up, so that what lies
 // behind the end may be thought of as infinite and n need be no power of two.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The sort of every step in this space (CUB on CUDA, exec/host/radix_sort.h on the host), as a row
 // beside the others.
 #pragma once

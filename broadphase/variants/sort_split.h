@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Radix sort by splitting: for each bit, those with a 0 move to the front and those with a 1 behind
 // them, to places that an exclusive scan gives ("Thinking Parallel"; Harris, Sengupta, Owens 2007).
 // Teaches why real ones take eight bits at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What all variants share: the problems they solve, and how a row of the catalogue names one.
 // A variant is a function over an execution space; it may be slow, but never wrong.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A scene made ready for variants: boxes in the space's memory, then codes, order and tree as a
 // step makes them, so that one stage at a time can be swapped. Not for production: it keeps
 // everything, and uses 30-bit codes whatever the scene.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Makes the pictures again by the commands in docs/viewer.md; needs pngquant to make them small.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

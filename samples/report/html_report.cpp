@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The page: what to tell in which order. Its looks are in html_style.h, the charts in svg_chart.h.
 #include "report/html_report.h"
 

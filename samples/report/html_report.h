@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A comparison of broad phases as one HTML page that needs nothing else: tables and charts.
 // Does not run anything.
 #pragma once

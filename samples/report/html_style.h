@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The looks of the HTML report: light and dark, on screen and on paper. The colours c0 to c4 are
 // told apart by people who see few colours, and lines by their dashes as well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Reads what the system and the compiler tell; see the header. Where there is no /proc, less.
 #include "report/machine.h"
 

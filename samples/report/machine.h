@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What a figure depends on: machine, compiler, Bullet, and the commit that was built. POSIX.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Output of rigid_bodies; see the header.
 #include "report/report.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What rigid_bodies prints and writes: a table for people, lines for programs, a .csv, a bar.
 // Does not step anything.
 #pragma once

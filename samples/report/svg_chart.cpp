@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Charts as SVG text; see the header.
 #include "report/svg_chart.h"
 

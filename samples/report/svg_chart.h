@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Charts as SVG text: lines over two axes, and stacked bars of shares, with titles, units and
 // legends. Colours are the CSS classes c0, c1, ... of the page around it. Knows nothing of what it
 // draws.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A broad phase that does nothing takes the place of the world's for a moment.
 #include "scenes/aabb_cost.h"
 

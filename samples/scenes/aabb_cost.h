@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What it costs Bullet alone to update the boxes of a world.
 #pragma once
 

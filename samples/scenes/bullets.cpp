@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The bullets scene: a turret fires into a ring of brick walls. In one step a bullet flies farther
 // than a wall is thick. Continuous detection sweeps each one through the broad phase in every step.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The city scene: blocks of houses, lamps and trees; cars drive round them, people walk.
 // Nine tenths never move: the best case for a tree that is kept from step to step.
 #include <algorithm>

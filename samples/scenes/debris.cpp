@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The debris scene of the founding documents, rebuilt: a corridor whose two walls come down as
 // 12,486 convex fragments and boxes. Does not use the original data set, which was not published.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The pile scene: boxes and spheres of two sizes dropped into a walled pit.
 // Dense contacts: the count of pairs grows while the heap builds up, and then hardly changes.
 #include <algorithm>

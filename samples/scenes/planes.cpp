@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The planes scene: a funnel of endless planes, with two endless zones around all, fills with
 // bodies. Each body meets every endless box in every step; kept in a tree such boxes would spoil
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The ragdolls scene: people of eleven limbs tumble down a stepped pyramid.
 // Limbs overlap at their joints for good; a filter callback keeps those pairs out of the cache.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The rain scene: five kinds of shapes fall on a hilly triangle mesh with a raised rim.
 // The mesh is one static object whose box holds all others: the worst case for a tree.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The table of scenes. Each scene is in the file of its name.
 #include "scenes/scenes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The scenes of the samples: one table, and the functions that fill a world.
 // Does not run them.
 #pragma once

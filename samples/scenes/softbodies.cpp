@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The softbodies scene: sheets of cloth hung up by their corners and soft blobs, under a hail of
 // rigid bodies. Soft bodies set their boxes twice a step, and the boxes change their size.
 #include <BulletSoftBody/btSoftBodyHelpers.h>

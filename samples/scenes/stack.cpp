@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The stack scene: flat pyramids and towers of boxes, which stay standing.
 // A broad phase that loses or re-makes living pairs loses their contact points, and they fall.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The swarm scene: boxes that a program moves fly in tilted circles round the middles of flocks.
 // Every box changes in every step and little else happens, so setAabb and the search take the time.
 #include <algorithm>

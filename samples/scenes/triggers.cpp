@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The triggers scene: balls and boxes fall on pads that throw up whatever is in them, and
 // characters walk among them. Pads and characters are ghosts: their pairs are read between two
 // steps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // World: ownership and timing. Timing is done by overriding Bullet's virtual parts of a step, so
 // that it needs no change in Bullet and no profiler.
 #include "scenes/world.h"

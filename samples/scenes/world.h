@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A Bullet world that owns all it needs and times the parts of each step.
 // Chooses neither the broad phase (support/broadphases.h) nor what is in the world (scenes.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The finders of replay: PairFinder itself, and an adapter to btBroadphaseInterface.
 #include "support/box_finders.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Finds the pairs of recorded boxes with the core alone or through any of Bullet's broad phases.
 // Does not read files and does not time itself.
 #pragma once

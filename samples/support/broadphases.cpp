@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The table of broad phases, and what only GpuLbvhBroadphase can tell about itself.
 #include "support/broadphases.h"
 

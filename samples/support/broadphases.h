@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The broad phases that the samples can use, by name, and where each one runs.
 // Does not step anything.
 #pragma once

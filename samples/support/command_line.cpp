@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Command-line parts that the samples share.
 #include "support/command_line.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the samples' command lines share: the options of a finder, and one way to fail.
 // Each has --help and --version. An error is one line on stderr. The exit status is 2 for a wrong
 // command line or file, and 1 for a failure in the run, output to stdout included. An interrupted

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // See the header. A file is opened to learn whether it can be written: permissions alone do
 // not tell of read-only file systems, and say nothing to root.
 #include "support/output_files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Checks the files that a program is asked to write, before it runs. Does not truncate any.
 #pragma once
 

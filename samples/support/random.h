@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Random numbers that are the same with every standard library: raw std::mt19937 outputs.
 // No distributions; those differ between libraries.
 #pragma once

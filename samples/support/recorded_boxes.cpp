@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Reading and writing of recorded boxes; see the header for the formats.
 #include "support/recorded_boxes.h"
 

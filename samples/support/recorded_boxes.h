@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Recorded boxes: reads and writes .aabb files, frame by frame, and reads the .ref beside one.
 // Holds no more than a frame. Does not check the boxes: NaN and inverted ones are data, too.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the programs ask of the system: system_posix.cpp or system_windows.cpp answers.
 #pragma once
 

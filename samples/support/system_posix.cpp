@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Percentiles and reasons; see the header.
 #include "support/tails.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // How long the slow steps of a broad phase take, and why: percentiles and the longest steps.
 // Neither times nor prints.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The time that the calling thread spends on a core. What is missing to the wall clock it waited.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Wall-clock timing for the samples: a stopwatch, and percentiles.
 // Does not print.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A user of the adapter.
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Installs GpuLbvhBroadphase to a prefix under SCRATCH, moves that to a name with a space, and builds
 # the programs of this folder against it, as users do with CMake and with pkg-config: some run, and
 # some do not compile and say why.

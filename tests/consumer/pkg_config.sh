@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Builds programs by what pkg-config says of an installed library, as those without CMake do, and
 # runs them. Usage: pkg_config.sh FOLDER_OF_PC_FILES ROOT VERSION    CXX is the compiler, or c++
 set -euo pipefail

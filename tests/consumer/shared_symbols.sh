@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # What the shared libraries in a folder show: of the public classes and functions, and nothing else.
 # Usage: shared_symbols.sh FOLDER
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # Which Bullet FindBulletPhysics.cmake finds, and what it says of one that does not do: two tables.
 # Usage: cmake -D MODULES=.../cmake -D SCRATCH=FOLDER [-D REAL=FOLDER] -P find_bullet.cmake
 # Builds small fakes of Bullet. With REAL the rows that any Bullet can do run on that: its source in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Boxes and rays of every kind for the adapter's target, drawn from a fuzzer's bytes; and what a
 // ray has to hit, by Bullet's own test.
 #pragma once

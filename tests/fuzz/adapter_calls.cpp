@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the user of an episode does besides creating, moving and destroying: filters, planes, steps,
 // the cache, other broad phases. See adapter_episode.h.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What an episode compares with brute force. See adapter_episode.h.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What the user of an episode does to the broad phase's proxies. See adapter_episode.h.
 #include "adapter_episode.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An episode of the adapter's target: one broad phase, what its user knows of it, and a twin of
 // Bullet's that gets the same calls. What the user does: adapter_episode.cpp and adapter_calls.cpp;
 // what is compared with brute force: adapter_checks.cpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A fuzzer's bytes as a source of choices. Has the members of lbvh::test::Random, so that what
 // draws from that one can draw from bytes as well; behind their end every choice is 0.
 #pragma once

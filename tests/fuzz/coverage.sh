@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Which lines of broadphase/ and integration/ no fuzz target reaches: with the committed inputs, with
 # what ./run fuzz has found on this machine, and with 200 random inputs each. Needs Clang and llvm.
 # Usage: coverage.sh, from anywhere; prints a table, then the lines.

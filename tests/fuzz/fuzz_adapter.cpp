@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Fuzz target: the Bullet adapter. The bytes are a program of its user's calls (adapter_episode.h).
 #include "adapter_episode.h"
 

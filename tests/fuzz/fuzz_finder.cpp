@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Fuzz target: PairFinder, and the queries of its trees. The bytes are a program of calls; each
 // answer is compared with brute force. The same calls go to several finders (threads, instruction
 // sets, spaces).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Fuzz target: what reads the user's files and command lines: recorded boxes and their references,
 // the viewer's swaps, and the options of the programs. An input that cannot be used must be refused
 // by the exception that is promised, on one line.

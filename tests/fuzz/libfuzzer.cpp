@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What libFuzzer calls with the inputs that it makes up.
 #include "target.h"
 

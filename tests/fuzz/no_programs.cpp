@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // For builds without the programs, which are slow to compile: their command lines are accepted.
 #include "programs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The programs' own main functions, built in under other names. They end in runProgram, which the
 // linker is told to replace by the one here (--wrap).
 #include "programs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The command lines of the programs, parsed but not run.
 #pragma once
 

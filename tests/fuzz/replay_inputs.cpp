@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Runs a fuzz target on files, and on random bytes: what fuzzers found, with any compiler.
 // Usage: replay_NAME [--cuda] [--random SECONDS] [--inputs N] [--seed N] [FILE or FOLDER]...
 // SECONDS of random inputs, and N of them, from a seed on; those of one seed are always the same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The fuzz targets: each a function of bytes that returns if all it did was right, and else ends
 // the process. Does not know what hands the bytes over: libFuzzer (libfuzzer.cpp), or a program
 // that replays files (replay_inputs.cpp).

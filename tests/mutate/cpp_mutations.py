@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 """Finds where a single fault can be planted in C++ source: by tokens, not by lines.
 
 Knows comments, strings, preprocessor lines and nested braces, no types. What it takes for a fault

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 """A copy of the source with a build of its own, in which one fault at a time is planted."""
 import collections
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Zlib
 """Plants single faults in broadphase/ and integration/ and says which ones the tests miss.
 
     tests/mutate/mutate.py --count 200 --seed 1 --table mutation_table.md

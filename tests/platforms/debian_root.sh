@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
 # Sourced. Debian releases in folders, to install and build in. Needs root.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Makes scenes and finds their pairs, with each set of instructions that the processor has, and
 # compares bytes and pairs with what x86-64 gave (hashes.txt). Says how many agree.
 # Usage: hashes.sh FOLDER_OF_PROGRAMS [EMULATOR...]    or, to write anew: hashes.sh --write FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # CMake toolchain: another architecture's Linux, by Debian's cross-compiler TRIPLE-g++, with the
 # packages of sysroot.sh in SYSROOT; what is built runs on the emulator EMULATOR.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRIPLE SYSROOT EMULATOR)

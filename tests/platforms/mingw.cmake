@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # CMake toolchain: 64-bit Windows by Debian's MinGW, run by Wine.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Builds for Windows what the project needs: oneTBB, Bullet, GoogleTest, and the headers of fmt and
 # CLI11, from the sources of this machine's Debian, with MinGW. Takes minutes, once.
 # Usage: mingw_libraries.sh FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
 # Sourced. own_apt FOLDER ARCHITECTURE: from now on apt-get works in this folder, with this machine's
 # sources but for another architecture, and knows no installed package.

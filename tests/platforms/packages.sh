@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Packs the library (packaging/pack.sh), and uses the packages where there is nothing else: the .deb in
 # an empty Debian 12 and 13, the .tar.gz there too. In each, programs are built against it with CMake
 # and with pkg-config, and run. Usage: packages.sh FOLDER, to work in

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
 # tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian.
 # Usage: run.sh NAME    NAME is one of
@@ -76,7 +77,7 @@ libraries=(libc6-dev libstdc++-12-dev libtbb-dev libbullet-dev libbullet-extras-
   libfmt-dev libcli11-dev)
 # What is of shells and browsers and not of processors is tested on one system.
 of_one_system='run_packages|docs_snippets|readme_snippet|install_and_consume|find_bullet|without_cmake'
-of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_tests|variant_recipe'
+of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_tests|license_lines|variant_recipe'
 of_one_system+='|command_lines|record_and_replay|same_on_every_thread_count'
 
 # These ask the system how much memory the process has, and get the emulator's.
@@ -184,7 +185,7 @@ case $name in
     "$here/packages.sh" "$build"
     ;;
   *)
-    sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
+    sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
     exit 2
     ;;
 esac

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
 # Unpacks packages of this machine's Debian for another architecture, and what they depend on, into a
 # folder, for a cross-compiler and an emulator. Installs nothing here.
 # Usage: sysroot.sh ARCHITECTURE FOLDER PACKAGE...

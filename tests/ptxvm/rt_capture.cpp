@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // CUDA runtime API front end: stream capture, and what it forbids other calls
 #include <algorithm>
 

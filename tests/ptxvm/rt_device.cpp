@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // CUDA runtime API front end: devices, their properties and limits
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // CUDA runtime API front end: graphs
 #include <algorithm>
 

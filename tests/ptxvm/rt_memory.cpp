@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // CUDA runtime API front end: device, managed and pinned memory, memory pools
 #include <sys/mman.h>
 

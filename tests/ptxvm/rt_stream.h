@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Streams, events, captures and graphs as the files rt_stream.cpp, rt_capture.cpp and rt_graph.cpp see them.
 // Streams execute in submission order on the calling thread; capture and graph rules are checked all the
 // same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Buffers on the device and in pinned memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Every CUDA call goes through cudaCheck. A failure becomes a SpaceError that names the call.
 //
 // CUDA keeps the last error of a thread until somebody asks for it, and CUB asks. So our calls are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Launches recorded as CUDA graphs: found by a key, captured, launched again. Knows nothing of
 // stages. The caller's key says when two steps launch the same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The kernels of the CUDA space that are not CUB's: a thread for each element.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Where a space's memory comes from, and when it goes back: never at a moment at which CUDA would
 // make the host wait for the whole device, which cudaFree and cudaFreeHost do. That would stop the
 // program's own work, and end its captures.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // An NVIDIA GPU as an execution space (contract: space.h): one stream, CUB for sorts, sums and
 // scans. Nothing waits but wait(); every call is checked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What CUDA keeps for each thread of the host, and how to leave it as it was: the current device,
 // the capture mode, the last error.
 #pragma once

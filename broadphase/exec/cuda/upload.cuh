@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A host array's copy on the device, of which a step sends only what has changed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's memory for GrowBuffer and Scratch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Least-significant-digit radix sort on the host: stable, parallel, the same result for every
 // thread count. Needs a spare array of the same size, and allocates only its counters. Each part of
 // the input counts its digits. An exclusive scan over (digit, part) gives each part its places.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's cores as an execution space (contract: space.h), on oneTBB.
 // Each instance has an arena of its own. With one thread nothing of oneTBB runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Wall-clock time of a scope, added to a stage's milliseconds; or nothing.
 #pragma once
 

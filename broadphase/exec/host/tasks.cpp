@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "broadphase/exec/host/tasks.h"
 
 #include <tbb/blocked_range.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Splits index ranges over the host's threads. Knows nothing of boxes or pairs. Only tasks.cpp
 // includes oneTBB.
 #pragma once

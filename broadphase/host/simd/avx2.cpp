@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's inner loops with AVX2: a block in two registers.
 #include "broadphase/host/simd/target.h"
 

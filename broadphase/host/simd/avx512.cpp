@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's inner loops with AVX-512: a block in a register.
 #include "broadphase/host/simd/target.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's inner loops for every processor: SSE2 where the compiler may use it (on every
 // x86-64), else plain loops.
 #include "broadphase/host/simd/target.h"

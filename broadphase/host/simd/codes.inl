@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stages 1 and 2 on the host: bounds and Hilbert codes of sixteen boxes at a time, by the vector
 // types of lanes.h alone. Included by kernels.inl.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 7 on the host: compares two sorted lists of pairs, eight pairs at a time. Included by
 // kernels.inl.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Which candidates of a box have begun or ceased to overlap it. Included by kernels.inl.
 
 /// One box against others, one at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The inner loops of the host's step, which are compiled once for each instruction set, and the
 // choice among them at run time. Their code is in kernels.inl.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's inner loops, written once over a struct Simd and compiled once for each instruction
 // set. avx2.cpp, avx512.cpp, neon.cpp and baseline.cpp each include this file in a namespace of
 // their own, so that a profiler tells them apart. No pragma once: each inclusion defines another

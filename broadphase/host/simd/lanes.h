@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Several numbers that are calculated with at once: the vector types of GCC and Clang, whose
 // operators take whatever registers the function may use that they are in. Other compilers get a
 // struct with plain loops and the same operators, and so does a build with LBVH_PLAIN_LANES, to

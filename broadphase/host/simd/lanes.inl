@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What is done with Lanes beside their operators. Included where it is used, within a namespace of
 // its own and among functions with the same instructions: GCC takes a vector to pieces by what the
 // function that it is in may use, before it is inlined. No pragma once.

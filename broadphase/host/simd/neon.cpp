@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The host's inner loops with NEON, which every 64-bit ARM processor has: a block in four
 // registers.
 #include "broadphase/host/simd/target.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 4 on the host: packs boxes into blocks of sixteen, and the bounds of blocks into the blocks
 // above. Included by kernels.inl.
 

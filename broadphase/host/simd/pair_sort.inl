@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 6 on the host: sorts each box's list of neighbours and writes it as pairs. Short lists are
 // sorted in registers, by a bitonic network (Batcher 1968, "Sorting networks and their
 // applications") over one to eight rows of Simd::kRow indices, without a branch. Long lists are

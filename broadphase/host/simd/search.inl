@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Stage 5 on the host: for each box the list of its neighbours, found sixteen boxes at a time.
 // Included by kernels.inl.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // The headers that an instruction set's file needs. They are included before it switches its
 // instructions on: else the linker could pick a header's function with AVX-512 code for everybody.
 #pragma once

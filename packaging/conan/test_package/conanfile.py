@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 import os
 
 from conan import ConanFile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Zlib
 # An overlay port: the source is the repository that it lies in. A port of a registry would fetch the
 # archive of a release instead, with vcpkg_from_github(OUT_SOURCE_PATH SOURCE_PATH REPO ... REF ...
 # SHA512 ...), where the repository is published. packaging/README.md says which steps were executed.

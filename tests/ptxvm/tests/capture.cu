@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // What breaks a stream capture, from which thread, and what does not
 #include "cases.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Checks, and a program of cases: without arguments it runs each in a child process with its environment.
 #pragma once
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // A host program's surroundings: several devices, other threads, errors that are not ours, slow calls, the
 // end
 #include "cases.h"

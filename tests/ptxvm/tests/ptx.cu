@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 // Single instructions against the host, over zeros, denormals, infinities, NaN and random values.
 // A line for each instruction:
 // clang-format off

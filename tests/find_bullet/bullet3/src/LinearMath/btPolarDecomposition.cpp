@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "btPolarDecomposition.h"
 
 btPolarDecomposition::btPolarDecomposition(btScalar, unsigned) {}

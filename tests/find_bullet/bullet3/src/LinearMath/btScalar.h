@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #pragma once
 #if defined(BT_USE_DOUBLE_PRECISION)
 typedef double btScalar;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "btCapsuleShape.h"
 
 #include "LinearMath/btPolarDecomposition.h"

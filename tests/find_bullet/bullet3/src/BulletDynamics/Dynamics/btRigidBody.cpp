@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #include "btRigidBody.h"
 
 btRigidBody::btRigidBody(btScalar mass, void*, btCapsuleShape* shape) {

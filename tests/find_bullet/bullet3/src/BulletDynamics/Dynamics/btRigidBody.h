@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Zlib
 #pragma once
 #include "BulletCollision/CollisionShapes/btCapsuleShape.h"
 
