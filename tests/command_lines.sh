@@ -317,7 +317,7 @@ if [ -x "$bin/viewer" ]; then
 2 1 :: --video readonly(/00000.png)?: Permission :: as_user viewer --objects 30 --video readonly
 2 1 :: --video readonly/video: Permission :: as_user viewer --objects 30 --video readonly/video
 2 1 :: - :: ls x.*
-1 1 :: no window :: env -u DISPLAY -u WAYLAND_DISPLAY viewer --scene stack --objects 30
+1 1 :: no window :: env -u DISPLAY -u WAYLAND_DISPLAY XDG_RUNTIME_DIR="$PWD" viewer --scene stack --objects 30
 1 1 :: stdout is closed :: viewer --scene stack --objects 30 --steps 1 --verify >&-
 1 1 :: written|space :: viewer --scene stack --objects 30 --steps 1 --verify >/dev/full
 EOF
