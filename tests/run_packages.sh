@@ -8,7 +8,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/cmake" "$scratch/tools"
 cp "$root/run" "$scratch"
-cp "$root/cmake/system_packages.txt" "$scratch/cmake"
+cp "$root"/cmake/{system_packages.txt,install_debian.sh} "$scratch/cmake"
 for tool in awk bash cat dirname env getconf grep mkdir; do
   ln -s "$(command -v $tool)" "$scratch/tools"
 done

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
-# Sourced. Debian releases in folders, to install and build in. Needs root.
+# Sourced. Releases of Debian and Ubuntu in folders, to install and build in. Needs root.
 
 # debian_root SUITE FOLDER: an empty release, as its installer leaves it.
 debian_root() {
+  local options=(--variant=minbase) mirror=()
   if [ -f "$2/complete" ]; then return; fi
+  if [ "$1" = noble ]; then
+    # Ubuntu's keys are no package of Debian, so TLS must do. Its releases are made like `gutsy`.
+    options+=("--components=main,universe" --no-check-gpg)
+    mirror=(https://archive.ubuntu.com/ubuntu gutsy)
+  fi
   rm -rf "$2"
   mkdir -p "$2"
-  debootstrap --variant=minbase "$1" "$2" >"$2.log" || { tail "$2.log"; return 1; }
+  debootstrap "${options[@]}" "$1" "$2" "${mirror[@]}" >"$2.log" || { tail "$2.log"; return 1; }
   touch "$2/complete"
 }
 

@@ -9,26 +9,18 @@
 #   libcxx     Clang with its own standard library, the newest that Debian 12 has whole
 #   libcxx14   an older one, which has no std::atomic_ref
 #   debian13   ./run test in an empty Debian 13
+#   ubuntu24   the same in an empty Ubuntu 24.04
 #   packages   what packaging/pack.sh packs, used in an empty Debian 12 and 13, and the ABI; no row
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
+# shellcheck source=cmake/install_debian.sh
+. cmake/install_debian.sh
 name=${1:-}
 build=$PWD/build/platforms/$name
 cores=$(getconf _NPROCESSORS_ONLN)
 
-install() {
-  local missing=() package
-  for package in "$@"; do
-    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
-      missing+=("$package")
-  done
-  if [ ${#missing[@]} -eq 0 ]; then return; fi
-  echo "platforms: installing ${missing[*]}"
-  apt-get update -qq
-  env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
-    >/dev/null
-}
+install() { install_debian platforms "$@"; }
 
 # configure OPTIONS...
 configure() {
@@ -110,6 +102,23 @@ with_libcxx() {
   configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
 }
 
+# in_empty SUITE SYSTEM: ./run test in an empty release.
+in_empty() {
+  local root=$build/root
+  install debootstrap
+  # shellcheck source=tests/platforms/debian_root.sh
+  . "$here/debian_root.sh"
+  debian_root "$1" "$root"
+  in_root "$root" apt-get update -qq
+  in_root "$root" mkdir -p /src
+  git ls-files -coz --exclude-standard | tar --null --files-from=- -c | tar -x -C "$root/src"
+  in_root "$root" /src/run test --timeout 1500 >"$build/tests.log" 2>&1 ||
+    { grep -v Passed "$build/tests.log" | tail -n 100; return 1; }
+  grep '^skipped' "$build/tests.log" || true
+  row "$2" "GCC $(in_root "$root" gcc -dumpfullversion)" "AVX-512, AVX2, SSE2" native \
+    in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
+}
+
 # What cpack packs for Windows: programs are built against it, and run.
 use_zip() {
   local unpacked=$build/unpacked
@@ -161,23 +170,8 @@ case $name in
     check "Linux, 64-bit x86" "Clang $version with libc++" "AVX-512, AVX2, SSE2" native \
       "$of_one_system"
     ;;
-  debian13)
-    install debootstrap
-    # shellcheck source=tests/platforms/debian_root.sh
-    . "$here/debian_root.sh"
-    root=$build/root
-    mkdir -p "$build"
-    debian_root trixie "$root"
-    in_root "$root" apt-get update -qq
-    in_root "$root" mkdir -p /src
-    git ls-files -coz --exclude-standard | tar --null --files-from=- -c | tar -x -C "$root/src"
-    in_root "$root" /src/run test --timeout 1500 >"$build/tests.log" 2>&1 ||
-      { grep -v Passed "$build/tests.log" | tail -n 100; exit 1; }
-    grep '^skipped' "$build/tests.log" || true
-    row "Debian 13, 64-bit x86" "GCC $(in_root "$root" gcc -dumpfullversion)" \
-      "AVX-512, AVX2, SSE2" native \
-      in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
-    ;;
+  debian13) in_empty trixie "Debian 13, 64-bit x86" ;;
+  ubuntu24) in_empty noble "Ubuntu 24.04, 64-bit x86" ;;
   packages)
     install debootstrap lintian abigail-tools
     mkdir -p "$build"
