@@ -45,6 +45,8 @@ class GpuLbvhGrowingArray {
 
   /// @throws std::bad_alloc, with nothing changed
   void reserve(std::size_t n) {
+    constexpr std::size_t kMost = (std::size_t(-1) / sizeof(T) - 64) / 5 * 4;  // or it overflows
+    if (n > kMost) throw std::bad_alloc();
     if (n > capacity()) m_pages.grow((n + n / 4 + 64) * sizeof(T));
   }
   /// There is room.

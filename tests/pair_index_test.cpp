@@ -69,7 +69,9 @@ TEST(GrowingArray, StaysAsItIsWhereThereIsNoMemory) {
   array.reserve(10);
   array.push_back(7);
   const std::size_t capacity = array.capacity();
-  EXPECT_THROW(array.reserve(std::numeric_limits<std::size_t>::max() / 32), std::bad_alloc);
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  EXPECT_THROW(array.reserve(kMost / 6), std::bad_alloc);  // what no system has
+  EXPECT_THROW(array.reserve(kMost), std::bad_alloc);      // and what no number of bytes counts
   EXPECT_EQ(array.capacity(), capacity);
   EXPECT_EQ(array[0], 7u);
 }
