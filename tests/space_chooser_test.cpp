@@ -264,9 +264,9 @@ TEST(SpaceChooser, LosesLittleOnRecordedTimes) {
   EXPECT_GE(scenes.size(), 3u);
   for (const auto& [scene, trace] : scenes)
     for (const double faster : {0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5, 2.0, 3.0, 4.0}) {
-      const auto sum = [&](double Step::*ms) {
+      const auto sum = [&trace = trace](double Step::*ms) {
         return std::accumulate(trace.begin(), trace.end(), 0.0,
-                               [&](double all, const Step& step) { return all + step.*ms; });
+                               [ms](double all, const Step& step) { return all + step.*ms; });
       };
       Trace scaled = trace;
       const double factor = sum(&Step::host) / sum(&Step::gpu) / faster;
