@@ -27,6 +27,7 @@ point() {
 }
 has() { grep -qE -- "$2" "$1" || { echo "$1 has no line like: $2"; return 1; }; }
 is_clean() { [ -z "$(git status --porcelain)" ] || { git status --short; return 1; }; }
+table_is_current() { tests/platforms/table.sh && git diff --exit-code docs/platforms.md; }
 is_new() { ! cut -d' ' -f1 packaging/releases.txt | grep -qxF "$version"; }
 
 mkdir -p build
@@ -48,6 +49,7 @@ if [ $# -gt 1 ]; then
   echo "LEFT OUT .ci/all: run it before the release"
 else
   point ".ci/all" .ci/all
+  point "docs/platforms.md has what the platforms gave" table_is_current
 fi
 if [ $failures -gt 0 ]; then
   echo "release: $failures points do not hold"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
+# Writes the rows of docs/platforms.md anew, from what run.sh found; each of its systems must have run.
+# Usage: table.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+rows=""
+for name in aarch64 i386 mingw debian13 ubuntu24 libcxx libcxx14; do
+  row=build/platforms/$name/row.md
+  [ -f $row ] || { echo "table: no row of $name: run tests/platforms/run.sh $name"; exit 1; }
+  rows+=$(cat $row)$'\n'
+done
+table=$(awk -v rows="$rows" '
+  /^\| system \| compiler / { print; getline; print; printf "%s", rows; within = 1; next }
+  within && /^\|/ { next }
+  { within = 0; print }' docs/platforms.md)
+echo "$table" >docs/platforms.md
