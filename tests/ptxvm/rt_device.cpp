@@ -4,6 +4,10 @@
 
 #include "rt.h"
 
+int cc() {
+  static int c = (int)env_long("PTXVM_CC", 90);
+  return c;
+}
 // Programs choose grids by it: in profile mode that of the modelled device
 int sm_count() { return g_profile ? (int)prof_sms() : 4; }
 Arch arch() {
