@@ -2,7 +2,7 @@
 // PTX text to functions: variables with their initial values, parameters.
 #include "parser.h"
 
-void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<std::tuple<size_t, string, s64>>& fx) {
+void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<AddressAt>& fx) {
   if (L.eat("{")) {
     while (!L.eat("}")) {
       readinit(b, es, t, fx);
@@ -39,108 +39,108 @@ void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<std::tuple<size_t, str
   b.resize(o + es);
   fx.push_back({o, n, add});
 }
-void Parser::var(const string& space, bool ext) {
-  u32 align = 0;
-  Ty t = T_NONE;
-  u32 vec = 1;
-  bool managed = false;
+VarHead Parser::var_head() {
+  VarHead h;
   while (L.cur().k == 'i' && L.cur().s[0] == '.') {
     if (L.eat(".align")) {
-      align = (u32)L.num();
+      h.align = (u32)L.num();
       continue;
     }
     if (L.eat(".attribute")) {
       L.need("(");
       while (!L.eat(")")) {
-        if (L.is(".managed")) managed = true;
+        if (L.is(".managed")) h.managed = true;
         L.p++;
       }
       continue;
     }
     if (L.eat(".v2")) {
-      vec = 2;
+      h.vec = 2;
       continue;
     }
     if (L.eat(".v4")) {
-      vec = 4;
+      h.vec = 4;
       continue;
     }
     if (L.eat(".ptr")) {
       continue;
     }
-    t = parse_ty(L.ident().substr(1));
-    if (t == T_NONE) t = T_B64;
+    h.t = parse_ty(L.ident().substr(1));
+    if (h.t == T_NONE) h.t = T_B64;
   }
-  do {
-    string n = L.ident();
-    u64 cnt = 1;
-    bool unsized = false;
-    while (L.eat("[")) {
-      if (L.eat("]")) {
-        unsized = true;
-        continue;
-      }
-      cnt *= L.num();
-      L.need("]");
+  return h;
+}
+u64 Parser::dimensions(bool& unsized) {  // product of [..][..]
+  u64 cnt = 1;
+  while (L.eat("[")) {
+    if (L.eat("]")) {
+      unsized = true;
+      continue;
     }
-    u32 es = ty_size(t);
-    u32 al = align ? align : es * vec;
-    u64 size = unsized ? 0 : cnt * es * vec;
-    Sym s;
-    vector<u8> init;
-    vector<std::tuple<size_t, string, s64>> fx;
-    if (L.eat("=")) {
-      readinit(init, es, t, fx);
-      if (unsized) size = init.size();
-    }
-    if (space == ".shared") {
-      if (unsized || (ext && size == 0)) {
-        s.k = Sym::DYNSH;
-        s.v = 0;
-      } else if (F && F->entry) {
-        F->shsize = alignup(F->shsize, al);
-        s.k = Sym::SHARED;
-        s.v = F->shsize;
-        F->shsize += size;
-      } else {
-        commonsh = alignup(commonsh, al);
-        s.k = Sym::SHARED;
-        s.v = (128u << 10) + commonsh;
-        commonsh += size;
-      }
-    } else if (space == ".local" && F) {
-      F->localsize = alignup(F->localsize, al);
-      s.k = Sym::LOCAL;
-      s.v = F->localsize;
-      F->localsize += size;
-    } else if (space == ".param" && F) {
-      F->pmem = alignup(F->pmem, std::max(al, 8u));
-      s.k = Sym::PARAM;
-      s.v = F->pmem;
-      s.size = size;
-      F->pmem += size;
-    } else {
-      u8* p = nullptr;
-      auto it = M.vars.find(n);
-      if (it != M.vars.end() && it->second.p)
-        p = it->second.p;
-      else {
-        p = (u8*)aligned_alloc(256, alignup(std::max<u64>(size, 1), 256));
-        memset(p, 0, alignup(std::max<u64>(size, 1), 256));
-        vm_add_alloc(p, std::max<u64>(size, 1), managed ? 1 : 3, 0, space == ".const");
-        M.vars[n] = {p, size};
-      }
-      if (init.size()) memcpy(p, init.data(), std::min<size_t>(size, init.size()));
-      for (auto& f : fx) fix.push_back({p + std::get<0>(f), std::get<1>(f), std::get<2>(f)});
-      s.k = Sym::GLOBAL;
-      s.v = (u64)p;
-    }
-    s.size = size;
-    if (F)
-      sc.back().sy[n] = s;
-    else
-      gs[n] = s;
-  } while (L.eat(","));
+    cnt *= L.num();
+    L.need("]");
+  }
+  return cnt;
+}
+Sym Parser::place_shared(u64 size, u32 al, bool dynamic) {
+  if (dynamic) return {Sym::DYNSH, 0};
+  bool own = F && F->entry;  // of a kernel; else of the module
+  u32& used = own ? F->shsize : commonsh;
+  used = alignup(used, al);
+  Sym s{Sym::SHARED, own ? used : (128u << 10) + used};
+  used += size;
+  return s;
+}
+Sym Parser::place_global(const string& n, u64 size, bool managed, bool constant, const vector<u8>& init) {
+  u8* p = nullptr;
+  auto it = M.vars.find(n);
+  if (it != M.vars.end() && it->second.p)
+    p = it->second.p;
+  else {
+    p = (u8*)aligned_alloc(256, alignup(std::max<u64>(size, 1), 256));
+    memset(p, 0, alignup(std::max<u64>(size, 1), 256));
+    vm_add_alloc(p, std::max<u64>(size, 1), managed ? 1 : 3, 0, constant);
+    M.vars[n] = {p, size};
+  }
+  if (init.size()) memcpy(p, init.data(), std::min<size_t>(size, init.size()));
+  return {Sym::GLOBAL, (u64)p};
+}
+// One variable of a declaration: its name, dimensions and initial value.
+void Parser::declare(const string& space, bool ext, const VarHead& h) {
+  string n = L.ident();
+  bool unsized = false;
+  u64 cnt = dimensions(unsized);
+  u32 es = ty_size(h.t);
+  u32 al = h.align ? h.align : es * h.vec;
+  u64 size = unsized ? 0 : cnt * es * h.vec;
+  Sym s;
+  vector<u8> init;
+  vector<AddressAt> fx;
+  if (L.eat("=")) {
+    readinit(init, es, h.t, fx);
+    if (unsized) size = init.size();
+  }
+  if (space == ".shared") {
+    s = place_shared(size, al, unsized || (ext && size == 0));
+  } else if (space == ".local" && F) {
+    F->localsize = alignup(F->localsize, al);
+    s = {Sym::LOCAL, F->localsize};
+    F->localsize += size;
+  } else if (space == ".param" && F) {
+    F->pmem = alignup(F->pmem, std::max(al, 8u));
+    s = {Sym::PARAM, F->pmem};
+    F->pmem += size;
+  } else {
+    s = place_global(n, size, h.managed, space == ".const", init);
+    for (auto& f : fx) fix.push_back({(u8*)s.v + std::get<0>(f), std::get<1>(f), std::get<2>(f)});
+  }
+  s.size = size;
+  (F ? sc.back().sy : gs)[n] = s;
+}
+void Parser::var(const string& space, bool ext) {
+  VarHead h = var_head();
+  do declare(space, ext, h);
+  while (L.eat(","));
   L.need(";");
 }
 ParamDef Parser::param() {

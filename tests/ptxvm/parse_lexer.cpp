@@ -2,140 +2,174 @@
 // PTX text to tokens.
 #include "parse_lexer.h"
 
-Lexer::Lexer(const string& s) {
+namespace {
+// Reads text at i; line counts from 1.
+struct Scanner {
+  const string& s;
   size_t i = 0, n = s.size();
   u32 line = 1;
-  bool bol = true;
-  while (i < n) {
+  bool bol = true;  // nothing but blanks so far on this line
+
+  bool at(size_t j, char a, char b) { return j < n && (s[j] == a || s[j] == b); }
+  bool digit(size_t j) { return j < n && isdigit((unsigned char)s[j]); }
+  void skip_line() {
+    while (i < n && s[i] != '\n') i++;
+  }
+  void skip_comment() {
+    i += 2;
+    while (i + 1 < n && !(s[i] == '*' && s[i + 1] == '/')) {
+      if (s[i] == '\n') line++;
+      i++;
+    }
+    i += 2;
+  }
+  bool at_line_directive() {
+    return s.compare(i, 5, ".loc ") == 0 || s.compare(i, 5, ".loc\t") == 0 ||
+           s.compare(i, 6, ".file ") == 0 || s.compare(i, 6, ".file\t") == 0;
+  }
+  void skip_section() {  // to the end of its braces
+    int d = 0;
+    while (i < n) {
+      if (s[i] == '{') d++;
+      if (s[i] == '\n') line++;
+      if (s[i] == '}') {
+        d--;
+        if (!d) {
+          i++;
+          break;
+        }
+      }
+      i++;
+    }
+  }
+  // Skips one thing that is no token, if there is one.
+  bool skip() {
     char c = s[i];
     if (c == '\n') {
       line++;
       i++;
       bol = true;
-      continue;
+      return true;
     }
     if (isspace((unsigned char)c)) {
       i++;
-      continue;
+      return true;
     }
     if (c == '/' && i + 1 < n && s[i + 1] == '/') {
-      while (i < n && s[i] != '\n') i++;
-      continue;
+      skip_line();
+      return true;
     }
     if (c == '/' && i + 1 < n && s[i + 1] == '*') {
-      i += 2;
-      while (i + 1 < n && !(s[i] == '*' && s[i + 1] == '/')) {
-        if (s[i] == '\n') line++;
-        i++;
-      }
-      i += 2;
-      continue;
+      skip_comment();
+      return true;
     }
-    if (bol && c == '.' &&
-        (s.compare(i, 5, ".loc ") == 0 || s.compare(i, 5, ".loc\t") == 0 || s.compare(i, 6, ".file ") == 0 ||
-         s.compare(i, 6, ".file\t") == 0)) {
-      while (i < n && s[i] != '\n') i++;
-      continue;
+    if (bol && c == '.' && at_line_directive()) {
+      skip_line();
+      return true;
     }
     bol = false;
     if (c == '.' && s.compare(i, 8, ".section") == 0) {
-      int d = 0;
-      while (i < n) {
-        if (s[i] == '{') d++;
-        if (s[i] == '\n') line++;
-        if (s[i] == '}') {
-          d--;
-          if (!d) {
-            i++;
-            break;
-          }
-        }
-        i++;
-      }
-      continue;
+      skip_section();
+      return true;
     }
+    return false;
+  }
+
+  void quoted(Tok& k) {
+    size_t j = i + 1;
+    while (j < n && s[j] != '"') {
+      if (s[j] == '\\') j++;
+      j++;
+    }
+    k.k = 's';
+    k.s = s.substr(i + 1, j - i - 1);
+    i = j + 1;
+  }
+  // 0f or 0d and the bits of a number
+  bool float_bits(Tok& k) {
+    if (s[i] != '0') return false;
+    if (at(i + 1, 'f', 'F') && i + 9 < n + 1 && isxdigit((unsigned char)s[i + 2])) {
+      k.v = strtoull(s.substr(i + 2, 8).c_str(), 0, 16);
+      k.s = "f";
+      i += 10;
+      return true;
+    }
+    if (at(i + 1, 'd', 'D')) {
+      k.v = strtoull(s.substr(i + 2, 16).c_str(), 0, 16);
+      k.s = "d";
+      i += 18;
+      return true;
+    }
+    return false;
+  }
+  // 1.5; j is at the point
+  void decimal(Tok& k, size_t j) {
+    size_t e = j + 1;
+    while (digit(e)) e++;
+    double dv = strtod(s.substr(i, e - i).c_str(), 0);
+    memcpy(&k.v, &dv, 8);
+    k.s = "D" + s.substr(i, e - i);
+    i = e;
+  }
+  void number(Tok& k) {
+    k.k = 'n';
+    if (float_bits(k)) return;
+    size_t j = i;
+    bool hex = s[i] == '0' && at(i + 1, 'x', 'X'), bin = s[i] == '0' && at(i + 1, 'b', 'B');
+    if (hex || bin) j = i + 2;
+    if (hex)
+      while (j < n && isxdigit((unsigned char)s[j])) j++;
+    else if (bin)
+      while (at(j, '0', '1')) j++;
+    else
+      while (digit(j)) j++;
+    if (!hex && !bin && j < n && s[j] == '.' && digit(j + 1)) {
+      decimal(k, j);
+      return;
+    }
+    string num = s.substr(i, j - i);
+    k.v = hex                                 ? strtoull(num.c_str() + 2, 0, 16)
+          : bin                               ? strtoull(num.c_str() + 2, 0, 2)
+          : (num.size() > 1 && num[0] == '0') ? strtoull(num.c_str(), 0, 8)
+                                              : strtoull(num.c_str(), 0, 10);
+    if (at(j, 'u', 'U')) j++;
+    i = j;
+  }
+  // names, and words with their modifiers, such as ld.shared::cta.u32
+  void identifier(Tok& k) {
+    size_t j = i;
+    while (j < n && (Lexer::idc(s[j]) || (s[j] == ':' && j + 1 < n && s[j + 1] == ':') ||
+                     (s[j] == ':' && s[j - 1] == ':')))
+      j++;
+    k.k = 'i';
+    k.s = s.substr(i, j - i);
+    i = j;
+  }
+};
+}  // namespace
+
+Lexer::Lexer(const string& s) {
+  Scanner c{s};
+  while (c.i < c.n) {
+    if (c.skip()) continue;
     Tok k;
-    k.line = line;
-    if (c == '"') {
-      size_t j = i + 1;
-      while (j < n && s[j] != '"') {
-        if (s[j] == '\\') j++;
-        j++;
-      }
-      k.k = 's';
-      k.s = s.substr(i + 1, j - i - 1);
-      i = j + 1;
-      t.push_back(k);
-      continue;
+    k.line = c.line;
+    char first = s[c.i];
+    if (first == '"')
+      c.quoted(k);
+    else if (isdigit((unsigned char)first))
+      c.number(k);
+    else if (id0(first))
+      c.identifier(k);
+    else {
+      k.k = 'p';
+      k.s = string(1, first);
+      c.i++;
     }
-    if (isdigit((unsigned char)c)) {
-      k.k = 'n';
-      if (c == '0' && i + 1 < n && (s[i + 1] == 'f' || s[i + 1] == 'F') && i + 9 < n + 1 &&
-          isxdigit((unsigned char)s[i + 2])) {
-        k.v = strtoull(s.substr(i + 2, 8).c_str(), 0, 16);
-        k.s = "f";
-        i += 10;
-        t.push_back(k);
-        continue;
-      }
-      if (c == '0' && i + 1 < n && (s[i + 1] == 'd' || s[i + 1] == 'D')) {
-        k.v = strtoull(s.substr(i + 2, 16).c_str(), 0, 16);
-        k.s = "d";
-        i += 18;
-        t.push_back(k);
-        continue;
-      }
-      size_t j = i;
-      bool hex = false, bin = false;
-      if (c == '0' && i + 1 < n && (s[i + 1] == 'x' || s[i + 1] == 'X')) {
-        hex = true;
-        j = i + 2;
-        while (j < n && isxdigit((unsigned char)s[j])) j++;
-      } else if (c == '0' && i + 1 < n && (s[i + 1] == 'b' || s[i + 1] == 'B')) {
-        bin = true;
-        j = i + 2;
-        while (j < n && (s[j] == '0' || s[j] == '1')) j++;
-      } else
-        while (j < n && isdigit((unsigned char)s[j])) j++;
-      if (!hex && !bin && j < n && s[j] == '.' && j + 1 < n && isdigit((unsigned char)s[j + 1])) {
-        size_t e = j + 1;
-        while (e < n && isdigit((unsigned char)s[e])) e++;
-        k.s = "D";
-        double dv = strtod(s.substr(i, e - i).c_str(), 0);
-        memcpy(&k.v, &dv, 8);
-        k.s = "D" + s.substr(i, e - i);
-        i = e;
-        t.push_back(k);
-        continue;
-      }
-      string num = s.substr(i, j - i);
-      k.v = hex                                 ? strtoull(num.c_str() + 2, 0, 16)
-            : bin                               ? strtoull(num.c_str() + 2, 0, 2)
-            : (num.size() > 1 && num[0] == '0') ? strtoull(num.c_str(), 0, 8)
-                                                : strtoull(num.c_str(), 0, 10);
-      if (j < n && (s[j] == 'U' || s[j] == 'u')) j++;
-      i = j;
-      t.push_back(k);
-      continue;
-    }
-    if (id0(c)) {
-      size_t j = i;
-      while (j < n &&
-             (idc(s[j]) || (s[j] == ':' && j + 1 < n && s[j + 1] == ':') || (s[j] == ':' && s[j - 1] == ':')))
-        j++;
-      k.k = 'i';
-      k.s = s.substr(i, j - i);
-      i = j;
-      t.push_back(k);
-      continue;
-    }
-    k.k = 'p';
-    k.s = string(1, c);
-    i++;
     t.push_back(k);
   }
   Tok e;
   e.k = 'e';
-  e.line = line;
+  e.line = c.line;
   t.push_back(e);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The parser of a module: state and declarations of parse.cpp, parse_data.cpp, parse_instr.cpp.
+// The parser of a module: state and declarations of parse.cpp, parse_data.cpp, parse_instr.cpp,
+// parse_operand.cpp.
 #pragma once
 #include <tuple>
 
@@ -18,6 +19,13 @@ struct Scope {
   vector<std::pair<string, s32>> pend;
   vector<std::pair<string, std::pair<size_t, int>>> tpend;
 };
+typedef std::tuple<size_t, string, s64> AddressAt;  // offset, symbol and addend of an initial value
+struct VarHead {                                    // what the variables of a declaration share
+  u32 align = 0;
+  Ty t = T_NONE;
+  u32 vec = 1;
+  bool managed = false;
+};
 inline u32 alignup(u32 v, u32 a) { return (v + a - 1) / a * a; }
 
 struct Parser {
@@ -34,18 +42,37 @@ struct Parser {
   Sym* find(const string& n);
   Func* func(const string& n);
   void module();
-  void function(bool ext);
+  void link();
+  u32 parameters(Func* f);
+  void bounds(Func* f);
+  void function();
+  void define(Func* f);
   void close();
 
   // parse_data.cpp
-  void readinit(vector<u8>& b, u32 es, Ty t, vector<std::tuple<size_t, string, s64>>& fx);
+  void readinit(vector<u8>& b, u32 es, Ty t, vector<AddressAt>& fx);
+  VarHead var_head();
+  u64 dimensions(bool& unsized);
+  Sym place_shared(u64 size, u32 al, bool dynamic);
+  Sym place_global(const string& n, u64 size, bool managed, bool constant, const vector<u8>& init);
+  void declare(const string& space, bool ext, const VarHead& h);
   void var(const string& space, bool ext);
   ParamDef param();
 
   // parse_instr.cpp
   void body();  // after '{', until matching '}'
-  Opnd opnd(const string& ctx_base, Ty t);
-  std::pair<Opnd, s64> memop();  // '[' already eaten
+  void registers();
+  void label();
+  void guard(Instr& I);
   void instr();
-  void call(Instr I, const vector<string>&);
+  void branch(Instr& I);
+  void branch_table(Instr& I);
+  void arguments(Call& c, bool ret);
+  void call(Instr I);
+
+  // parse_operand.cpp
+  void symbol(const Sym& s, Opnd& o);
+  Opnd opnd(Ty t);
+  std::pair<Opnd, s64> memop();  // '[' already eaten
+  void operands(OpCtx& c, Ty t);
 };
