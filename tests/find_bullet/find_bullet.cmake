@@ -83,7 +83,7 @@ function(links folder postfix configuration)
     execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build --target program --clean-first --verbose
       RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
   endif()
-  string(REGEX MATCHALL "[^ ]*/lib(LinearMath|Bullet)[^ ]*" linked "${said}")
+  string(REGEX MATCHALL "[^ \n]*/lib(LinearMath|Bullet)[^ \n]*" linked "${said}")
   list(REMOVE_DUPLICATES linked)
   set(wanted "")
   foreach(part BulletDynamics BulletCollision LinearMath)
