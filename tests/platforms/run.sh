@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
-# tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian.
+# tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian. Ends with
+# 77 where it cannot run.
 # Usage: run.sh NAME    NAME is one of
 #   aarch64    64-bit ARM: Debian's cross-compiler, on QEMU
 #   i386       32-bit x86 with SSE2: the same
@@ -102,10 +103,20 @@ with_libcxx() {
   configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
 }
 
+# A line and a status of its own, so that it is no success and no failure.
+cannot() {
+  echo "platforms: $name cannot run here: $1"
+  exit 77
+}
+need_roots() {
+  unshare --mount true 2>/dev/null || cannot "this user may not mount"
+  install debootstrap
+}
+
 # in_empty SUITE SYSTEM: ./run test in an empty release.
 in_empty() {
   local root=$build/root
-  install debootstrap
+  need_roots
   # shellcheck source=tests/platforms/debian_root.sh
   . "$here/debian_root.sh"
   debian_root "$1" "$root"
@@ -171,9 +182,15 @@ case $name in
       "$of_one_system"
     ;;
   debian13) in_empty trixie "Debian 13, 64-bit x86" ;;
-  ubuntu24) in_empty noble "Ubuntu 24.04, 64-bit x86" ;;
+  ubuntu24)
+    install wget ca-certificates
+    wget -q --timeout=30 --tries=2 --spider https://archive.ubuntu.com/ubuntu/dists/noble/Release ||
+      cannot "Ubuntu's archive is out of reach"
+    in_empty noble "Ubuntu 24.04, 64-bit x86"
+    ;;
   packages)
-    install debootstrap lintian abigail-tools
+    need_roots
+    install lintian abigail-tools
     mkdir -p "$build"
     tests/abi.sh "$build/abi"
     "$here/packages.sh" "$build"
