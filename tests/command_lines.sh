@@ -8,7 +8,7 @@
 # stderr (- for nothing); and a shell command. Rows run in order, in one folder, and may use what earlier ones wrote.
 # Usage: command_lines.sh FOLDER_OF_PROGRAMS VERSION [no-drawing]
 set -u
-bin=$1 version=$2
+bin=$(realpath "$1") version=$2
 drawing=${3:-drawing}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

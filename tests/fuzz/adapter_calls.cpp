@@ -21,6 +21,7 @@ void Episode::changeFilter() {
     client.proxy->m_collisionFilterGroup = 1 << bytes_.below(4);
   else
     client.proxy->m_collisionFilterMask = static_cast<int>(bytes_.below(16));
+  if (broadPhase_.options.announcedFilters) ours_->filterChanged(client.proxy);
   client.isUnsettled = true;
   isStepped_ = false;
   leaveTwin(client);

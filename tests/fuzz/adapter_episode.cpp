@@ -46,7 +46,8 @@ Episode::~Episode() {
 
 Episode::BroadPhase Episode::makeBroadPhase() {
   BroadPhase made;
-  const std::uint32_t kind = bytes_.below(8);
+  const std::uint32_t byte = bytes_.byte(), kind = byte % 8;
+  made.options.announcedFilters = byte / 8 % 4 == 3;
   made.kind = kind < 5 ? Cache::own : Cache(kind - 4);
   // Bullet's sorted cache does not tell of removals.
   if (hasGhosts_ && made.kind == Cache::sorted) made.kind = Cache::hashed;
