@@ -152,10 +152,10 @@ static bool build_mov(OpCtx& c) {
   if (ty == T_B128) return false;
   if (c.vecpos.size() == 1) {
     if (c.vecpos[0] == 0) {
-      I.s[0] = c.ops[1];
+      I.s[0] = c.ops.at(1);
       return c.use(x_unpack);
     }
-    I.d = c.ops[0];
+    I.d = c.ops.at(0);
     return c.use(x_pack);
   }
   return c.use(1, ty == T_PRED ? x_pmov : x_mov);
@@ -185,7 +185,7 @@ bool build_move(OpCtx& c) {
     return c.use(3, flt ? (Fn)x_slct<f32> : (Fn)x_slct<s32>);
   }
   if (b == "createpolicy") {  // a cache policy is an opaque 64-bit value
-    I.d = c.ops[0];
+    I.d = c.ops.at(0);
     I.s[0].r = R_IMM;
     return c.use(x_mov);
   }

@@ -19,7 +19,7 @@ void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<AddressAt>& fx) {
       memcpy(&w, &f, 4);
       v = w;
     }
-    L.p++;
+    L.skip();
     if (ng) v = (u64) - (s64)v;
     size_t o = b.size();
     b.resize(o + es);
@@ -33,7 +33,7 @@ void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<AddressAt>& fx) {
   }
   s64 add = 0;
   if (L.eat("+")) add = L.num();
-  if (L.is(")")) L.p++;
+  if (L.is(")")) L.skip();
   if (L.eat("+")) add += L.num();
   size_t o = b.size();
   b.resize(o + es);
@@ -50,7 +50,7 @@ VarHead Parser::var_head() {
       L.need("(");
       while (!L.eat(")")) {
         if (L.is(".managed")) h.managed = true;
-        L.p++;
+        L.skip();
       }
       continue;
     }
@@ -159,7 +159,7 @@ ParamDef Parser::param() {
         if (L.eat(".align"))
           L.num();
         else
-          L.p++;
+          L.skip();
       }
       continue;
     }

@@ -26,7 +26,7 @@ void Parser::body() {
       continue;
     }
     if (L.is(".pragma")) {
-      while (!L.eat(";")) L.p++;
+      L.skip_past(";");
       continue;
     }
     if (L.cur().k == 'i' && L.peek().k == 'p' && L.peek().s == ":") {
@@ -52,7 +52,7 @@ void Parser::registers() {  // '.reg' already eaten
 }
 void Parser::label() {  // of an instruction, a table or a prototype
   string n = L.ident();
-  L.p++;
+  L.skip();
   if (L.eat(".branchtargets")) {
     M.tables.emplace_back();
     size_t ti = M.tables.size() - 1;
@@ -67,7 +67,7 @@ void Parser::label() {  // of an instruction, a table or a prototype
     return;
   }
   if (L.is(".callprototype")) {
-    while (!L.eat(";")) L.p++;
+    L.skip_past(";");
     sc.back().sy[n] = {Sym::PROTO};
     return;
   }
@@ -119,7 +119,11 @@ void Parser::instr() {
     vector<Opnd> ops;
     OpCtx c{base, mods, tys, ops, I, false, -1, {}, false, full, {}};
     operands(c, second ? tys[1] : I.ty);
-    if (!build_op(c)) I.fn = op_unsupported();
+    try {
+      if (!build_op(c)) I.fn = op_unsupported();
+    } catch (const std::out_of_range&) {
+      L.fail("too few operands for " + full);
+    }
   }
   prof_classify(I, base, mods);
   F->code.push_back(I);
@@ -182,10 +186,10 @@ void Parser::call(Instr I) {
     if (L.eat("("))
       arguments(c, false);
     else if (L.cur().k == 'i')
-      L.p++;
+      L.skip();
   }
   if (L.eat(",")) {
-    L.p++;
+    L.skip();
   }
   L.need(";");
   F->code.push_back(I);

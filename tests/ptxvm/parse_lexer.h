@@ -37,6 +37,13 @@ struct Lexer {
   [[noreturn]] void fail(const string& m) {
     throw std::runtime_error("ptx line " + std::to_string(cur().line) + ": " + m + " near '" + cur().s + "'");
   }
+  void skip() {
+    if (cur().k == 'e') fail("unexpected end");
+    p++;
+  }
+  void skip_past(const char* s) {
+    while (!eat(s)) skip();
+  }
   void need(const char* s) {
     if (!eat(s)) fail(string("expected ") + s);
   }

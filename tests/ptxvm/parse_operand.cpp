@@ -60,7 +60,7 @@ void Parser::symbol(const Sym& s, Opnd& o) {
     default: break;
   }
   if (L.is("+") && o.r != R_SINK && L.peek().k == 'n' && s.k != Sym::REG) {
-    L.p++;
+    L.skip();
     o.imm += L.num();
   }
 }
@@ -71,7 +71,7 @@ Opnd Parser::opnd(Ty t) {
   if (L.cur().k == 'n') {
     o.r = R_IMM;
     o.imm = literal(L.cur(), t, ng);
-    L.p++;
+    L.skip();
     return o;
   }
   string n = L.ident();
