@@ -85,8 +85,8 @@ function(_bullet_choose)
   endforeach()
 endfunction()
 
-# Sets `Release_PART` and `Debug_PART` for each part of Bullet that there is, a file or a target of this
-# build, and `configurations` to those in which Bullet is complete. Sets `missing` to a part that is not.
+# Sets `Release_PART` and `Debug_PART` for each part of Bullet that there is: a file, or a target of this
+# build. Sets `configurations` to those in which Bullet is complete, and else `missing` to a part.
 function(_bullet_libraries)
   set(suffix "")
   if(wanted STREQUAL "double" AND library_dirs)

@@ -10,6 +10,10 @@ cd "$(dirname "$0")/.."
 folder=$1
 cores=$(getconf _NPROCESSORS_ONLN)
 read -r version commit < <(tail -n 1 packaging/releases.txt)
+if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
+  echo "abi: cannot compare: the commit of version $version is not in this clone"
+  exit 77
+fi
 
 # libraries SOURCE NAME: builds them and installs them in FOLDER/NAME.
 libraries() {

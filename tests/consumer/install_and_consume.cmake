@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Zlib
-# Installs GpuLbvhBroadphase to a prefix under SCRATCH, moves that to a name with a space, and builds
-# the programs of this folder against it, as users do with CMake and with pkg-config: some run, and
-# some do not compile and say why.
+# Installs GpuLbvhBroadphase to a prefix under SCRATCH, and moves that to a name with a space. Builds the
+# programs of this folder against it, as users do with CMake and with pkg-config. Some run, and some do
+# not compile and say why.
 # BUILD is what to install; without BUILD, a shared library that is built here with the Bullet in BULLET.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D VERSION=... -D CXX=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
 #   -P install_and_consume.cmake
