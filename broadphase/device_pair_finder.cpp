@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Zlib
 #include "broadphase/device_pair_finder.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/options.h"
+#include "broadphase/pair_finder.h"
+#include "broadphase/pipelines/device.h"
 #include "broadphase/pipelines/limits.h"
 
 #if defined(GPULBVH_CUDA)
@@ -13,18 +15,79 @@
 
 namespace lbvh {
 
+namespace {
+
+/// The host's: what PairFinder finds, handed out as a GPU would.
+class HostSearch final : public DevicePipeline {
+ public:
+  HostSearch(const Options& options, std::size_t leastCapacity)
+      : finder_(options), maxPairs_(options.maxPairs), room_(requireCountable(leastCapacity)) {}
+
+  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
+                   CUstream_st* stream) override {
+    if (stream != nullptr)
+      throw std::invalid_argument("DevicePairFinder: a stream, but it searches on the host");
+    try {
+      finder_.update(boxes, filters);
+    } catch (const std::length_error&) {  // too many pairs: the boxes fit
+      count_ = maxPairs_ + 1;
+      return {nullptr, &count_, 0};
+    }
+    const View<const Pair> pairs = finder_.pairs();
+    count_ = pairs.size;
+    return {pairs.data, &count_, std::max(pairs.size, room_)};
+  }
+
+  void reserve(std::size_t boxes, std::size_t pairs) override {
+    room_ = std::max(room_, requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * boxes));
+  }
+
+  /// As many as a GPU can count.
+  static constexpr std::size_t kMostPairs = (std::size_t{1} << 31) - 1;
+
+ private:
+  static std::size_t requireCountable(std::uint64_t pairs) {
+    if (pairs > kMostPairs) throw std::length_error("room for more than 2^31 - 1 pairs");
+    return static_cast<std::size_t>(pairs);
+  }
+
+  PairFinder finder_;
+  const std::uint64_t maxPairs_;
+  std::size_t room_;
+  std::uint64_t count_ = 0;
+};
+
+Options optionsOf(const DeviceOptions& asked) {
+  Options options;
+  options.backend = asked.backend;
+  options.device = asked.device;
+  options.threads = asked.threads;
+  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, HostSearch::kMostPairs);
+  return options;
+}
+
+std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& asked) {
+  if (asked.threads < 0) throw std::invalid_argument("DeviceOptions::threads is negative");
+  if (asked.backend == Backend::automatic)
+    throw std::invalid_argument("DeviceOptions::backend is automatic: name where the boxes lie");
+  const Options options = optionsOf(asked);
+  if (asked.backend == Backend::host)
+    return std::make_unique<HostSearch>(options, asked.leastCapacity);
 #if defined(GPULBVH_CUDA)
+  return makeDevicePipeline(asked.leastCapacity, options);
+#else
+  throw std::runtime_error(whyUnavailable(Backend::cuda));
+#endif
+}
+
+}  // namespace
 
 struct DevicePairFinder::Impl {
   std::unique_ptr<DevicePipeline> pipeline;
 };
 
-DevicePairFinder::DevicePairFinder(const DeviceOptions& asked) : impl_(std::make_unique<Impl>()) {
-  Options options;
-  options.device = asked.device;
-  options.maxPairs = asked.maxPairs;
-  impl_->pipeline = makeDevicePipeline(asked.leastCapacity, options);
-}
+DevicePairFinder::DevicePairFinder(const DeviceOptions& options)
+    : impl_(std::make_unique<Impl>(Impl{makePipeline(options)})) {}
 
 void DevicePairFinder::reserve(std::size_t boxes, std::size_t pairs) {
   requireFitting({nullptr, boxes}, {});
@@ -36,20 +99,6 @@ DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> fi
   requireFitting(boxes, filters);
   return impl_->pipeline->find(boxes, filters, stream);
 }
-
-#else
-
-struct DevicePairFinder::Impl {};
-
-DevicePairFinder::DevicePairFinder(const DeviceOptions&) {
-  throw std::runtime_error(whyUnavailable(Backend::cuda));
-}
-void DevicePairFinder::reserve(std::size_t, std::size_t) {}
-DevicePairs DevicePairFinder::find(View<const Aabb>, View<const Filter>, CUstream_st*) {
-  return {};
-}
-
-#endif
 
 DevicePairFinder::DevicePairFinder(std::size_t leastCapacity)
     : DevicePairFinder(DeviceOptions{leastCapacity}) {}

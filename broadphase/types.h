@@ -45,11 +45,11 @@ struct alignas(8) Pair {
 };
 static_assert(sizeof(Pair) == 8 && alignof(Pair) == 8, "Pair is one load on every space");
 
-/// The overlapping pairs in the GPU's memory, sorted by (first, second). They are written in the
-/// order of the stream, and valid until the next search.
+/// The overlapping pairs in the finder's memory, which is the GPU's or the host's, sorted by
+/// (first, second). They are written in the order of the stream, and valid until the next search.
 struct DevicePairs {
   const Pair* data = nullptr;            ///< the first min(*count, capacity) are there
-  const std::uint64_t* count = nullptr;  ///< on the device too: how many there are
+  const std::uint64_t* count = nullptr;  ///< in the same memory: how many there are
   std::size_t capacity = 0;              ///< if *count exceeds it, the list is not complete
 };
 

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "broadphase/exec/cuda/graphs.cuh"
 #include "device_boxes.cuh"
+#include "device_finder_checks.h"
 
 namespace lbvh {
 namespace {
@@ -34,13 +34,9 @@ class DeviceFinder : public testing::Test {
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
 
-  /// Asks on a stream, and looks at the lists only after the stream has come to its end.
-  struct Answer {
-    Pairs pairs;
-    std::uint64_t count = 0;
-    std::size_t capacity = 0;
-  };
+  using Answer = test::DeviceAnswer;
 
+  /// Asks on a stream, and looks at the lists only after the stream has come to its end.
   Answer find(DevicePairFinder& finder, const Boxes& boxes,
               const std::vector<Filter>& filters = {}) {
     boxes_.assign(boxes);
@@ -48,6 +44,10 @@ class DeviceFinder : public testing::Test {
     const DevicePairs found = finder.find(boxes_.view(), filters_.view(), stream_);
     cudaCheck(cudaStreamSynchronize(stream_));
     return {pairsOf(found), countOf(found), found.capacity};
+  }
+
+  auto finding() {
+    return [this](auto&... arguments) { return find(arguments...); };
   }
 
   void beginCapture(cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
@@ -71,24 +71,7 @@ class DeviceFinder : public testing::Test {
   OnDevice<Filter> filters_;
 };
 
-TEST_F(DeviceFinder, AgreesWithTheHost) {
-  Random random(95);
-  DevicePairFinder finder;
-  for (const std::size_t n : {0u, 1u, 2u, 33u, 1025u, 3000u}) {
-    SCOPED_TRACE(n);
-    const Boxes boxes = test::boxSets()[0].make(n, random);
-    find(finder, boxes);  // the capacity is still that of fewer boxes
-    EXPECT_EQ(find(finder, boxes).pairs, pairsOnHost(boxes));
-  }
-  for (const test::BoxSet& set : test::boxSets()) {
-    SCOPED_TRACE(set.name);
-    const Boxes boxes = set.make(180, random);
-    std::vector<Filter> filters(boxes.size());
-    for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
-    find(finder, boxes, filters);
-    EXPECT_EQ(find(finder, boxes, filters).pairs, pairsOnHost(boxes, filters));
-  }
-}
+TEST_F(DeviceFinder, AgreesWithBruteForce) { test::agreesWithBruteForce({}, finding()); }
 
 TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
   DevicePairFinder finder;
@@ -119,33 +102,9 @@ TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
   EXPECT_EQ(pairsOf(last), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 600)));
 }
 
-TEST_F(DeviceFinder, RefusesWhatDoesNotFit) {
-  DevicePairFinder finder;
-  const View<const Aabb> tooMany{nullptr, (std::size_t{1} << 30) + 1};
-  EXPECT_THROW(finder.find(tooMany, {}, nullptr), std::length_error);
-  EXPECT_THROW(finder.find({nullptr, 3}, {nullptr, 2}, nullptr), std::invalid_argument);
-  EXPECT_THROW(finder.reserve(tooMany.size, 1), std::length_error);
-  constexpr std::size_t kMoreThan32Bits = std::size_t{1} << 32;
-  EXPECT_THROW(finder.reserve(1, kMoreThan32Bits), std::length_error);
-  EXPECT_THROW(finder.reserve(std::size_t{1} << 30, 0), std::length_error) << "eight a box";
-  EXPECT_THROW(DevicePairFinder{kMoreThan32Bits}, std::length_error);
-}
+TEST_F(DeviceFinder, RefusesWhatDoesNotFit) { test::refusesWhatDoesNotFit({}); }
 
-// 2,000 coincident boxes have 1,999,000 pairs.
-TEST_F(DeviceFinder, ASearchStopsAtItsLimit) {
-  DeviceOptions options;
-  options.maxPairs = 1000;
-  DevicePairFinder finder(options);
-  const Boxes boxes(2000, test::boxAt(0, 0, 0, 1));
-  for (int round = 0; round < 2; ++round) {
-    const Answer answer = find(finder, boxes);
-    EXPECT_GT(answer.count, options.maxPairs);
-    EXPECT_LT(answer.count, 100000u);
-    EXPECT_LE(answer.pairs.size(), options.maxPairs);
-  }
-  const Boxes few(40, test::boxAt(0, 0, 0, 1));
-  EXPECT_EQ(find(finder, few).pairs, pairsOnHost(few));
-}
+TEST_F(DeviceFinder, ASearchStopsAtItsLimit) { test::stopsAtItsLimit({}, finding()); }
 
 TEST_F(DeviceFinder, ACapturedSearchReadsTheBoxesOfEachLaunch) {
   Random random(97);

@@ -7,21 +7,11 @@
 #include <string>
 
 #include "broadphase/options.h"
+#include "broadphase/pipelines/device.h"
 #include "broadphase/pipelines/pipeline.h"
 #include "broadphase/types.h"
 
-struct CUstream_st;
-
 namespace lbvh {
-
-/// Stages 1 to 6 on the caller's stream, for DevicePairFinder.
-class DevicePipeline {
- public:
-  virtual ~DevicePipeline() = default;
-  virtual DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
-                           CUstream_st* stream) = 0;
-  virtual void reserve(std::size_t boxes, std::size_t pairs) = 0;
-};
 
 /// The calling thread's. A program that has never used CUDA has device 0, and its driver is not
 /// started to ask.
@@ -41,7 +31,8 @@ std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
 /// @throws SpaceError
 std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options);
 
-/// For any thread. Of the options, `device` and `maxPairs` count.
+/// Stages 1 to 6 on the caller's stream, from any thread. Of the options, `device` and `maxPairs`
+/// count.
 /// @throws std::runtime_error, std::length_error
 std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity,
                                                    const Options& options);

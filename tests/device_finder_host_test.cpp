@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Zlib
+// DevicePairFinder on the host: the same calls, the same pairs.
+#include <algorithm>
+
+#include "device_finder_checks.h"
+
+namespace lbvh {
+namespace {
+
+DeviceOptions onHost(int threads = 1) {
+  DeviceOptions options;
+  options.backend = Backend::host;
+  options.threads = threads;
+  return options;
+}
+
+test::DeviceAnswer find(DevicePairFinder& finder, const test::Boxes& boxes,
+                        const std::vector<Filter>& filters) {
+  const DevicePairs found = finder.find(test::view(boxes), test::view(filters), nullptr);
+  const std::size_t size = std::min<std::size_t>(*found.count, found.capacity);
+  return {test::Pairs(found.data, found.data + size), *found.count, found.capacity};
+}
+
+TEST(DeviceFinderOnHost, AgreesWithBruteForce) {
+  for (const int threads : {1, 3}) test::agreesWithBruteForce(onHost(threads), find);
+}
+
+TEST(DeviceFinderOnHost, RefusesWhatDoesNotFit) {
+  test::refusesWhatDoesNotFit(onHost());
+  EXPECT_THROW(DevicePairFinder{onHost(-1)}, std::invalid_argument);
+}
+
+TEST(DeviceFinderOnHost, ASearchStopsAtItsLimit) { test::stopsAtItsLimit(onHost(), find); }
+
+TEST(DeviceFinderOnHost, HasTheRoomThatWasReserved) {
+  DeviceOptions options = onHost();
+  options.leastCapacity = 7;
+  DevicePairFinder finder(options);
+  EXPECT_EQ(find(finder, {}, {}).capacity, 7u);
+  finder.reserve(10, 0);
+  EXPECT_EQ(find(finder, {}, {}).capacity, 80u);
+  finder.reserve(10, 9);
+  EXPECT_EQ(find(finder, {}, {}).capacity, 80u);
+}
+
+TEST(DeviceFinderOnHost, MovesWithItsPairs) {
+  const test::Boxes boxes(3, test::boxAt(0, 0, 0, 1));
+  DevicePairFinder finder(onHost());
+  const DevicePairs found = finder.find(test::view(boxes), {}, nullptr);
+  const DevicePairFinder other(std::move(finder));
+  EXPECT_EQ(*found.count, 3u);
+  EXPECT_EQ(test::Pairs(found.data, found.data + 3), test::bruteForce(boxes));
+}
+
+TEST(DeviceFinderOnHost, HasNoStreamsAndGuessesNoSpace) {
+  const test::Boxes boxes(3, test::boxAt(0, 0, 0, 1));
+  DevicePairFinder finder(onHost());
+  int stream = 0;
+  EXPECT_THROW(finder.find(test::view(boxes), {}, reinterpret_cast<CUstream_st*>(&stream)),
+               std::invalid_argument);
+  DeviceOptions options;
+  options.backend = Backend::automatic;
+  EXPECT_THROW(DevicePairFinder{options}, std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lbvh
