@@ -40,6 +40,11 @@ if(GPULBVH_BULLET)
   _install_component(bullet)
 endif()
 
+# A shared library has the CUDA runtime within it.
+set(_static_with_cuda OFF)
+if(GPULBVH_HAS_CUDA AND NOT BUILD_SHARED_LIBS)
+  set(_static_with_cuda ON)
+endif()
 configure_package_config_file(cmake/GpuLbvhBroadphaseConfig.cmake.in
   ${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfig.cmake INSTALL_DESTINATION ${_package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/GpuLbvhBroadphaseConfigVersion.cmake

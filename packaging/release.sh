@@ -26,7 +26,15 @@ point() {
   fi
 }
 has() { grep -qE -- "$2" "$1" || { echo "$1 has no line like: $2"; return 1; }; }
-is_clean() { [ -z "$(git status --porcelain)" ] || { git status --short; return 1; }; }
+is_clean() {
+  local changes
+  changes=$(git status --short) || return 1
+  echo "$changes"
+  [ -z "$changes" ]
+}
+all_entries_ran() {
+  .ci/all && ! grep 'cannot run here' build/release.log
+}
 table_is_current() { tests/platforms/table.sh && git diff --exit-code docs/platforms.md; }
 is_new() { ! cut -d' ' -f1 packaging/releases.txt | grep -qxF "$version"; }
 
@@ -39,18 +47,18 @@ point "CITATION.cff has it" has CITATION.cff "^version: $version$"
 point "CITATION.cff has the changelog's date" has CITATION.cff \
   "^date-released: $(sed -nE "s/^## $version, //p" CHANGELOG.md | grep . || echo missing)$"
 point "the README tells of it" has README.md "^\*\*State of $minor\.\*\*"
-point "the vcpkg port has it" has packaging/vcpkg/vcpkg.json "\"version(-semver)?\": \"$version\""
+point "the vcpkg port has it" has packaging/vcpkg/gpu-lbvh-broadphase/vcpkg.json "\"version(-semver)?\": \"$version\""
 point "the ABI is what the SONAME says" tests/abi.sh build/abi
+if [ $# -gt 1 ]; then
+  echo "LEFT OUT .ci/all: run it before the release"
+else
+  point ".ci/all, and every entry could run" all_entries_ran
+  point "docs/platforms.md has what the platforms gave" table_is_current
+fi
 rm -rf build/packages
 point "it can be packed" packaging/pack.sh deb archive
 point "the sources can be packed" git archive --prefix="GpuLbvhBroadphase-$version/" \
   --output="build/packages/GpuLbvhBroadphase-$version.tar.gz" HEAD
-if [ $# -gt 1 ]; then
-  echo "LEFT OUT .ci/all: run it before the release"
-else
-  point ".ci/all" .ci/all
-  point "docs/platforms.md has what the platforms gave" table_is_current
-fi
 if [ $failures -gt 0 ]; then
   echo "release: $failures points do not hold"
   exit 1

@@ -25,7 +25,7 @@ libraries() {
 
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
-rm -rf "$folder/source" "$folder/old" "$folder/new"
+rm -rf "$folder/source" "$folder/old" "$folder/old.build" "$folder/new"
 mkdir "$folder/source"
 git archive "$commit" | tar -x -C "$folder/source"
 libraries "$folder/source" old

@@ -16,7 +16,7 @@ build() {
   told=$(pkg-config --cflags --libs "$1")
   eval "flags=($told)"  # it quotes names with a space as a shell does
   "${CXX:-c++}" -std=c++17 -O1 "$root/$2" -o "$scratch/program" "${flags[@]}"
-  libraries=$(pkg-config --libs-only-L --keep-system-libs "$1")
+  libraries=$(PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --libs-only-L "$1")
   eval "flags=($libraries)"
   libraries=$(printf '%s:' "${flags[@]#-L}")
   LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:-} "$scratch/program"

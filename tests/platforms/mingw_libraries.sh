@@ -10,12 +10,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
 if [ -f "$root/built" ]; then exit; fi
-mkdir -p "$root/sources"
+rm -rf "$root/sources" "$root/build"  # of an attempt that was cut off
+mkdir "$root/sources"
 
 # source_of PACKAGE: its source, in $root/sources/PACKAGE. Debian's patches are not for Windows.
 source_of() {
   local archive
-  (cd "$root/sources" && apt-get source -qq --download-only "$1" >/dev/null 2>&1)
+  (cd "$root/sources" && apt-get source -qq --download-only "$1" >/dev/null)
   archive=$(ls "$root/sources/$1"_*.orig.tar.*z)
   mkdir "$root/sources/$1"
   tar -xf "$archive" -C "$root/sources/$1" --strip-components=1

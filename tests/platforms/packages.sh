@@ -11,6 +11,8 @@ cd "$here/../.."
 folder=$1
 packages=build/packages
 rm -rf $packages
+DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae)
+export DEBFULLNAME DEBEMAIL
 packaging/pack.sh deb archive >"$folder/pack.log" 2>&1 || { tail -n 30 "$folder/pack.log"; exit 1; }
 version=$(sed -nE 's/^project\(GpuLbvhBroadphase VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 
@@ -29,10 +31,17 @@ use() {
   for program in core adapter hello; do in_root "$1" /build/$program; done
 }
 
+# without_ours ROOT: no package of an earlier version, or of the step before.
+without_ours() {
+  in_root "$1" sh -c 'apt-get purge -y -qq $(dpkg-query -W -f "\${Package} " "libgpulbvh*" 2>/dev/null) >/dev/null'
+}
+
 for suite in bookworm trixie; do
   root=$folder/$suite
   debian_root $suite "$root"
-  mkdir -p "$root/src"
+  without_ours "$root"
+  rm -rf "$root/src"
+  mkdir "$root/src"
   cp -r tests samples "$root/src/"
   cp $packages/*.deb $packages/*.tar.gz "$root/src/"
   mapfile -t debs < <(cd "$root" && find src -maxdepth 1 -name '*.deb')
@@ -40,7 +49,7 @@ for suite in bookworm trixie; do
   use "$root" /usr
   echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
 
-  in_root "$root" apt-get purge -y -qq libgpulbvh-dev >/dev/null
+  without_ours "$root"
   in_root "$root" apt-get install -y -qq --no-install-recommends libbullet-dev libtbb-dev >/dev/null
   in_root "$root" rm -rf /unpacked
   in_root "$root" mkdir /unpacked

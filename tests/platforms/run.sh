@@ -21,7 +21,20 @@ name=${1:-}
 build=$PWD/build/platforms/$name
 cores=$(getconf _NPROCESSORS_ONLN)
 
-install() { install_debian platforms "$@"; }
+# A line and a status of its own, so that it is no success and no failure.
+cannot() {
+  echo "platforms: $name cannot run here: $1"
+  exit 77
+}
+install() {
+  local package
+  for package in "$@"; do
+    if ! debian_has "$package" && [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+      cannot "there is no $package, and no right to install it"
+    fi
+  done
+  install_debian platforms "$@"
+}
 
 # configure OPTIONS...
 configure() {
@@ -70,7 +83,7 @@ libraries=(libc6-dev libstdc++-12-dev libtbb-dev libbullet-dev libbullet-extras-
   libfmt-dev libcli11-dev)
 # What is of shells and browsers and not of processors is tested on one system.
 of_one_system='run_packages|docs_snippets|readme_snippet|install_and_consume|find_bullet|without_cmake'
-of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_tests|license_lines|variant_recipe'
+of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_tests|license_lines'
 of_one_system+='|command_lines|record_and_replay|same_on_every_thread_count'
 
 # These ask the system how much memory the process has, and get the emulator's.
@@ -103,11 +116,6 @@ with_libcxx() {
   configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
 }
 
-# A line and a status of its own, so that it is no success and no failure.
-cannot() {
-  echo "platforms: $name cannot run here: $1"
-  exit 77
-}
 need_roots() {
   unshare --mount true 2>/dev/null || cannot "this user may not mount"
   install debootstrap
@@ -122,6 +130,7 @@ in_empty() {
   debian_root "$1" "$root"
   in_root "$root" apt-get update -qq
   in_root "$root" mkdir -p /src
+  find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   git ls-files -coz --exclude-standard | tar --null --files-from=- -c | tar -x -C "$root/src"
   in_root "$root" /src/run test --timeout 1500 >"$build/tests.log" 2>&1 ||
     { grep -v Passed "$build/tests.log" | tail -n 100; return 1; }
@@ -149,6 +158,7 @@ use_zip() {
 
 gcc_version() { "$1" -dumpfullversion; }
 
+rm -f "$build/row.md"
 case $name in
   aarch64)
     cross aarch64-linux-gnu arm64 qemu-aarch64-static
@@ -183,6 +193,7 @@ case $name in
     ;;
   debian13) in_empty trixie "Debian 13, 64-bit x86" ;;
   ubuntu24)
+    need_roots
     install wget ca-certificates
     wget -q --timeout=30 --tries=2 --spider https://archive.ubuntu.com/ubuntu/dists/noble/Release ||
       cannot "Ubuntu's archive is out of reach"
