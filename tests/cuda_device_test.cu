@@ -47,7 +47,8 @@ class DeviceFinder : public testing::Test {
   }
 
   auto finding() {
-    return [this](auto&... arguments) { return find(arguments...); };
+    return [this](DevicePairFinder& finder, const Boxes& boxes,
+                  const std::vector<Filter>& filters) { return find(finder, boxes, filters); };
   }
 
   void beginCapture(cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
