@@ -42,15 +42,7 @@ class HostSearch final : public DevicePipeline {
     room_ = std::max(room_, requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * boxes));
   }
 
-  /// As many as a GPU can count.
-  static constexpr std::size_t kMostPairs = (std::size_t{1} << 31) - 1;
-
  private:
-  static std::size_t requireCountable(std::uint64_t pairs) {
-    if (pairs > kMostPairs) throw std::length_error("room for more than 2^31 - 1 pairs");
-    return static_cast<std::size_t>(pairs);
-  }
-
   PairFinder finder_;
   const std::uint64_t maxPairs_;
   std::size_t room_;
@@ -62,7 +54,7 @@ Options optionsOf(const DeviceOptions& asked) {
   options.backend = asked.backend;
   options.device = asked.device;
   options.threads = asked.threads;
-  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, HostSearch::kMostPairs);
+  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, kMostCountable);
   return options;
 }
 

@@ -11,6 +11,7 @@
 
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/cuda_stages.cuh"
+#include "broadphase/pipelines/limits.h"
 
 namespace lbvh {
 
@@ -81,12 +82,6 @@ class DeviceSearch : CudaStages {
       if (cudaEventRecord(event, stream) != cudaSuccess) cudaStreamSynchronize(stream);
     }
   };
-
-  static std::size_t requireCountable(std::size_t pairs) {
-    if (pairs > kMostPairs)
-      throw std::length_error("room for more pairs than a GPU's kernels can count");
-    return pairs;
-  }
 
   /// Nothing here depends on what earlier searches found, and nothing is reported: the graph may be
   /// launched at any time, and any number of times.

@@ -12,6 +12,7 @@
 #include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda_blocks.cuh"
 #include "broadphase/pipelines/cuda_step_plan.h"
+#include "broadphase/pipelines/limits.h"
 
 namespace lbvh {
 
@@ -22,6 +23,7 @@ class CudaStages : protected CudaBlocks {
 
   /// Two counts share a word, see DeltaSum.
   static constexpr std::size_t kMostPairs = (std::size_t{1} << DeltaSum::kBits) - 1;
+  static_assert(kMostPairs == kMostCountable);
 
   /// What can be counted, of what the caller allows.
   static std::uint64_t limitOf(std::uint64_t maxPairs) {

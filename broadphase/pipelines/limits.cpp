@@ -19,4 +19,10 @@ void requireAtMost(std::uint64_t maxPairs, std::uint64_t pairs) {
                           " overlapping pairs (Options::maxPairs)");
 }
 
+std::size_t requireCountable(std::uint64_t pairs) {
+  if (pairs > kMostCountable)
+    throw std::length_error("room for more pairs than a GPU's kernels can count");
+  return static_cast<std::size_t>(pairs);
+}
+
 }  // namespace lbvh
