@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # The names that Debian's rules give: of a library its own and its version, for development -dev.
-set(_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+get_target_property(_soversion gpulbvh_broadphase SOVERSION)
 set(CPACK_DEBIAN_BROADPHASE_PACKAGE_NAME libgpulbvh-broadphase${_soversion})
 set(CPACK_DEBIAN_BULLET_PACKAGE_NAME libgpulbvh-bullet${_soversion})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgpulbvh-dev)

@@ -50,7 +50,7 @@ for suite in bookworm trixie; do
   echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
 
   without_ours "$root"
-  in_root "$root" apt-get install -y -qq --no-install-recommends libbullet-dev libtbb-dev >/dev/null
+  install_in_root "$root" libbullet-dev libtbb-dev
   in_root "$root" rm -rf /unpacked
   in_root "$root" mkdir /unpacked
   in_root "$root" tar -xzf /src/GpuLbvhBroadphase-"$version"-Linux.tar.gz -C /unpacked --strip-components=1
