@@ -61,7 +61,7 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
                          filters.view(),
                          writable(counts),
                          writable(places)};
-  const FindBlockPairs search{there.view(), leaves, found, out, asked.parts};
+  const FindBlockPairs search{leaves, found, out, asked.parts};
   space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
   space.wait();
 
@@ -243,16 +243,20 @@ TEST_F(CudaSearch, ExtentsTellHowMuchAnOrderIsWorthAndBeyondThemNothingIsSearche
             5 * good.header.looks);
 }
 
-// A grid that leaves out far boxes may be a small part of a block: each counts 1,024 times at most.
+// A grid that leaves out far boxes may be a small part of a block, and an oversized box makes one
+// infinite: each counts as three lengths of the scene at most.
 TEST_F(CudaSearch, ExtentsDoNotWrapAround) {
   Boxes boxes;
   for (int i = 0; i < 2048; ++i) boxes.push_back(test::boxAt(static_cast<float>(i), 0, 0, 0));
   boxes[2047].min[0] = std::numeric_limits<float>::quiet_NaN();
   Search asked;
   asked.header.grid.perLength = 1e6f;
-  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64ull << 26);
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64u * 3 * 65536);
   asked.header.grid.perLength = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64ull << 26);
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 64u * 3 * 65536);
+  boxes[0].max[1] = std::numeric_limits<float>::infinity();
+  asked.header.grid.perLength = 1e-9f;
+  EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 3u * 65536);
   asked.header.grid.perLength = 0;
   EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.extents, 0u);
 }

@@ -13,7 +13,6 @@
 namespace lbvh {
 
 struct FindBlockPairs {
-  View<const Aabb> boxes;
   LeafBlocks leaves;
   FoundPairs out;
   StepHeader* header;
@@ -79,24 +78,6 @@ class BlockSearch {
     }
     searchListed();
     testRest();
-  }
-
-  /// Pairs with oversized boxes: of the own boxes with all of them; and if there are as many blocks
-  /// of oversized boxes as this block's number, of that one's with each other and later ones.
-  __device__ void searchOversized(std::uint32_t warp, std::uint32_t warps, bool isPart0) {
-    const std::uint32_t count = in_.header->oversizedListed;
-    if (count == 0) return;
-    const bool hasBoxes = __any_sync(kAllLanes, own_.id != kNullIndex);
-    if (isPart0 && hasBoxes)
-      for (std::uint32_t first = 0; first < count && !stage_.isOver(); first += kWarp)
-        searchOversizedFrom(first, count);
-    for (std::uint32_t first = warp * kWarp; first < count && !stage_.isOver();
-         first += warps * kWarp) {
-      own_ = oversizedAt(first + lane(), count);
-      searchItself();
-      for (std::uint32_t next = first + kWarp; next < count && !stage_.isOver(); next += kWarp)
-        searchOversizedFrom(next, count);
-    }
   }
 
   /// Ends the search. A sample of the blocks tells how much they had to look at.
@@ -165,17 +146,6 @@ class BlockSearch {
     if (lane() < padded - queued_) put(queued_ + lane(), emptyCorners());
     queued_ = padded;
     if (queued_ != 0) testLast(queued_);
-  }
-
-  __device__ Corners oversizedAt(std::uint32_t k, std::uint32_t count) const {
-    if (k >= count) return emptyCorners();
-    const std::uint32_t id = leaves_.oversized[k];
-    return cornersOf(in_.boxes[id], id);
-  }
-  __device__ void searchOversizedFrom(std::uint32_t first, std::uint32_t count) {
-    put(lane(), oversizedAt(first + lane(), count));
-    queued_ = kWarp;
-    testLast(kWarp);
   }
 
   __device__ void put(std::uint32_t slot, const Corners& box) {
@@ -264,7 +234,6 @@ static __global__ void __launch_bounds__(kThreads) findBlockPairsKernel(FindBloc
   BlockSearch search(in, memory[threadIdx.x / kWarp], block);
   if (part == 0) search.searchItself();
   search.searchLaterBlocks(part);
-  search.searchOversized(warp, warps, part == 0);
   search.end();
 }
 

@@ -4,8 +4,8 @@
 // thread block a group: no atomics, no links, no second launch.
 //
 // Any order gives the same pairs. So every box is packed wherever it lies in the order, and an
-// order may be kept over steps. NaN boxes leave an empty slot; so do oversized ones, which are
-// listed.
+// order may be kept over steps. NaN boxes leave an empty slot. Oversized boxes are packed like
+// others: sorted behind all of them, they spoil the bounds of a few blocks only.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,6 @@ struct LeafBlocks {
   CornerArrays blocks;  ///< bounds, 32 a group
   CornerArrays groups;  ///< bounds
   std::uint32_t blockCount, groupCount;
-  std::uint32_t* oversized;  ///< header->oversizedListed of them, in no order
 };
 
 /// For n boxes.
@@ -62,8 +61,7 @@ struct LeafBlockLayout {
   std::size_t corners() const { return 2 * (slots + blocks + groups); }
 
   /// @param at memory for corners()
-  /// @param oversized memory for n
-  LeafBlocks in(float4* at, std::uint32_t* oversized, std::size_t n) const {
+  LeafBlocks in(float4* at, std::size_t n) const {
     const auto take = [&at](std::size_t count) {
       const CornerArrays arrays{at, at + count};
       at += 2 * count;
@@ -75,26 +73,23 @@ struct LeafBlockLayout {
     leaves.groups = take(groups);
     leaves.blockCount = static_cast<std::uint32_t>((n + kWarp - 1) / kWarp);
     leaves.groupCount = static_cast<std::uint32_t>(groups);
-    leaves.oversized = oversized;
     return leaves;
   }
 };
 
 class LeafBlockBuffers {
  public:
-  explicit LeafBlockBuffers(DeviceMemory memory) : corners_(memory), oversized_(memory) {}
+  explicit LeafBlockBuffers(DeviceMemory memory) : corners_(memory) {}
 
   LeafBlocks ensure(std::size_t n) {
     const LeafBlockLayout layout(n);
-    return layout.in(corners_.ensure(layout.corners()).data, oversized_.ensure(n).data, n);
+    return layout.in(corners_.ensure(layout.corners()).data, n);
   }
 
   const void* data() const { return corners_.data(); }
-  const void* oversized() const { return oversized_.data(); }
 
  private:
   DeviceBuffer<float4> corners_;
-  DeviceBuffer<std::uint32_t> oversized_;
 };
 
 __device__ inline Corners cornersOf(Aabb box, std::uint32_t id) {
@@ -129,20 +124,18 @@ struct PackBlocks {
     if (i >= boxes.size) return emptyCorners();
     const std::uint32_t id = ids[i];
     const Aabb box = boxes[id];
-    const BoxClass boxClass = classify(box);
-    if (boxClass == BoxClass::oversized)
-      leaves.oversized[atomicAdd(&header->oversizedListed, 1u)] = id;
-    return boxClass == BoxClass::ordinary ? cornersOf(box, id) : emptyCorners();
+    return classify(box) != BoxClass::nan ? cornersOf(box, id) : emptyCorners();
   }
 
   /// A warp's. How large blocks are tells whether the order still is of use. In 65,536ths of the
-  /// scene, so that the order in which they are added does not matter.
+  /// scene, so that the order in which they are added does not matter. One with an oversized box
+  /// counts as if it reached through the scene.
   __device__ void addExtents(const Corners& bounds) const {
     float extent = 0;
     for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
     extent *= 65536 * header->grid.perLength;
     const std::uint32_t sum =
-        sumOfLanes(extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 1 << 26)) : 0u);
+        sumOfLanes(extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 3 * 65536)) : 0u);
     if (threadIdx.x == 0)
       atomicAdd(reinterpret_cast<unsigned long long*>(&header->extents),
                 static_cast<unsigned long long>(sum));

@@ -143,7 +143,6 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(ids_.data()),
             at(scratch_.data()),
             at(leaves_.data()),
-            at(leaves_.oversized()),
             at(chainWords_.data()),
             at(lists_[0].pairs.data()),
             at(lists_[0].offsets.data()),

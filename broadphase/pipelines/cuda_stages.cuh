@@ -51,8 +51,7 @@ class CudaStages : protected CudaBlocks {
     const View<Pair> room = next.pairs.ensure(plan_.pairs);
     const FoundPairs out{room,          there.maxPairs,      countOf(&header()->pairs),
                          there.filters, next.offsets.data(), places()};
-    const FindBlockPairs search{there.boxes, leaves, out, header(),
-                                FindBlockPairs::partsFor(there.boxes.size)};
+    const FindBlockPairs search{leaves, out, header(), FindBlockPairs::partsFor(there.boxes.size)};
     space_.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
     return room;
   }

@@ -21,7 +21,6 @@ struct ChooseGrid {
     header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size, 0};
     header->pairs = 0;
     header->delta = DeltaCount{};
-    header->oversizedListed = 0;
     header->extents = header->looks = 0;
     const SceneBounds& scene = header->scene;
     Grid grid{};

@@ -77,7 +77,7 @@ struct StepHeader {
   DeltaCount delta;
 
   // On a GPU (cuda/leaf_blocks.cuh, cuda/block_search.cuh):
-  std::uint32_t oversizedListed = 0;
+  std::uint64_t unused = 0;   ///< for the lines below
   std::uint64_t extents = 0;  ///< of all blocks; beyond arguments.mostExtents nothing is searched
 
   std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written

@@ -25,22 +25,20 @@ inline void findOnDevice(FindProblem<CudaSpace>& problem) {
   const std::size_t n = problem.n, all = problem.boxes.size, room = problem.out.pairs.size;
   const LeafBlockLayout layout(n);
   scratch.reset(scratchBytes<StepHeader>(1) + scratchBytes<float4>(layout.corners()) +
-                scratchBytes<std::uint32_t>(n) + scratchBytes<std::uint32_t>(all) +
-                scratchBytes<std::uint32_t>(room));
+                scratchBytes<std::uint32_t>(all) + scratchBytes<std::uint32_t>(room));
   StepHeader* header = scratch.lend<StepHeader>("header", 1).data;
   float4* corners = scratch.lend<float4>("corners", layout.corners()).data;
-  std::uint32_t* oversized = scratch.lend<std::uint32_t>("oversized", n).data;
   const View<std::uint32_t> counts = scratch.lend<std::uint32_t>("counts", all);
   std::uint32_t* places = scratch.lend<std::uint32_t>("places", room).data;
 
   space.forEach(1, BeginHeader{header});
   space.fill(counts, 0);
-  const LeafBlocks leaves = layout.in(corners, oversized, n);
+  const LeafBlocks leaves = layout.in(corners, n);
   // The ids reach all boxes; those behind the tree's are not part of the problem.
   const View<const Aabb> boxes{problem.boxes.data, n};
   space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
                PackBlocks{boxes, problem.ids, leaves, header});
-  FindBlockPairs search{boxes, leaves, {}, header, FindBlockPairs::partsFor(n)};
+  FindBlockPairs search{leaves, {}, header, FindBlockPairs::partsFor(n)};
   search.out.room = problem.out.pairs;
   search.out.limit = problem.out.limit;
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
