@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -51,6 +53,8 @@ class GrowBuffer {
     std::size_t grown = n + n / 8 + std::max<std::size_t>(16, 128 / sizeof(T));
     // By doubling, what waits to be freed is never more than what is in use.
     if (memory_.keepsReleased()) grown = std::max(grown, 2 * capacity_);
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / sizeof(T);
+    if (grown < n || grown > kMost) throw std::bad_alloc();  // on systems of 32 bits
     release();  // first, so that old and new are never held together
     data_ = static_cast<T*>(memory_.allocate(grown * sizeof(T)));
     capacity_ = grown;

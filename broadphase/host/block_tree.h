@@ -86,4 +86,17 @@ struct PackedBoxes {
   View<const std::uint32_t> nan;        ///< likewise; they overlap nothing
 };
 
+/// Calls visit(index, box) for all that may overlap something.
+template <class Visit>
+void forBoxes(const PackedBoxes& packed, const Visit& visit) {
+  for (std::uint32_t k = 0; k < packed.tree.leafBlocks; ++k) {
+    const BoxBlock& block = packed.tree.blocks[k];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      if (block.child[lane] == kNullIndex) continue;
+      visit(block.child[lane], block.box(lane));
+    }
+  }
+  for (const std::uint32_t id : packed.oversized) visit(id, packed.boxes[id]);
+}
+
 }  // namespace lbvh

@@ -16,6 +16,25 @@ constexpr std::size_t kReplaceGrain = 512;
 
 }  // namespace
 
+void packBlocks(HostTasks& tasks, const SimdKernels& kernels, const PackedBoxes& packed,
+                const std::uint32_t* ids) {
+  const BlockTree& tree = packed.tree;
+  if (tree.boxes == 0) return;
+  tasks.forRanges(tree.leafBlocks, kPackGrain, [&](std::size_t begin, std::size_t end) {
+    kernels.packLeaves(packed, ids, static_cast<std::uint32_t>(begin),
+                       static_cast<std::uint32_t>(end));
+  });
+  BlockTree::forLevels(
+      tree.leafBlocks, [&](std::uint32_t first, std::uint32_t children, std::uint32_t parents) {
+        const std::uint32_t count = BlockTree::blocksOver(children);
+        tasks.forRanges(count, kParentGrain, [&](std::size_t begin, std::size_t end) {
+          for (auto i = static_cast<std::uint32_t>(begin); i < end; ++i)
+            kernels.packParent(tree, parents + i, first + i * kLanes,
+                               std::min(kLanes, children - i * kLanes));
+        });
+      });
+}
+
 void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
                         const std::uint32_t* ids, const SceneBounds& scene, bool inIndexOrder) {
   packed_ = {};
@@ -34,25 +53,7 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data;
   packed_ = {
       tree, boxes, filters, {others.data, scene.oversized}, {others.data + roomBeside_, scene.nan}};
-  tasks_.forRanges(tree.leafBlocks, kPackGrain, [&](std::size_t begin, std::size_t end) {
-    kernels_.packLeaves(packed_, ids, static_cast<std::uint32_t>(begin),
-                        static_cast<std::uint32_t>(end));
-  });
-  packParents();
-}
-
-void BlockBuilder::packParents() {
-  const BlockTree& tree = packed_.tree;
-  if (tree.boxes == 0) return;
-  BlockTree::forLevels(
-      tree.leafBlocks, [&](std::uint32_t first, std::uint32_t children, std::uint32_t parents) {
-        const std::uint32_t count = BlockTree::blocksOver(children);
-        tasks_.forRanges(count, kParentGrain, [&](std::size_t begin, std::size_t end) {
-          for (auto i = static_cast<std::uint32_t>(begin); i < end; ++i)
-            kernels_.packParent(tree, parents + i, first + i * kLanes,
-                                std::min(kLanes, children - i * kLanes));
-        });
-      });
+  packBlocks(tasks_, kernels_, packed_, ids);
 }
 
 // Only replace() needs the places. In a scene where everything moves nobody calls it.

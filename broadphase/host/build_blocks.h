@@ -14,6 +14,10 @@
 
 namespace lbvh {
 
+/// Packs the ordinary boxes, the first in `ids`, into the blocks that `packed` has room for.
+void packBlocks(HostTasks& tasks, const SimdKernels& kernels, const PackedBoxes& packed,
+                const std::uint32_t* ids);
+
 class BlockBuilder {
  public:
   BlockBuilder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
@@ -46,7 +50,6 @@ class BlockBuilder {
   bool keepBeside(std::uint32_t id);
   void dropFromBeside(std::uint32_t id);
   void setLeaf(std::uint32_t leaf, std::uint32_t id);
-  void packParents();
   void packBoundsOf(View<const std::uint32_t> ids);
 
   HostTasks& tasks_;

@@ -8,21 +8,6 @@ namespace {
 
 constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their costs differ much
 
-constexpr std::size_t kMemoryArrays = 8;  // of SearchMemory
-
-/// Calls visit(index, box) for all that may overlap something.
-template <class Visit>
-void forBoxes(const PackedBoxes& packed, const Visit& visit) {
-  for (std::uint32_t k = 0; k < packed.tree.leafBlocks; ++k) {
-    const BoxBlock& block = packed.tree.blocks[k];
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-      if (block.child[lane] == kNullIndex) continue;
-      visit(block.child[lane], block.box(lane));
-    }
-  }
-  for (const std::uint32_t id : packed.oversized) visit(id, packed.boxes[id]);
-}
-
 }  // namespace
 
 std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxes& targets,
@@ -38,8 +23,7 @@ std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxe
 void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
                                     const NeighbourLists& lists, const NeighbourCount& count) {
   const std::size_t leafBlocks = targets.tree.leafBlocks;
-  memory_.ensure(kMemoryArrays * SearchMemory::strideFor(leafBlocks) *
-                 static_cast<std::size_t>(tasks_.threads()));
+  memory_.ensure(SearchMemory::wordsFor(leafBlocks) * static_cast<std::size_t>(tasks_.threads()));
   tasks_.forWorkers(queries.tree.leafBlocks, kBlockGrain,
                     [&](std::size_t worker, std::size_t begin, std::size_t end) {
                       return kernels_.search(queries, targets, static_cast<std::uint32_t>(begin),
@@ -75,9 +59,7 @@ void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const Packe
 }
 
 SearchMemory NeighbourSearch::memoryOf(std::size_t worker, std::size_t leafBlocks) const {
-  const std::size_t stride = SearchMemory::strideFor(leafBlocks);
-  std::uint32_t* words = memory_.data() + worker * kMemoryArrays * stride;
-  return {reinterpret_cast<float*>(words), words + 6 * stride, words + 7 * stride, stride};
+  return SearchMemory::in(memory_.data() + worker * SearchMemory::wordsFor(leafBlocks), leafBlocks);
 }
 
 }  // namespace lbvh

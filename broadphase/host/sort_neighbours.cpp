@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace lbvh {
 namespace {
@@ -13,6 +14,29 @@ constexpr std::size_t kSumGrain = 8;      // chunks
 }  // namespace
 
 void NeighbourSort::writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out) {
+  forChunks(lists, boxes, [&](const Chunk& chunk) {
+    kernels_.sortLists(lists, chunk.first, chunk.end, indexSet(chunk.worker),
+                       {out.data + chunk.start, chunk.size});
+  });
+}
+
+void NeighbourSort::writeLists(const NeighbourLists& lists, std::size_t boxes,
+                               View<std::uint32_t> out, std::uint32_t* offsets) {
+  offsets[0] = 0;
+  std::vector<HostBuffer<Pair>> pairs(static_cast<std::size_t>(tasks_.threads()));
+  forChunks(lists, boxes, [&](const Chunk& chunk) {
+    const View<Pair> sorted = pairs[chunk.worker].ensure(chunk.size);
+    kernels_.sortLists(lists, chunk.first, chunk.end, indexSet(chunk.worker), sorted);
+    for (std::size_t k = 0; k < sorted.size; ++k) out[chunk.start + k] = sorted[k].second;
+    auto end = static_cast<std::uint32_t>(chunk.start);
+    for (std::uint32_t i = chunk.first; i < chunk.end; ++i)
+      offsets[i + 1] = end += lists.byBox[i].size;
+  });
+}
+
+/// Calls sort(chunk) for all chunks of lists, in parallel.
+template <class Sort>
+void NeighbourSort::forChunks(const NeighbourLists& lists, std::size_t boxes, const Sort& sort) {
   const std::size_t chunks = (boxes + kListGrain - 1) / kListGrain;
   const View<std::uint64_t> starts = chunkStarts_.ensure(chunks + 1);
   const auto firstOf = [](std::size_t chunk) {
@@ -32,11 +56,9 @@ void NeighbourSort::writePairs(const NeighbourLists& lists, std::size_t boxes, V
   std::exclusive_scan(starts.begin(), starts.end(), starts.begin(), std::uint64_t{0});
   growIndexSets(boxes);
   tasks_.forWorkers(chunks, 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-    for (std::size_t chunk = begin; chunk < end; ++chunk) {
-      const std::uint64_t pairs = starts[chunk + 1] - starts[chunk];
-      kernels_.sortLists(lists, firstOf(chunk), endOf(chunk), indexSet(worker),
-                         {out.data + starts[chunk], static_cast<std::size_t>(pairs)});
-    }
+    for (std::size_t chunk = begin; chunk < end; ++chunk)
+      sort({worker, firstOf(chunk), endOf(chunk), static_cast<std::size_t>(starts[chunk]),
+            static_cast<std::size_t>(starts[chunk + 1] - starts[chunk])});
     return true;
   });
 }

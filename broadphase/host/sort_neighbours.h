@@ -19,9 +19,22 @@ class NeighbourSort {
   /// were found.
   void writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out);
 
+  /// Writes the lists themselves, sorted, one behind the other; and where each begins, and the last
+  /// one ends.
+  void writeLists(const NeighbourLists& lists, std::size_t boxes, View<std::uint32_t> out,
+                  std::uint32_t* offsets);
+
   std::size_t memoryBytes() const { return chunkStarts_.bytes() + indexSets_.bytes(); }
 
  private:
+  struct Chunk {
+    std::size_t worker;
+    std::uint32_t first, end;  ///< boxes
+    std::size_t start, size;   ///< neighbours
+  };
+
+  template <class Sort>
+  void forChunks(const NeighbourLists& lists, std::size_t boxes, const Sort& sort);
   void growIndexSets(std::size_t boxes);
   IndexSet indexSet(std::size_t worker) const;
 

@@ -9,12 +9,10 @@
 
 namespace lbvh {
 
-/// Calls visit(box index) for each packed box for which hits(Aabb) is true, and, untested, for each
-/// box that is kept out of the blocks. The order is unspecified. `hits` must be true for bounds
-/// that contain a box it is true for. A NaN box is never visited.
+/// Calls visit(box index) for each box in the blocks for which hits(Aabb) is true. The order is
+/// unspecified. `hits` must be true for bounds that contain a box it is true for.
 template <class Hits, class Visit>
-void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
-  const BlockTree& tree = packed.tree;
+void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
   std::uint32_t depth = 0;
   if (tree.boxes > 0) stack[depth++] = tree.root;
@@ -30,6 +28,13 @@ void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit
         stack[depth++] = child;
     }
   }
+}
+
+/// The same for all packed boxes, those that are kept out of the blocks untested. A NaN box is
+/// never visited.
+template <class Hits, class Visit>
+void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
+  queryBlocks(packed.tree, hits, visit);
   for (const std::uint32_t box : packed.oversized) visit(box);
 }
 

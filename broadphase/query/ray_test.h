@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Zlib
 /// @file
 /// Rays against boxes: the one slab test (Kay and Kajiya 1986), for rays of any precision, and the
-/// rays of the batches. C++17, host only.
+/// rays of the batches. C++17.
 #pragma once
 
-#include "broadphase/export.h"
+#include <limits>
+
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -22,12 +23,12 @@ template <class Scalar>
 class RayInterval {
  public:
   /// @param length in units of the ray's direction; may be infinite
-  explicit RayInterval(Scalar length) : leave_(length) {}
+  LBVH_HD explicit RayInterval(Scalar length) : leave_(length) {}
 
   /// Cuts with the slab between the distances `lo` and `hi` from the origin along one axis.
   /// @param inverse of the direction along the axis; not read where the ray is parallel
   /// @return false if the ray is known to miss
-  bool cut(Scalar lo, Scalar hi, Scalar inverse, RayAxis axis) {
+  LBVH_HD bool cut(Scalar lo, Scalar hi, Scalar inverse, RayAxis axis) {
     if (axis != RayAxis::oblique) {
       if (lo <= 0 && hi >= 0) return true;
       if (axis == RayAxis::parallel) return false;
@@ -42,7 +43,9 @@ class RayInterval {
   }
 
   /// After all axes: whether something of the ray is left.
-  bool isHit() const { return enter_ <= leave_; }
+  LBVH_HD bool isHit() const { return enter_ <= leave_; }
+  /// Where that begins.
+  LBVH_HD Scalar enter() const { return enter_; }
 
  private:
   Scalar enter_ = 0, leave_;
@@ -56,26 +59,44 @@ struct Ray {
   float length;        ///< in units of the direction; may be infinite
 };
 
-/// Whether a ray meets a closed box, touching included. A NaN anywhere, a negative length, and an
+/// Whether a ray meets a closed box, touching included. A NaN anywhere, an infinite origin or
+/// direction, a negative length, and an
 /// inverted box are misses.
-class GPULBVH_API RayTest {
+class RayTest {
  public:
   /// @param ray copied, with the reciprocals of its direction
-  explicit RayTest(const Ray& ray);
+  LBVH_HD explicit RayTest(const Ray& ray) : length_(ray.length) {
+    for (int axis = 0; axis < 3; ++axis) {
+      origin_[axis] = ray.origin[axis];
+      inverse_[axis] = 1 / ray.direction[axis];
+      axes_[axis] = isFinite(inverse_[axis]) ? RayAxis::oblique : RayAxis::parallel;
+      if (!isFinite(ray.origin[axis]) || !isFinite(ray.direction[axis])) length_ = -1;
+    }
+  }
 
   /// Whether the ray meets the box.
   /// @param box an Aabb or a Node
   template <class Box>
-  bool operator()(const Box& box) const {
+  LBVH_HD bool operator()(const Box& box) const {
+    return distanceTo(box) >= 0;
+  }
+
+  /// Where the ray enters the box, in units of its direction: 0 if it begins inside, less than 0 if
+  /// it misses.
+  template <class Box>
+  LBVH_HD float distanceTo(const Box& box) const {
     RayInterval<float> interval(length_);
     for (int axis = 0; axis < 3; ++axis)
       if (!interval.cut(box.min[axis] - origin_[axis], box.max[axis] - origin_[axis],
                         inverse_[axis], axes_[axis]))
-        return false;
-    return interval.isHit();
+        return -1;
+    return interval.isHit() ? interval.enter() : -1;
   }
 
  private:
+  static constexpr float kLargest = std::numeric_limits<float>::max();
+  LBVH_HD static bool isFinite(float x) { return x >= -kLargest && x <= kLargest; }
+
   float origin_[3], inverse_[3], length_;
   RayAxis axes_[3];
 };

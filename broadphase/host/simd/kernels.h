@@ -41,6 +41,14 @@ struct SearchMemory {
   std::size_t stride;     ///< the length of each of these arrays
 
   static constexpr std::size_t strideFor(std::size_t leafBlocks) { return leafBlocks + 2 * kLanes; }
+  static constexpr std::size_t wordsFor(std::size_t leafBlocks) {
+    return 8 * strideFor(leafBlocks);
+  }
+  /// @param words wordsFor(leafBlocks) of them
+  static SearchMemory in(std::uint32_t* words, std::size_t leafBlocks) {
+    const std::size_t stride = strideFor(leafBlocks);
+    return {reinterpret_cast<float*>(words), words + 6 * stride, words + 7 * stride, stride};
+  }
 };
 
 /// One thread's memory for sorting long lists: a bit for each box, and a bit for each 64 of those.

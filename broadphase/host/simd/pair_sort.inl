@@ -101,12 +101,14 @@ inline void sortPairs(std::uint32_t first, const std::uint32_t* list, std::uint3
 /// For long lists: each index sets its bit, and the bits are read in order.
 inline void sortLong(std::uint32_t first, const std::uint32_t* list, std::uint32_t size,
                      const IndexSet& set, Pair* out) {
+  std::uint32_t least = kNullIndex;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t index = list[i], word = index / 64;
+    least = std::min(least, index);
     set.bits[word] |= std::uint64_t{1} << index % 64;
     set.words[word / 64] |= std::uint64_t{1} << word % 64;
   }
-  for (std::size_t i = first / (64 * 64); i < set.wordCount; ++i)
+  for (std::size_t i = least / (64 * 64); i < set.wordCount; ++i)
     for (std::uint64_t words = std::exchange(set.words[i], 0); words != 0; words &= words - 1) {
       const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(words));
       for (std::uint64_t bits = std::exchange(set.bits[word], 0); bits != 0; bits &= bits - 1)
