@@ -43,4 +43,15 @@ LBVH_HD T fetchAdd(T* p, T value) {
 #endif
 }
 
+/// Sets bits of *p; says nothing about other memory.
+LBVH_HD inline void setBits(std::uint32_t* p, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  atomicOr(p, bits);
+#elif defined(__cpp_lib_atomic_ref)
+  std::atomic_ref(*p).fetch_or(bits, std::memory_order_relaxed);
+#else
+  __atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
+#endif
+}
+
 }  // namespace lbvh

@@ -2,11 +2,13 @@
 #include "broadphase/device_pair_finder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/pair_finder.h"
 #include "broadphase/pipelines/device.h"
+#include "broadphase/pipelines/device_request.h"
+#include "broadphase/pipelines/host_device.h"
 #include "broadphase/pipelines/limits.h"
 
 #if defined(GPULBVH_CUDA)
@@ -17,56 +19,18 @@ namespace lbvh {
 
 namespace {
 
-/// The host's: what PairFinder finds, handed out as a GPU would.
-class HostSearch final : public DevicePipeline {
- public:
-  HostSearch(const Options& options, std::size_t leastCapacity)
-      : finder_(options), maxPairs_(options.maxPairs), room_(requireCountable(leastCapacity)) {}
-
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
-                   CUstream_st* stream) override {
-    if (stream != nullptr)
-      throw std::invalid_argument("DevicePairFinder: a stream, but it searches on the host");
-    try {
-      finder_.update(boxes, filters);
-    } catch (const std::length_error&) {  // too many pairs: the boxes fit
-      count_ = maxPairs_ + 1;
-      return {nullptr, &count_, 0};
-    }
-    const View<const Pair> pairs = finder_.pairs();
-    count_ = pairs.size;
-    return {pairs.data, &count_, std::max(pairs.size, room_)};
-  }
-
-  void reserve(std::size_t boxes, std::size_t pairs) override {
-    room_ = std::max(room_, requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * boxes));
-  }
-
- private:
-  PairFinder finder_;
-  const std::uint64_t maxPairs_;
-  std::size_t room_;
-  std::uint64_t count_ = 0;
-};
-
-Options optionsOf(const DeviceOptions& asked) {
-  Options options;
-  options.backend = asked.backend;
-  options.device = asked.device;
-  options.threads = asked.threads;
-  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, kMostCountable);
-  return options;
-}
-
 std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& asked) {
   if (asked.threads < 0) throw std::invalid_argument("DeviceOptions::threads is negative");
   if (asked.backend == Backend::automatic)
     throw std::invalid_argument("DeviceOptions::backend is automatic: name where the boxes lie");
-  const Options options = optionsOf(asked);
-  if (asked.backend == Backend::host)
-    return std::make_unique<HostSearch>(options, asked.leastCapacity);
+  if ((asked.allocator.allocate == nullptr) != (asked.allocator.release == nullptr))
+    throw std::invalid_argument("DeviceOptions::allocator has one function, not both");
+  DeviceOptions options = asked;
+  options.leastCapacity = requireCountable(asked.leastCapacity);
+  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, kMostCountable);
+  if (options.backend == Backend::host) return makeHostDevicePipeline(options);
 #if defined(GPULBVH_CUDA)
-  return makeDevicePipeline(asked.leastCapacity, options);
+  return makeCudaDevicePipeline(options);
 #else
   throw std::runtime_error(whyUnavailable(Backend::cuda));
 #endif
@@ -81,19 +45,67 @@ struct DevicePairFinder::Impl {
 DevicePairFinder::DevicePairFinder(const DeviceOptions& options)
     : impl_(std::make_unique<Impl>(Impl{makePipeline(options)})) {}
 
-void DevicePairFinder::reserve(std::size_t boxes, std::size_t pairs) {
-  requireFitting({nullptr, boxes}, {});
-  impl_->pipeline->reserve(boxes, pairs);
+DeviceLists DevicePairFinder::find(const DeviceScene& scene, const DeviceRequest& request,
+                                   CUstream_st* stream) {
+  requireUsable(scene, request);
+  return impl_->pipeline->find(scene, request, stream);
+}
+
+void DevicePairFinder::reserve(const DeviceScene& scene, const DeviceRequest& request,
+                               std::size_t pairs) {
+  requireUsable(scene, request);
+  impl_->pipeline->reserve(scene, request,
+                           requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * scene.boxes));
 }
 
 DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> filters,
                                    CUstream_st* stream) {
   requireFitting(boxes, filters);
-  return impl_->pipeline->find(boxes, filters, stream);
+  const DeviceLists found = find(DeviceScene::of(boxes, filters.data), {}, stream);
+  const auto* report = reinterpret_cast<const char*>(found.report);  // perhaps a GPU's address
+  const void* count = report + offsetof(DeviceReport, pairs);
+  return {found.pairs.data, static_cast<const std::uint64_t*>(count), found.pairs.size};
+}
+
+void DevicePairFinder::reserve(std::size_t boxes, std::size_t pairs) {
+  alignas(Aabb) static constexpr Aabb nowhere{};  // no array is read
+  reserve(DeviceScene::of({&nowhere, boxes}), {}, pairs);
+}
+
+void DevicePairFinder::closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) {
+  requireUsable(rays, hits);
+  impl_->pipeline->closestHits(rays, hits, stream);
+}
+
+void DevicePairFinder::anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) {
+  requireUsable(rays, hits);
+  impl_->pipeline->anyHits(rays, hits, stream);
+}
+
+DeviceHits DevicePairFinder::allHits(const RayBatch& rays, View<std::uint32_t> room,
+                                     CUstream_st* stream) {
+  requireUsable(rays, room);
+  return impl_->pipeline->allHits(rays, room, stream);
+}
+
+DeviceHits DevicePairFinder::allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+                                     CUstream_st* stream) {
+  requireUsable(boxes, room);
+  return impl_->pipeline->allHits(boxes, room, stream);
+}
+
+void DevicePairFinder::reserveQueries(std::size_t queries, std::size_t hits) {
+  requireFitting({nullptr, queries}, {});
+  impl_->pipeline->reserveQueries(queries,
+                                  requireCountable(hits > 0 ? hits : std::uint64_t{8} * queries));
 }
 
 DevicePairFinder::DevicePairFinder(std::size_t leastCapacity)
-    : DevicePairFinder(DeviceOptions{leastCapacity}) {}
+    : DevicePairFinder([leastCapacity] {
+        DeviceOptions options;
+        options.leastCapacity = leastCapacity;
+        return options;
+      }()) {}
 
 DevicePairFinder::~DevicePairFinder() = default;
 DevicePairFinder::DevicePairFinder(DevicePairFinder&&) noexcept = default;

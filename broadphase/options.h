@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// What a caller chooses (Backend, Options) and what a step tells (Stats, kStages). C++17.
+/// What a caller chooses (Backend, Options, DeviceOptions) and what a step tells (Stats, kStages).
+/// C++17.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,8 @@
 #include <string>
 
 #include "broadphase/export.h"
+
+struct CUstream_st;  // cudaStream_t is a pointer to it
 
 namespace lbvh {
 
@@ -65,6 +68,43 @@ struct Options {
   /// On a GPU: keep the order in which boxes are searched over steps, as long as it is of use. Off:
   /// sort them in each step, to see what that costs. The pairs are the same.
   bool keepOrder = true;
+};
+
+/// Where a finder's memory on the GPU comes from. What `allocate` returns may be used by work that
+/// is asked of `stream` from then on, and `release` is called when the last such work was asked
+/// for. Both are called on the threads that call the finder.
+struct DeviceAllocator {
+  /// Null: cudaMallocAsync and cudaFreeAsync, or what the device has instead.
+  /// @return aligned to 256 bytes; null: the search throws std::runtime_error
+  void* (*allocate)(std::size_t bytes, CUstream_st* stream, void* user) = nullptr;
+  /// Not null if `allocate` is not. Must not throw.
+  void (*release)(void* memory, std::size_t bytes, CUstream_st* stream, void* user) = nullptr;
+  void* user = nullptr;  ///< handed to both
+};
+
+/// What a DevicePairFinder is made with.
+struct DeviceOptions {
+  /// Pairs that fit from the start; 0: eight a box.
+  std::size_t leastCapacity = 0;
+
+  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  int device = -1;
+
+  /// A search stops when it has found more, and so does a batch of queries. Then the count exceeds
+  /// it, and says no more than that: so that a scene in which everything overlaps cannot keep the
+  /// device for seconds.
+  std::uint64_t maxPairs = std::uint64_t{1} << 28;
+
+  /// Where boxes and pairs lie. With Backend::host all pointers are into the host's memory, streams
+  /// are null, and find() returns when it is done: for programs that are tested without a GPU. The
+  /// pairs are the same. Backend::automatic is an error, for nobody could tell where they lie.
+  Backend backend = Backend::cuda;
+
+  /// On the host; 0: all cores. Not negative.
+  int threads = 0;
+
+  /// On the GPU.
+  DeviceAllocator allocator;
 };
 
 /// What the last step did, and how long each stage took (wall clock, milliseconds).

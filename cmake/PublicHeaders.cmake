@@ -2,12 +2,14 @@
 # What is installed, and what the API reference tells of. Paths from the root.
 set(GPULBVH_CORE_HEADERS
   broadphase/device_pair_finder.h
+  broadphase/device_scene.h
   broadphase/export.h
   broadphase/options.h
   broadphase/pair_finder.h
   broadphase/types.h
   broadphase/version.h)
 set(GPULBVH_QUERY_HEADERS
+  broadphase/query/device_query.h
   broadphase/query/ray_test.h
   broadphase/query/tree_query.h)
 set(GPULBVH_BULLET_HEADERS

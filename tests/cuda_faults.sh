@@ -9,10 +9,12 @@ trap 'rm -rf "$results"' EXIT
 recorded=Cuda.StepsAreRightWhateverFails
 unrecorded=Cuda.StepsWithoutGraphsAreRightWhateverFails
 background=CudaAdaptive.PairsAreTheSameWhoeverServes
+device=CudaDeviceFaults.SearchesAreRightWhateverFails
 
 run() {  # NAME OF A TEST
   local program=cuda_test
   if [ "$1" = $background ]; then program=cuda_adaptive_test; fi
+  if [ "$1" = $device ]; then program=cuda_device_faults_test; fi
   timeout 60 "$bin/$program" --gtest_filter="$1" 2>&1
 }
 
@@ -60,6 +62,8 @@ rules=(
   "$unrecorded launch:%d=719:sticky"
   "$background any:%d=2"
   "$background launch:%d=719:sticky"
+  "$device any:%d=2"
+  "$device launch:%d=719:sticky"
 )
 for i in "${!rules[@]}"; do
   # shellcheck disable=SC2086  # two words

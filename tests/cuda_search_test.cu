@@ -55,14 +55,16 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
   StepHeader* const out = writable(header);
   space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
                PackBlocks{there.view(), ids.view().data, leaves, out});
+  PairRule rule;
+  if (!asked.filters.empty()) rule.filters = filters.view().data;
   const FoundPairs found{{writable(room), asked.room},
                          asked.limit,
                          reinterpret_cast<unsigned long long*>(&out->pairs),
-                         filters.view(),
+                         rule,
                          writable(counts),
                          writable(places)};
   const FindBlockPairs search{leaves, found, out, asked.parts};
-  space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
+  space.launch(search.blocks(), kThreads, findBlockPairsKernel<false>, search);
   space.wait();
 
   Found result;

@@ -32,6 +32,25 @@ TEST(DeviceFinderOnHost, RefusesWhatDoesNotFit) {
 
 TEST(DeviceFinderOnHost, ASearchStopsAtItsLimit) { test::stopsAtItsLimit(onHost(), find); }
 
+TEST(DeviceFinderOnHost, AStoppedSearchLeavesThePairsThatChangesBeginFrom) {
+  DeviceOptions options = onHost();
+  options.maxPairs = 10;
+  DevicePairFinder finder(options);
+  DeviceRequest request;
+  request.changes = true;
+  test::Boxes boxes(4, test::boxAt(0, 0, 0, 1));
+  EXPECT_EQ(finder.find(DeviceScene::of(test::view(boxes)), request, nullptr).report->added, 6u);
+  const test::Boxes many(40, test::boxAt(0, 0, 0, 1));
+  const DeviceLists stopped = finder.find(DeviceScene::of(test::view(many)), request, nullptr);
+  EXPECT_EQ(stopped.report->errors, kSearchStopped);
+  EXPECT_EQ(stopped.report->added + stopped.report->removed, 0u);
+  EXPECT_EQ(stopped.pairs.size + stopped.added.size + stopped.removed.size, 0u);
+  boxes.pop_back();
+  const DeviceLists last = finder.find(DeviceScene::of(test::view(boxes)), request, nullptr);
+  EXPECT_EQ(last.report->added, 0u);
+  EXPECT_EQ(last.report->removed, 3u);
+}
+
 TEST(DeviceFinderOnHost, HasTheRoomThatWasReserved) {
   DeviceOptions options = onHost();
   options.leastCapacity = 7;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Compiles the C++ snippets of docs/integration.md, each as the body of a function of a program that
-# has what Bullet's programs have. Usage: docs_snippets.sh ROOT COMPILER [FLAGS...]
+# Compiles the C++ snippets of docs/integration.md and docs/device.md, each as the body of a function of
+# a program that has what Bullet's programs have, or those that keep their boxes on a GPU. Usage: docs_snippets.sh ROOT COMPILER [FLAGS...]
 set -euo pipefail
 root=$1
 shift
@@ -10,6 +10,7 @@ trap 'rm -f "$source"' EXIT
 cat >"$source" <<'EOF'
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
+#include <broadphase/device_pair_finder.h>
 #include <broadphase/pair_finder.h>
 #include <broadphase/query/tree_query.h>
 #include <btBulletDynamicsCommon.h>
@@ -26,9 +27,32 @@ struct Program {
   btDiscreteDynamicsWorld world{&dispatcher, &broadphase, &solver, &configuration};
   btOverlapFilterCallback& filter;
 EOF
-awk '/^```cpp$/ { printf "  void snippet%d() {\n", ++n; inside = 1; next }
-     /^```$/ && inside { print "  }"; inside = 0 }
-     inside' "$root/docs/integration.md" >>"$source"
+
+# functions PAGE: its snippets as members of the struct that is open.
+functions() {
+  awk '/^```cpp$/ { printf "  void snippet%d() {\n", ++n; inside = 1; next }
+       /^```$/ && inside { print "  }"; inside = 0 }
+       inside
+       END { exit n == 0 }' "$root/docs/$1" >>"$source"
+}
+functions integration.md
+cat >>"$source" <<'EOF'
+};
+
+struct Body {
+  float lower[3], upper[3], velocity[3];
+};
+struct Engine {
+  lbvh::DevicePairFinder finder;
+  std::size_t capacity;
+  const std::uint32_t *deviceCount, *deviceWorlds, *deviceRayWorlds;
+  const Body* deviceBodies;
+  const lbvh::Ray* deviceRays;
+  lbvh::RayHit* deviceHits;
+  lbvh::DeviceScene scene;
+  lbvh::DeviceRequest request;
+  CUstream_st* stream;
+EOF
+functions device.md
 echo "};" >>"$source"
-grep -c 'void snippet' "$source" | grep -qv '^0$'
 "$@" -std=c++17 -fsyntax-only "$source"

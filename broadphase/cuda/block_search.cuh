@@ -2,6 +2,10 @@
 // Stage 5 on a GPU: pairs by leaf blocks. A warp owns a block, or a part of its search. It tests 32
 // bounds at a time, queues the boxes of later blocks that meet its block's bounds, and tests each
 // against its 32 own boxes, a lane for each: all lanes have work, and what they read lies in lines.
+//
+// Worlds follow each other in the order, then come the boxes that are in all of them. So a block
+// shares only its last world with later blocks, up to that world's end; and it meets the boxes that
+// are in all worlds.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +21,7 @@ struct FindBlockPairs {
   FoundPairs out;
   StepHeader* header;
   std::uint32_t parts;  ///< warps that share the search of a block
+  WorldSlots worlds{};  ///< for a search with worlds
 
   /// Few blocks are not enough warps for a GPU: more of them share a block's search, at the price
   /// of instructions that nobody waits for.
@@ -42,9 +47,10 @@ struct WarpMemory {
   float2 maxYZ[kQueue];
   std::uint32_t id[kQueue];
   std::uint32_t list[kList];  ///< blocks that meet this one, not yet searched
-  Pair stage[PairStage::kRoom];
+  Pair stage[kStaged];
 };
 
+template <bool kIsScene>
 class BlockSearch {
  public:
   __device__ BlockSearch(const FindBlockPairs& in, WarpMemory& memory, std::uint32_t block)
@@ -62,7 +68,8 @@ class BlockSearch {
     put(lane(), own_);
     put(lane() + kWarp, own_);
     __syncwarp();
-    const std::uint32_t hits = testEight(lane() + 1) | testEight(lane() + 9) << 8;
+    std::uint32_t hits = testEight(lane() + 1) | testEight(lane() + 9) << 8;
+    if constexpr (kIsScene) hits &= sharesWorld();
     emit(lane() < kWarp / 2 ? hits : hits & 0x7FFF, lane() + 1);
     __syncwarp();
   }
@@ -71,13 +78,12 @@ class BlockSearch {
   /// first turn last, as it searches the block itself, too.
   __device__ void searchLaterBlocks(std::uint32_t part) {
     next_ = part == 0 ? in_.parts - 1 : part - 1;
-    const std::uint32_t own = block_ / kWarp;
-    for (std::uint32_t first = own / kWarp * kWarp; first < leaves_.groupCount; first += kWarp) {
-      const std::uint32_t groups = groupsThatMeet(first, own);
-      if (groups != 0) listBlocks(first, groups);
+    if constexpr (kIsScene) {
+      searchLastWorld();
+      searchAllWorlds();
+    } else {
+      searchBlocks(block_ + 1, leaves_.blockCount);
     }
-    searchListed();
-    testRest();
   }
 
   /// Ends the search. A sample of the blocks tells how much they had to look at.
@@ -89,15 +95,58 @@ class BlockSearch {
   }
 
  private:
-  __device__ std::uint32_t groupsThatMeet(std::uint32_t first, std::uint32_t own) const {
+  /// Of the sixteen boxes behind the lane's, around the block: which are in a world with it.
+  __device__ std::uint32_t sharesWorld() const {
+    const std::uint32_t all = __ballot_sync(kAllLanes, own_.world == in_.worlds.count);
+    const std::uint32_t same = __match_any_sync(kAllLanes, own_.world) | all;
+    const std::uint32_t with = own_.world == in_.worlds.count ? kAllLanes : same;
+    return __funnelshift_r(with, with, lane() + 1);
+  }
+
+  /// Pairs of two boxes of the block's last world.
+  __device__ void searchLastWorld() {
+    const std::uint32_t inOne = __ballot_sync(kAllLanes, own_.world < in_.worlds.count);
+    if (inOne == 0) return;
+    world_ = __shfl_sync(kAllLanes, own_.world, 31 - __clz(static_cast<int>(inOne)));
+    const std::uint32_t end = in_.worlds.ends[world_];
+    if (end <= (block_ + 1) * kWarp) return;
+    if (own_.world != world_) own_ = emptyCorners();
+    bounds_ = uniteWarp(own_);
+    searchBlocks(block_ + 1, (end - 1) / kWarp + 1);
+    own_ = boxOf(block_);
+    bounds_ = leaves_.blocks[block_];
+  }
+
+  /// Pairs with boxes that are in all worlds.
+  __device__ void searchAllWorlds() {
+    world_ = in_.worlds.count;
+    const std::uint32_t end = in_.worlds.ends[world_];
+    if (end <= (block_ + 1) * kWarp) return;
+    searchBlocks(max(block_ + 1, in_.worlds.begins[world_] / kWarp), (end - 1) / kWarp + 1);
+  }
+
+  /// Pairs with boxes of blocks [begin, end), which are later ones.
+  __device__ void searchBlocks(std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t groups = (end + kWarp - 1) / kWarp;
+    for (std::uint32_t first = begin / kWarp / kWarp * kWarp; first < groups; first += kWarp) {
+      const std::uint32_t meet = groupsThatMeet(first, begin / kWarp, groups);
+      if (meet != 0) listBlocks(first, meet, begin, end);
+    }
+    searchListed();
+    testRest();
+  }
+
+  __device__ std::uint32_t groupsThatMeet(std::uint32_t first, std::uint32_t begin,
+                                          std::uint32_t end) const {
     const std::uint32_t g = first + lane();
-    const bool asks = g >= own && g < leaves_.groupCount;
+    const bool asks = g >= begin && g < end;
     return __ballot_sync(kAllLanes, asks && overlap(leaves_.groups[g], bounds_));
   }
 
-  /// Lists the blocks of some groups that meet this one. Reads each group's bounds while those of
-  /// the one before are tested.
-  __device__ void listBlocks(std::uint32_t first, std::uint32_t groups) {
+  /// Lists the blocks of some groups that meet this one, of [begin, end). Reads each group's bounds
+  /// while those of the one before are tested.
+  __device__ void listBlocks(std::uint32_t first, std::uint32_t groups, std::uint32_t begin,
+                             std::uint32_t end) {
     const auto blockOf = [&] { return (first + lowestBit(groups)) * kWarp + lane(); };
     std::uint32_t nextBlock = blockOf();
     Corners next = leaves_.blocks[nextBlock];
@@ -109,7 +158,8 @@ class BlockSearch {
         nextBlock = blockOf();
         next = leaves_.blocks[nextBlock];
       }
-      const bool wants = block > block_ && overlap(bounds, bounds_);
+      bool wants = block >= begin && overlap(bounds, bounds_);
+      if constexpr (kIsScene) wants &= block < end;  // else nothing is behind it
       const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
       if (wants) memory_.list[listed_ + before(votes)] = block;
       listed_ += countBits(votes);
@@ -127,7 +177,9 @@ class BlockSearch {
         const Corners box = next;
         next_ += in_.parts;
         if (next_ < listed_) next = boxOf(memory_.list[next_]);
-        push(box, overlap(box, bounds_));
+        bool wants = overlap(box, bounds_);
+        if constexpr (kIsScene) wants &= box.world == world_;
+        push(box, wants);
         if (queued_ >= kWarp) testLast(kWarp);
         ++looks_;
       }
@@ -199,7 +251,7 @@ class BlockSearch {
   __device__ bool emitAll(std::uint32_t hits, std::uint32_t first) {
     const std::uint32_t end = sumUpToLane(countBits(hits));
     const std::uint32_t total = __shfl_sync(kAllLanes, end, kWarp - 1);
-    if (total > PairStage::kRoom) return false;
+    if (total > kStaged) return false;
     stage_.reserve(total);
     Pair* to = stage_.at(end - countBits(hits));
     for (; hits != 0; hits &= hits - 1)
@@ -216,22 +268,26 @@ class BlockSearch {
   const FindBlockPairs& in_;
   const LeafBlocks& leaves_;
   WarpMemory& memory_;
-  PairStage stage_;
+  PairStage<kIsScene> stage_;
   const std::uint32_t block_;
   Corners own_;
-  const Corners bounds_;
+  Corners bounds_;
+  std::uint32_t world_ = 0;  ///< of the boxes that are searched for
   std::uint32_t listed_ = 0, queued_ = 0;
   std::uint32_t next_ = 0;  ///< of the list
   std::uint32_t looks_ = 0;
 };
 
-static __global__ void __launch_bounds__(kThreads) findBlockPairsKernel(FindBlockPairs in) {
+/// Told that five blocks of a scene's search share an SM, ptxas spills nothing; else it does.
+template <bool kIsScene>
+static __global__ void __launch_bounds__(kThreads, kIsScene ? 5 : 0)
+    findBlockPairsKernel(FindBlockPairs in) {
   __shared__ WarpMemory memory[kThreads / kWarp];
   const std::uint32_t warps = in.leaves.blockCount * in.parts;
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
   if (warp >= warps || in.header->extents > in.header->arguments.mostExtents) return;
   const std::uint32_t block = warp / in.parts, part = warp % in.parts;
-  BlockSearch search(in, memory[threadIdx.x / kWarp], block);
+  BlockSearch<kIsScene> search(in, memory[threadIdx.x / kWarp], block);
   if (part == 0) search.searchItself();
   search.searchLaterBlocks(part);
   search.end();

@@ -32,11 +32,12 @@ class HubComparison {
     const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
     fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
-    const std::uint32_t boxes = max(in_.fresh.boxes, endOfOld());
-    const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == box_ / HubMemory::kWindow;
+    const std::uint32_t least = in_.others == 0 ? box_ : 0;  // a pair's second is greater
+    const std::uint32_t boxes = in_.others == 0 ? max(in_.fresh.boxes, endOfOld()) : in_.others;
+    const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
     if (sorts && isOneWindow) fresh_ = {in_.seconds, 1, begin, freshEnd};
     DeltaSum sum{};
-    for (std::uint32_t region = box_ / HubMemory::kRegion; region * HubMemory::kRegion < boxes;
+    for (std::uint32_t region = least / HubMemory::kRegion; region * HubMemory::kRegion < boxes;
          ++region) {
       if (sorts && !isOneWindow) fresh_.end = fresh_.at + putInWindows(region, freshEnd);
       const std::uint32_t end = (region + 1) * HubMemory::kRegion;

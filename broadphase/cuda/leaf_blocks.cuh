@@ -19,25 +19,26 @@
 
 namespace lbvh {
 
-/// A box or bounds in registers. For bounds and empty slots `id` says nothing.
+/// A box or bounds in registers. For bounds and empty slots `id` and `world` say nothing.
 struct Corners {
   float min[3];
   float max[3];
   std::uint32_t id;
+  std::uint32_t world = 0;  ///< its rank, see device_input.h
 };
 
 /// Boxes as two arrays, which a warp reads in whole lines.
 struct CornerArrays {
-  float4* low;  ///< and the id
-  float4* high;
+  float4* low;   ///< and the id
+  float4* high;  ///< and the world
 
   __device__ Corners operator[](std::uint32_t i) const {
     const float4 a = low[i], b = high[i];
-    return {{a.x, a.y, a.z}, {b.x, b.y, b.z}, __float_as_uint(a.w)};
+    return {{a.x, a.y, a.z}, {b.x, b.y, b.z}, __float_as_uint(a.w), __float_as_uint(b.w)};
   }
   __device__ void put(std::uint32_t i, const Corners& box) const {
     low[i] = {box.min[0], box.min[1], box.min[2], __uint_as_float(box.id)};
-    high[i] = {box.max[0], box.max[1], box.max[2], 0};
+    high[i] = {box.max[0], box.max[1], box.max[2], __uint_as_float(box.world)};
   }
 };
 
@@ -47,6 +48,31 @@ struct LeafBlocks {
   CornerArrays blocks;  ///< bounds, 32 a group
   CornerArrays groups;  ///< bounds
   std::uint32_t blockCount, groupCount;
+};
+
+/// Where the boxes of each world lie, by its rank: slots [begins, ends). Worlds without boxes have
+/// an end of 0.
+struct WorldSlots {
+  std::uint32_t count;  ///< worlds; this rank is that of the boxes in all of them
+  std::uint32_t* begins;
+  std::uint32_t* ends;
+};
+
+/// Element i: where a world begins or ends at slot i. The ends were 0 before.
+struct MarkWorlds {
+  CornerArrays boxes;
+  std::uint32_t size;
+  WorldSlots worlds;
+
+  __device__ std::uint32_t worldAt(std::uint32_t i) const {
+    return i < size ? __float_as_uint(boxes.high[i].w) : kNullIndex;
+  }
+  __device__ void operator()(std::uint32_t i) const {
+    const std::uint32_t world = worldAt(i);
+    if (world > worlds.count) return;
+    if (i == 0 || worldAt(i - 1) != world) worlds.begins[world] = i;
+    if (worldAt(i + 1) != world) worlds.ends[world] = i + 1;
+  }
 };
 
 /// For n boxes.
@@ -92,14 +118,14 @@ class LeafBlockBuffers {
   DeviceBuffer<float4> corners_;
 };
 
-__device__ inline Corners cornersOf(Aabb box, std::uint32_t id) {
-  return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id};
+__device__ inline Corners cornersOf(Aabb box, std::uint32_t id, std::uint32_t world) {
+  return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id, world};
 }
 
 /// Overlaps nothing, and is passed over by fminf and fmaxf.
 __device__ inline Corners emptyCorners() {
   const float nan = __int_as_float(0x7FFFFFFF);
-  return {{nan, nan, nan}, {nan, nan, nan}, kNullIndex};
+  return {{nan, nan, nan}, {nan, nan, nan}, kNullIndex, kNullIndex};
 }
 
 /// The bounds of what the lanes hold, on all lanes.
@@ -119,12 +145,14 @@ struct PackBlocks {
   const std::uint32_t* ids;  ///< in the order of the curve
   LeafBlocks leaves;
   StepHeader* header;
+  const std::uint32_t* worlds = nullptr;  ///< by box: its rank; null: there is one world
 
   __device__ Corners cornersAt(std::uint32_t i) const {
     if (i >= boxes.size) return emptyCorners();
     const std::uint32_t id = ids[i];
     const Aabb box = boxes[id];
-    return classify(box) != BoxClass::nan ? cornersOf(box, id) : emptyCorners();
+    return classify(box) != BoxClass::nan ? cornersOf(box, id, worlds != nullptr ? worlds[id] : 0)
+                                          : emptyCorners();
   }
 
   /// A warp's. How large blocks are tells whether the order still is of use. In 65,536ths of the

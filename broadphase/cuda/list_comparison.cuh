@@ -42,6 +42,7 @@ struct ListComparison {
   StepHeader* header;
   StepHeader* report;  ///< where the host reads the header of the finished step; or null
   TileChain chain;
+  std::uint32_t others = 0;  ///< lists of any boxes that are less; 0: of boxes after their own
 
   /// At least one, which ends the step.
   static std::size_t tiles(std::size_t boxes) {
@@ -67,8 +68,8 @@ struct ListComparison {
 
   /// The last tile's block ends the step.
   __device__ void finish(DeltaSum all) const {
-    if (report == nullptr) return;
     if (threadIdx.x == 0) header->delta = {all.added(), all.removed()};
+    if (report == nullptr) return;
     __syncthreads();
     constexpr unsigned kWords = sizeof(StepHeader) / 4;
     static_assert(kWords <= kThreads, "a word a thread");

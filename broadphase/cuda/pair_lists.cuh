@@ -40,18 +40,21 @@ struct IndexLists {
   }
 };
 
-/// Element i: puts the second box of pair i, of those found, into its box's list.
+/// Element i: puts the second box of pair i, of those found, into the first one's list; and if it
+/// has a place there, the first into the second one's.
 struct ScatterPairs {
   View<const Pair> room;
-  const std::uint64_t* found;    ///< may exceed the room
-  const std::uint32_t* places;   ///< by pair: its place in its list
-  const std::uint32_t* offsets;  ///< by box: where its list begins
+  const unsigned long long* found;   ///< may exceed the room
+  const std::uint32_t* places;       ///< by pair: its place in its list
+  const std::uint32_t* otherPlaces;  ///< null: a pair is in one list
+  const std::uint32_t* offsets;      ///< by box: where its list begins
   std::uint32_t* seconds;
 
   __device__ void operator()(std::uint32_t i) const {
     if (i >= *found) return;
     const Pair pair = room[i];
     seconds[offsets[pair.first] + places[i]] = pair.second;
+    if (otherPlaces != nullptr) seconds[offsets[pair.second] + otherPlaces[i]] = pair.first;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "broadphase/cuda/leaf_blocks.cuh"
+#include "broadphase/stages/device_input.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -13,22 +14,27 @@ namespace lbvh {
 /// Where pairs go. Each first box's pairs are counted, and each pair gets its place among them.
 struct FoundPairs {
   View<Pair> room;
-  std::uint64_t limit;         ///< stop early beyond this count
-  unsigned long long* count;   ///< may exceed the room
-  View<const Filter> filters;  ///< by box, or empty: all pairs may collide
-  std::uint32_t* counts;       ///< by box
-  std::uint32_t* places;       ///< by pair in the room
+  std::uint64_t limit;                   ///< stop early beyond this count
+  unsigned long long* count;             ///< may exceed the room
+  PairRule rule;                         ///< which pairs count
+  std::uint32_t* counts;                 ///< by box; null: nobody asks for places
+  std::uint32_t* places;                 ///< by pair in the room: among its first box's pairs
+  std::uint32_t* otherPlaces = nullptr;  ///< and among its second box's; null: not counted there
 };
 
+/// Pairs that a warp gathers.
+inline constexpr std::uint32_t kStaged = 128;
+
+/// @tparam kIsScene false: of the rule only filters count, pairs are always counted by their first
+///   box, and by no other. That saves registers.
+template <bool kIsScene>
 class PairStage {
  public:
-  static constexpr std::uint32_t kRoom = 128;
+  __device__ PairStage(const FoundPairs& out, Pair (&stage)[kStaged]) : out_(out), stage_(stage) {}
 
-  __device__ PairStage(const FoundPairs& out, Pair (&stage)[kRoom]) : out_(out), stage_(stage) {}
-
-  /// Makes room for `n` pairs of all lanes together, at most kRoom.
+  /// Makes room for `n` pairs of all lanes together, at most kStaged.
   __device__ void reserve(std::uint32_t n) {
-    if (size_ + n > kRoom) flush();
+    if (size_ + n > kStaged) flush();
   }
   /// The lane's part of what was reserved begins at `begin`.
   __device__ Pair* at(std::uint32_t begin) { return &stage_[size_ + begin]; }
@@ -39,20 +45,25 @@ class PairStage {
 
   __device__ void flush() {
     __syncwarp();
-    if (!out_.filters.empty()) dropFiltered();
+    if (kIsScene ? !out_.rule.acceptsAll() : out_.rule.filters != nullptr) dropRefused();
     if (size_ != 0) write();
     size_ = 0;
     __syncwarp();
   }
 
  private:
-  /// Keeps the pairs that may collide.
-  __device__ void dropFiltered() {
+  __device__ bool accepts(Pair pair) const {
+    if constexpr (kIsScene) return out_.rule(pair);
+    return shouldCollide(out_.rule.filters[pair.first], out_.rule.filters[pair.second]);
+  }
+
+  /// Keeps the pairs that count.
+  __device__ void dropRefused() {
     std::uint32_t kept = 0;
     for (std::uint32_t begin = 0; begin < size_; begin += kWarp) {
       const bool isThere = begin + lane() < size_;
       const Pair pair = isThere ? stage_[begin + lane()] : Pair{};
-      const bool keeps = isThere && shouldCollide(out_.filters, pair.first, pair.second);
+      const bool keeps = isThere && accepts(pair);
       const std::uint32_t votes = __ballot_sync(kAllLanes, keeps);
       __syncwarp();  // all have read what is written now
       if (keeps) stage_[kept + lanesBefore(votes)] = pair;
@@ -74,22 +85,25 @@ class PairStage {
       if (!hasRoom) continue;
       const Pair pair = stage_[k];
       out_.room[at] = pair;
+      if (kIsScene && out_.counts == nullptr) continue;
       out_.places[at] = placeOf(pair.first, writing);
+      if (kIsScene && out_.otherPlaces != nullptr)
+        out_.otherPlaces[at] = placeOf(pair.second, writing);
     }
   }
 
-  /// One addition for all of these lanes that have the same first box: a hub's come together.
-  __device__ std::uint32_t placeOf(std::uint32_t first, std::uint32_t lanes) {
-    const std::uint32_t same = __match_any_sync(lanes, first);
+  /// One addition for all of these lanes that have the same box: a hub's come together.
+  __device__ std::uint32_t placeOf(std::uint32_t box, std::uint32_t lanes) {
+    const std::uint32_t same = __match_any_sync(lanes, box);
     const std::uint32_t leader = lowestBit(same);
     std::uint32_t before = 0;
-    if (lane() == leader) before = atomicAdd(&out_.counts[first], countBits(same));
+    if (lane() == leader) before = atomicAdd(&out_.counts[box], countBits(same));
     before = __shfl_sync(same, before, static_cast<int>(leader));
     return before + lanesBefore(same);
   }
 
   const FoundPairs& out_;
-  Pair (&stage_)[kRoom];
+  Pair (&stage_)[kStaged];
   std::uint32_t size_ = 0;
   bool isOver_ = false;
 };

@@ -73,8 +73,8 @@ Obstacle obstacleTo(int device) {
 }
 
 /// @throws SpaceError if it cannot run our kernels
-int deviceOf(const Options& options) {
-  const int device = options.device < 0 ? currentCudaDevice() : options.device;
+int deviceOf(int asked) {
+  const int device = asked < 0 ? currentCudaDevice() : asked;
   const Obstacle obstacle = obstacleTo(device);
   if (!obstacle.why.empty()) throw SpaceError(obstacle.why, obstacle.isForGood);
   return device;
@@ -103,15 +103,13 @@ std::string cudaDeviceName(int device) {
 
 std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options) {
   Options known = options;
-  known.device = deviceOf(options);
+  known.device = deviceOf(options.device);
   const RelaxedCapture relaxed;
   return std::make_unique<CudaPipeline>(known);
 }
 
-std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity,
-                                                   const Options& options) {
-  const int device = deviceOf(options);
-  return std::make_unique<StreamPipeline>(device, leastCapacity, options.maxPairs);
+std::unique_ptr<DevicePipeline> makeCudaDevicePipeline(const DeviceOptions& options) {
+  return std::make_unique<StreamPipeline>(deviceOf(options.device), options);
 }
 
 }  // namespace lbvh

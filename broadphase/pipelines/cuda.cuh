@@ -75,8 +75,9 @@ class CudaPipeline final : public Pipeline, CudaStages {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
         const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared, stats);
-        const View<Pair> found = findPairs(there, leaves, stats);
-        scatter(found, there.boxes.size, compared, stats);
+        const FoundPairs found = foundPairs(there);
+        findPairs(leaves, there.boxes.size, nullptr, found, stats);
+        scatter(found, there.boxes.size, compared, seconds(), stats);
         return compare(there, stats);
       });
       space_.wait();
@@ -151,6 +152,17 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(spare_.data()),
             at(changes_.data()),
             space_.timesStages() ? at(&stats) : 0};  // then events know where to write
+  }
+
+  FoundPairs foundPairs(const StepInput& there) {
+    FoundPairs found{lists_[1 - current_].pairs.ensure(plan_.pairs),
+                     there.maxPairs,
+                     countOf(&header()->pairs),
+                     {},
+                     lists_[1 - current_].offsets.data(),
+                     places()};
+    if (!there.filters.empty()) found.rule.filters = there.filters.data;
+    return found;
   }
 
   /// Stage 7, and the end of stage 6.

@@ -31,10 +31,8 @@ std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
 /// @throws SpaceError
 std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options);
 
-/// Stages 1 to 6 on the caller's stream, from any thread. Of the options, `device` and `maxPairs`
-/// count.
-/// @throws std::runtime_error, std::length_error
-std::unique_ptr<DevicePipeline> makeDevicePipeline(std::size_t leastCapacity,
-                                                   const Options& options);
+/// On the callers' streams, from any thread.
+/// @throws std::runtime_error
+std::unique_ptr<DevicePipeline> makeCudaDevicePipeline(const DeviceOptions& options);
 
 }  // namespace lbvh

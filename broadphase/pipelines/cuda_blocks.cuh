@@ -3,6 +3,7 @@
 // Base of cuda_stages.cuh.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,29 +53,31 @@ class CudaBlocks {
   /// header's grid may have other bits, which costs only time.
   template <class Key>
   void order(View<const Aabb> boxes, int gridBits, StepStats& stats) {
-    const std::size_t n = boxes.size;
-    scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
-    const View<Key> codes = scratch_.lend<Key>("codes", n);
-    const View<std::uint32_t> sorted = ids_.ensure(n);
-    const View<std::uint32_t> ids = merges(n) ? sorted : scratch_.lend<std::uint32_t>("ids", n);
-    {
-      const auto timer = space_.timed("codes", stats.codesMs);
-      space_.forEach(n, AssignHilbertCodes<Key>{boxes, &header()->grid, codes.data, ids.data});
-    }
-    const auto timer = space_.timed("sort", stats.sortMs);
-    if (merges(n))
-      space_.mergeSort(codes, ids);
-    else
-      space_.sortInto(codes, ids, scratch_.lend<Key>("sorted codes", n), sorted,
-                      AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1);
+    const SortBits bits{AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1};
+    orderBy<Key>(boxes.size, bits, stats, [&](Key* codes, std::uint32_t* ids) {
+      return AssignHilbertCodes<Key>{boxes, &header()->grid, codes, ids};
+    });
+  }
+
+  /// The same world by world.
+  /// @param ranks by box, at most worlds + 1
+  void orderByWorld(View<const Aabb> boxes, const std::uint32_t* ranks, std::uint32_t worlds,
+                    int gridBits, StepStats& stats) {
+    const int rankBits = static_cast<int>(std::bit_width(worlds + 1));
+    const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
+    const SortBits bits{0, codeBits + rankBits};
+    orderBy<std::uint64_t>(boxes.size, bits, stats, [&](std::uint64_t* keys, std::uint32_t* ids) {
+      return AssignWorldKeys{boxes, ranks, &header()->grid, codeBits, keys, ids};
+    });
   }
 
   /// Stage 4.
-  LeafBlocks pack(View<const Aabb> boxes, StepStats& stats) {
+  /// @param ranks by box, or null: there are no worlds
+  LeafBlocks pack(View<const Aabb> boxes, const std::uint32_t* ranks, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const LeafBlocks leaves = leaves_.ensure(boxes.size);
     space_.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
-                  PackBlocks{boxes, ids_.data(), leaves, header()});
+                  PackBlocks{boxes, ids_.data(), leaves, header(), ranks});
     return leaves;
   }
 
@@ -88,6 +91,29 @@ class CudaBlocks {
   Buffer<SceneBounds> partial_{space_.memory()};  ///< by block
 
  private:
+  struct SortBits {
+    int lowest, count;
+  };
+
+  /// @param assign given where keys and ids go, the element function that writes them
+  template <class Key, class Assign>
+  void orderBy(std::size_t n, SortBits bits, StepStats& stats, const Assign& assign) {
+    scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
+    const View<Key> keys = scratch_.lend<Key>("codes", n);
+    const View<std::uint32_t> sorted = ids_.ensure(n);
+    const View<std::uint32_t> ids = merges(n) ? sorted : scratch_.lend<std::uint32_t>("ids", n);
+    {
+      const auto timer = space_.timed("codes", stats.codesMs);
+      space_.forEach(n, assign(keys.data, ids.data));
+    }
+    const auto timer = space_.timed("sort", stats.sortMs);
+    if (merges(n))
+      space_.mergeSort(keys, ids);
+    else
+      space_.sortInto(keys, ids, scratch_.lend<Key>("sorted codes", n), sorted, bits.lowest,
+                      bits.count);
+  }
+
   Buffer<std::uint32_t> ended_{space_.memory()};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 to 6 for boxes that are on the device, on the caller's stream, which may be captured.
-// The caller's thread keeps its device, its last error and its capture mode.
+// DevicePairFinder's calls on an NVIDIA GPU, on the caller's stream, which may be captured. The
+// caller's thread keeps its device, its last error and its capture mode.
 #pragma once
 
 #include <algorithm>
@@ -8,68 +8,98 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "broadphase/exec/cuda/device_arrays.cuh"
 #include "broadphase/pipelines/cuda.h"
-#include "broadphase/pipelines/cuda_stages.cuh"
-#include "broadphase/pipelines/limits.h"
+#include "broadphase/pipelines/cuda_device_queries.cuh"
+#include "broadphase/pipelines/device.h"
 
 namespace lbvh {
 
 /// On the current device, on a thread without a pending error.
-class DeviceSearch : CudaStages {
+class StreamSearch : DeviceQueries {
  public:
-  DeviceSearch(std::size_t leastCapacity, std::uint64_t maxPairs)
-      : CudaStages(CudaSpaceOptions{}),
-        leastCapacity_(requireCountable(leastCapacity)),
-        limit_(limitOf(maxPairs)) {
-    plan_.mostPairs = limit_;
-    plan_.order.mayKeep = false;
+  explicit StreamSearch(const DeviceOptions& options)
+      : DeviceQueries(options), leastCapacity_(options.leastCapacity) {
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
   }
-  ~DeviceSearch() {
+  ~StreamSearch() {
     cudaEventSynchronize(isOver_);  // its memory is freed next
     cudaEventDestroy(isOver_);
     space_.useOwnStream();  // the caller's may be gone
   }
-  DeviceSearch(const DeviceSearch&) = delete;
-  DeviceSearch& operator=(const DeviceSearch&) = delete;
+  StreamSearch(const StreamSearch&) = delete;
+  StreamSearch& operator=(const StreamSearch&) = delete;
 
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, cudaStream_t stream) {
-    space_.useStream(stream);
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaCheck(cudaStreamIsCapturing(stream, &capture));
-    if (capture != cudaStreamCaptureStatusNone) return findInCapture(boxes, filters);
-    if (wasAsked_ && isOver()) plan_.adaptTo(report());
-    wasAsked_ = false;  // if a call fails
-    plan_.begin(boxes.size, boxes.size, 0);
-    plan_.pairs = std::max(plan_.pairs, leastCapacity_);
-    const Mark mark{isOver_, stream};
-    const DevicePairs pairs = search(boxes, filters);
-    space_.forEach(1, Report{header(), report_.ensure(1).data});
-    wasAsked_ = true;
-    return pairs;
+  DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, cudaStream_t stream) {
+    return on(
+        stream,
+        [&] {
+          if (std::exchange(hasFailed_, true)) startAfresh();
+          adapt();
+          plan_.begin(scene.boxes, scene.boxes, 0);
+          plan_.pairs = std::max(plan_.pairs, leastCapacity_);
+          const DeviceLists lists = search(scene, request);
+          space_.forEach(1, Report{header(), reported_.ensure(2).data});
+          wasAsked_ = true;
+          hasFailed_ = false;
+          return lists;
+        },
+        [&] { return findInCapture(scene, request); });
   }
 
-  /// Searches among as many boxes with nothing in them, with codes of both lengths, and once
-  /// for each way to sort them: then all memory is there, and all code is loaded.
-  void reserve(std::size_t boxes, std::size_t pairs) {
-    const std::size_t room = requireCountable(pairs > 0 ? pairs : 8 * boxes);
-    cudaCheck(cudaEventSynchronize(isOver_));
-    space_.useOwnStream();
-    struct Drain {  // also after an exception: the next search may be on another stream
-      CudaSpace& space;
-      ~Drain() { space.isLost(); }
-    } const drain{space_};
-    const View<Aabb> there = nowhere_.ensure(boxes);
-    space_.fill(there, 0xFF);
-    for (const std::size_t most : {boxes, kMostMerged, kLeastMerged - 1})
-      for (const int bits : {10, 21})
-        searchFor(bits, std::max(room, reservedPairs_), {there.data, std::min(boxes, most)}, {});
-    report_.ensure(1);
-    space_.wait();
-    reservedBoxes_ = std::max(reservedBoxes_, boxes);
-    reservedPairs_ = std::max(reservedPairs_, room);
-    leastCapacity_ = std::max(leastCapacity_, room);
+  /// Searches among as many boxes with nothing in them, with codes of both lengths, and once for
+  /// each way to sort them: then all memory is there, and all code is loaded.
+  void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) {
+    reservedPairs_ = std::max(reservedPairs_, pairs);
+    leastCapacity_ = std::max(leastCapacity_, pairs);
+    onOwnStream([&] {
+      for (const std::size_t most : {scene.boxes, kMostMerged, kLeastMerged - 1})
+        for (const int bits : {10, 21})
+          searchFor(bits, reservedPairs_, emptied(scene, std::min(scene.boxes, most)),
+                    withoutWritten(request));
+    });
+    reservedBoxes_ = std::max(reservedBoxes_, scene.boxes);
+  }
+
+  void closestHits(const RayBatch& rays, RayHit* hits, cudaStream_t stream) {
+    const auto ask = [&] { closest(rays, hits); };
+    on(stream, ask, ask);
+  }
+  void anyHits(const RayBatch& rays, std::uint8_t* hits, cudaStream_t stream) {
+    const auto ask = [&] { any(rays, hits); };
+    on(stream, ask, ask);
+  }
+  template <class Queries>
+  DeviceHits allHits(const Queries& queries, View<std::uint32_t> room, cudaStream_t stream) {
+    return on(
+        stream,
+        [&] {
+          adapt();
+          hits_ = std::max({hits_, reservedHits_, 8 * queries.size()});
+          const DeviceHits found = all(queries, room, hits_);
+          space_.forEach(1, Report{queryHeader(), reported_.ensure(2).data + 1});
+          wereHitsAsked_ = true;
+          return found;
+        },
+        [&] { return all(queries, room, reservedHits_); });
+  }
+
+  /// Like reserve().
+  void reserveQueries(std::size_t queries, std::size_t hits) {
+    reservedHits_ = std::max(reservedHits_, hits);
+    onOwnStream([&] {
+      const View<Ray> rays = noRays_.ensure(std::max<std::size_t>(queries, 1));
+      const View<const Aabb> boxes{reinterpret_cast<const Aabb*>(rays.data), queries};
+      space_.fill(rays, 0xFF);
+      const Searched last = std::exchange(searched_, Searched{});
+      closest({{rays.data, 1}}, noHits_.ensure(1).data);
+      any({{rays.data, 1}}, reinterpret_cast<std::uint8_t*>(noHits_.data()));
+      all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
+      all(BoxQueries{{boxes}}, {}, reservedHits_);
+      searched_ = last;
+    });
   }
 
  private:
@@ -83,21 +113,55 @@ class DeviceSearch : CudaStages {
     }
   };
 
-  /// Nothing here depends on what earlier searches found, and nothing is reported: the graph may be
-  /// launched at any time, and any number of times.
-  DevicePairs findInCapture(View<const Aabb> boxes, View<const Filter> filters) {
-    if (boxes.size > reservedBoxes_)
-      throw std::length_error("DevicePairFinder: a stream is captured, and there is room for " +
-                              std::to_string(reservedBoxes_) + " boxes, not " +
-                              std::to_string(boxes.size) + ": reserve() before the capture");
+  /// What a graph may hold depends on nothing that earlier calls found, and grows nothing.
+  template <class Ask, class AskInCapture>
+  auto on(cudaStream_t stream, const Ask& ask, const AskInCapture& askInCapture)
+      -> decltype(ask()) {
+    space_.useStream(stream);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaCheck(cudaStreamIsCapturing(stream, &capture));
+    if (capture == cudaStreamCaptureStatusNone) {
+      const Mark mark{isOver_, stream};
+      return ask();
+    }
     space_.allMemory().keepAll();
     const CudaMemory::Ban ban(space_.allMemory());
-    return searchFor(boxes.size > (1u << 20) ? 14 : 10, reservedPairs_, boxes, filters);
+    return askInCapture();
+  }
+
+  template <class F>
+  void onOwnStream(const F& f) {
+    cudaCheck(cudaEventSynchronize(isOver_));
+    space_.useOwnStream();
+    struct Drain {  // also after an exception: the next search may be on another stream
+      CudaSpace& space;
+      ~Drain() { space.isLost(); }
+    } const drain{space_};
+    f();
+    reported_.ensure(2);
+    space_.wait();
+  }
+
+  /// Rooms follow the counts of calls that are over.
+  void adapt() {
+    if (!isOver()) return;
+    if (std::exchange(wasAsked_, false)) plan_.adaptTo(reported_.data()[0]);
+    if (std::exchange(wereHitsAsked_, false))
+      hits_ = std::max<std::size_t>(hits_, reported_.data()[1].pairs * 9 / 8);
+  }
+
+  DeviceLists findInCapture(const DeviceScene& scene, const DeviceRequest& request) {
+    if (scene.boxes > reservedBoxes_)
+      throw std::length_error("DevicePairFinder: a stream is captured, and there is room for " +
+                              std::to_string(reservedBoxes_) + " boxes, not " +
+                              std::to_string(scene.boxes) + ": reserve() before the capture");
+    if (request.changes) fixKept();
+    return searchFor(scene.boxes > (1u << 20) ? 14 : 10, reservedPairs_, scene, request);
   }
 
   /// Whatever the plan says.
-  DevicePairs searchFor(int bits, std::size_t pairs, View<const Aabb> boxes,
-                        View<const Filter> filters) {
+  DeviceLists searchFor(int bits, std::size_t pairs, const DeviceScene& scene,
+                        const DeviceRequest& request) {
     struct Restore {
       StepPlan& plan;
       const StepPlan before;
@@ -105,21 +169,26 @@ class DeviceSearch : CudaStages {
     } const restore{plan_, plan_};
     plan_.bits = bits;
     plan_.pairs = pairs;
-    return search(boxes, filters);
+    return search(scene, request);
   }
 
-  DevicePairs search(View<const Aabb> boxes, View<const Filter> filters) {
-    StepStats unused;
-    const LeafBlocks leaves = packBoxes(boxes, nullptr, boxes.size, unused);
-    const View<Pair> found = findPairs({boxes, filters, {}, limit_}, leaves, unused);
-    scatter(found, boxes.size, boxes.size, unused);
-    ListComparison lists{};
-    lists.fresh = listsIn(1 - current_, boxes.size);
-    lists.seconds = seconds();
-    lists.sortedPairs = found.data;
-    lists.header = header();
-    compareLists(lists);
-    return {found.data, &header()->pairs, found.size};
+  /// A scene like this one, but nobody reads its arrays.
+  DeviceScene emptied(DeviceScene scene, std::size_t boxes) {
+    scene.excluded = {};
+    scene.filters = nullptr;
+    if (isPacked(scene, {})) {
+      const View<Aabb> nowhere = nowhere_.ensure(boxes);
+      space_.fill(nowhere, 0xFF);
+      return DeviceScene::of(nowhere);
+    }
+    scene.boxes = boxes;
+    scene.count = none_.data();
+    return scene;
+  }
+  /// What would be written although nothing is found goes to our memory.
+  static DeviceRequest withoutWritten(DeviceRequest request) {
+    request.offsets = request.byWorld = {};
+    return request;
   }
 
   bool isOver() const {
@@ -128,22 +197,23 @@ class DeviceSearch : CudaStages {
     return state == cudaSuccess;
   }
 
-  const StepHeader& report() const { return *report_.data(); }
-
   std::size_t leastCapacity_;
-  const std::uint64_t limit_;
   std::size_t reservedBoxes_ = 0, reservedPairs_ = 0;
-  PinnedBuffer<StepHeader> report_{space_.hostMemory()};
-  Buffer<Aabb> nowhere_{space_.memory()};  ///< boxes for a reservation
+  std::size_t hits_ = 0, reservedHits_ = 0;
+  PinnedBuffer<StepHeader> reported_{space_.hostMemory()};  ///< of a search, and of queries
+  Buffer<Aabb> nowhere_{space_.memory()};                   ///< boxes for a reservation
+  Buffer<Ray> noRays_{space_.memory()};                     ///< likewise
+  Buffer<RayHit> noHits_{space_.memory()};
   cudaEvent_t isOver_ = nullptr;
-  bool wasAsked_ = false;
+  bool wasAsked_ = false, wereHitsAsked_ = false;
+  bool hasFailed_ = false;  ///< the last search threw: parts of it may have run
 };
 
 /// The same from any thread.
 class StreamPipeline final : public DevicePipeline {
  public:
-  StreamPipeline(int device, std::size_t leastCapacity, std::uint64_t maxPairs) : device_(device) {
-    run(nullptr, [&] { search_.emplace(leastCapacity, maxPairs); });
+  StreamPipeline(int device, const DeviceOptions& options) : device_(device) {
+    run(nullptr, [&] { search_.emplace(options); });
   }
   ~StreamPipeline() override {
     try {
@@ -153,14 +223,44 @@ class StreamPipeline final : public DevicePipeline {
     }
   }
 
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
+  DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
                    CUstream_st* stream) override {
-    DevicePairs pairs;
-    run(stream, [&] { pairs = search_->find(boxes, filters, stream); });
-    return pairs;
+    return answered(stream, [&] {
+      places_.require(scene, request);
+      return search_->find(scene, request, stream);
+    });
   }
-  void reserve(std::size_t boxes, std::size_t pairs) override {
-    run(nullptr, [&] { search_->reserve(boxes, pairs); });
+  void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) override {
+    run(nullptr, [&] { search_->reserve(scene, request, pairs); });
+  }
+
+  void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) override {
+    run(stream, [&] {
+      places_.require(rays.rays.data, rays.worlds, hits);
+      search_->closestHits(rays, hits, stream);
+    });
+  }
+  void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) override {
+    run(stream, [&] {
+      places_.require(rays.rays.data, rays.worlds, hits);
+      search_->anyHits(rays, hits, stream);
+    });
+  }
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream) override {
+    return answered(stream, [&] {
+      places_.require(rays.rays.data, rays.worlds, room.data);
+      return search_->allHits(RayQueries{rays}, room, stream);
+    });
+  }
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+                     CUstream_st* stream) override {
+    return answered(stream, [&] {
+      places_.require(boxes.boxes.data, boxes.worlds, room.data);
+      return search_->allHits(BoxQueries{boxes}, room, stream);
+    });
+  }
+  void reserveQueries(std::size_t queries, std::size_t hits) override {
+    run(nullptr, [&] { search_->reserveQueries(queries, hits); });
   }
 
  private:
@@ -172,9 +272,16 @@ class StreamPipeline final : public DevicePipeline {
       f();
     });
   }
+  template <class F>
+  auto answered(cudaStream_t stream, const F& f) const -> decltype(f()) {
+    decltype(f()) answer;
+    run(stream, [&] { answer = f(); });
+    return answer;
+  }
 
   const int device_;
-  std::optional<DeviceSearch> search_;
+  DeviceArrays places_{device_};
+  std::optional<StreamSearch> search_;
 };
 
 }  // namespace lbvh

@@ -36,36 +36,41 @@ class CudaStages : protected CudaBlocks {
                        StepStats& stats) {
     const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
     measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
-    if (!plan_.order.sorts()) return pack(boxes, stats);
+    if (plan_.order.sorts()) orderByCode(boxes, stats);
+    return pack(boxes, nullptr, stats);
+  }
+  void orderByCode(View<const Aabb> boxes, StepStats& stats) {
     if (plan_.bits == 10)
       order<std::uint32_t>(boxes, plan_.bits, stats);
     else
       order<std::uint64_t>(boxes, plan_.bits, stats);
-    return pack(boxes, stats);
   }
 
-  /// Stage 5: pairs in no order, those of each first box counted. @return room for them
-  View<Pair> findPairs(const StepInput& there, const LeafBlocks& leaves, StepStats& stats) {
+  /// Stage 5: pairs in no order, counted in the header, and if there are counts those of each first
+  /// box, too.
+  /// @param worlds null: there is one
+  void findPairs(const LeafBlocks& leaves, std::size_t boxes, const WorldSlots* worlds,
+                 const FoundPairs& out, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    ListBuffers& next = lists_[1 - current_];
-    const View<Pair> room = next.pairs.ensure(plan_.pairs);
-    const FoundPairs out{room,          there.maxPairs,      countOf(&header()->pairs),
-                         there.filters, next.offsets.data(), places()};
-    const FindBlockPairs search{leaves, out, header(), FindBlockPairs::partsFor(there.boxes.size)};
-    space_.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
-    return room;
+    FindBlockPairs search{leaves, out, header(), FindBlockPairs::partsFor(boxes)};
+    if (worlds != nullptr) search.worlds = *worlds;
+    space_.launch(search.blocks(), kThreads,
+                  worlds != nullptr ? findBlockPairsKernel<true> : findBlockPairsKernel<false>,
+                  search);
   }
 
-  /// Stage 6: the pairs' second boxes by their first, the lists one behind the other, unsorted.
-  /// @param boxes whose lists; new or old lists of `compared` are compared afterwards
-  void scatter(View<const Pair> found, std::size_t boxes, std::size_t compared, StepStats& stats) {
+  /// Stage 6: the counts become the lists' offsets, and the pairs' second boxes lie by their first,
+  /// the lists one behind the other, unsorted.
+  /// @param lists how many there are; new or old lists of `compared` are compared afterwards
+  void scatter(const FoundPairs& found, std::size_t lists, std::size_t compared,
+               std::uint32_t* seconds, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const View<std::uint32_t> offsets{lists_[1 - current_].offsets.data(), boxes + 1};
-    const Chains chains = chainsFor(boxes, compared);
+    const View<std::uint32_t> offsets{found.counts, lists + 1};
+    const Chains chains = chainsFor(lists, compared);
     space_.launch(SumCounts::tiles(offsets.size), kThreads, sumCountsKernel,
                   SumCounts{offsets, chains.sum});
-    space_.forEach(found.size,
-                   ScatterPairs{found, &header()->pairs, places(), offsets.data, seconds()});
+    space_.forEach(found.room.size, ScatterPairs{found.room, found.count, found.places,
+                                                 found.otherPlaces, offsets.data, seconds});
   }
 
   /// Stages 6 and 7: the lists sorted, and compared with those of the last step.

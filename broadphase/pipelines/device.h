@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: Zlib
-// What DevicePairFinder asks of a space. CUDA's is cuda_device.cuh; the host's is in
-// device_pair_finder.cpp.
+// What DevicePairFinder asks of a space. CUDA's is cuda_device.cuh, the host's host_device.h.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "broadphase/device_scene.h"
+#include "broadphase/query/device_query.h"
 #include "broadphase/types.h"
 
 struct CUstream_st;
 
 namespace lbvh {
 
-/// All stages up to the sorted pairs, in the space's memory.
+/// What a search is made of: the scene, and what is wanted. Already checked, but for where the
+/// arrays lie.
 class DevicePipeline {
  public:
   virtual ~DevicePipeline() = default;
-  virtual DevicePairs find(View<const Aabb> boxes, View<const Filter> filters,
+
+  virtual DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
                            CUstream_st* stream) = 0;
-  virtual void reserve(std::size_t boxes, std::size_t pairs) = 0;
+  virtual void reserve(const DeviceScene& scene, const DeviceRequest& request,
+                       std::size_t pairs) = 0;
+
+  virtual void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) = 0;
+  virtual void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) = 0;
+  virtual DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room,
+                             CUstream_st* stream) = 0;
+  virtual DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+                             CUstream_st* stream) = 0;
+  virtual void reserveQueries(std::size_t queries, std::size_t hits) = 0;
 };
 
 }  // namespace lbvh

@@ -67,4 +67,29 @@ struct AssignHilbertCodes {
   }
 };
 
+/// The key of a box in one of several worlds: its rank, then as much as fits of its place on the
+/// curve, oversized boxes last. See device_input.h for ranks.
+struct AssignWorldKeys {
+  View<const Aabb> boxes;
+  const std::uint32_t* ranks;
+  const Grid* grid;
+  int codeBits;
+  std::uint64_t* keys;
+  std::uint32_t* ids;
+
+  /// @param gridBits of the places on the curve, for each axis
+  LBVH_HD static int codeBitsFor(int gridBits, int rankBits) {
+    return 3 * gridBits < 64 - rankBits ? 3 * gridBits : 64 - rankBits;
+  }
+
+  LBVH_HD void operator()(std::uint32_t i) const {
+    using Codes = AssignHilbertCodes<std::uint64_t>;
+    const std::uint64_t last = (std::uint64_t{1} << codeBits) - 1;
+    const bool isOrdinary = classify(boxes[i]) == BoxClass::ordinary;
+    const std::uint64_t code = Codes{boxes, grid, nullptr, nullptr}.key(boxes[i]);
+    ids[i] = i;
+    keys[i] = std::uint64_t{ranks[i]} << codeBits | (isOrdinary ? code >> (63 - codeBits) : last);
+  }
+};
+
 }  // namespace lbvh

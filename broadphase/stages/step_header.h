@@ -76,8 +76,8 @@ struct StepHeader {
   Grid grid;
   DeltaCount delta;
 
-  // On a GPU (cuda/leaf_blocks.cuh, cuda/block_search.cuh):
-  std::uint64_t unused = 0;   ///< for the lines below
+  // On a GPU (cuda/leaf_blocks.cuh, cuda/block_search.cuh, stages/device_input.h):
+  std::uint32_t errors = 0;   ///< DeviceError bits of the boxes; no stage of a step clears them
   std::uint64_t extents = 0;  ///< of all blocks; beyond arguments.mostExtents nothing is searched
 
   std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written

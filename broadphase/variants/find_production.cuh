@@ -44,7 +44,7 @@ inline void findOnDevice(FindProblem<CudaSpace>& problem) {
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
   search.out.counts = counts.data;
   search.out.places = places;
-  space.launch(search.blocks(), kThreads, findBlockPairsKernel, search);
+  space.launch(search.blocks(), kThreads, findBlockPairsKernel<false>, search);
   space.forEach(1, EndSearch{header, problem.out.count});
 }
 

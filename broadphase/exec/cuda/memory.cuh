@@ -13,6 +13,7 @@
 
 #include "broadphase/exec/cuda/check.cuh"
 #include "broadphase/exec/cuda/threads.cuh"
+#include "broadphase/options.h"
 
 namespace lbvh {
 
@@ -31,7 +32,8 @@ struct GrowthInCapture : std::length_error {
 /// end, too.
 class CudaMemory {
  public:
-  CudaMemory(cudaStream_t stream, bool hasPools) : stream_(stream), hasPools_(hasPools) {}
+  CudaMemory(cudaStream_t stream, bool hasPools, const DeviceAllocator& allocator = {})
+      : stream_(stream), hasPools_(hasPools), allocator_(allocator) {}
 
   /// Nothing may use the memory any more.
   ~CudaMemory() {
@@ -47,7 +49,8 @@ class CudaMemory {
   void keepAll() { keepsAll_ = true; }
 
   bool keepsReleased(MemoryKind kind) const {
-    return kind == MemoryKind::pinned || !hasPools_ || keepsAll_;
+    const bool isOrdered = hasPools_ || allocator_.release != nullptr;
+    return kind == MemoryKind::pinned || !isOrdered || keepsAll_;
   }
 
   void* allocate(MemoryKind kind, std::size_t bytes) {
@@ -55,6 +58,8 @@ class CudaMemory {
     void* p = nullptr;
     if (kind == MemoryKind::pinned)
       cudaCheck(cudaHostAlloc(&p, bytes, cudaHostAllocMapped));
+    else if (allocator_.allocate != nullptr)
+      p = allocatedByCaller(bytes);
     else if (hasPools_)
       cudaCheck(cudaMallocAsync(&p, bytes, stream_));
     else
@@ -101,7 +106,18 @@ class CudaMemory {
     return kind == MemoryKind::pinned ? pinnedBytes_ : deviceBytes_;
   }
 
+  void* allocatedByCaller(std::size_t bytes) const {
+    void* p = allocator_.allocate(bytes, stream_, allocator_.user);
+    if (p == nullptr) throw SpaceError("DeviceOptions::allocator gave no memory", false);
+    return p;
+  }
+
   bool free(const Block& block) {
+    if (block.kind == MemoryKind::device && allocator_.release != nullptr) {
+      allocator_.release(block.p, block.bytes, stream_, allocator_.user);
+      held(block.kind) -= block.bytes;
+      return true;
+    }
     const cudaError_t error = block.kind == MemoryKind::pinned ? cudaFreeHost(block.p)
                               : hasPools_                      ? cudaFreeAsync(block.p, stream_)
                                                                : cudaFree(block.p);
@@ -115,6 +131,7 @@ class CudaMemory {
 
   cudaStream_t stream_;
   const bool hasPools_;
+  const DeviceAllocator allocator_;
   bool keepsAll_ = false;
   int bans_ = 0;
   std::size_t blocks_ = 0;      ///< in use

@@ -34,6 +34,7 @@ struct CudaSpaceOptions {
   bool graphs = true;        ///< replay() records; off: it just runs
   bool timesStages = false;  ///< off, `timed` only names the stages in tools: an event costs a
                              ///< microsecond
+  DeviceAllocator allocator{};
 };
 
 class CudaSpace {
@@ -54,7 +55,7 @@ class CudaSpace {
       : device_(useDevice(options.device)),
         ownStream_(makeStream()),
         stream_(ownStream_.get()),
-        memory_(stream_, hasPools(device_)),
+        memory_(stream_, hasPools(device_), options.allocator),
         recordsGraphs_(options.graphs),
         timesStages_(options.timesStages) {}
   ~CudaSpace() {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Zlib
+// A DevicePairFinder on a device whose calls fail. cuda_faults.sh injects the errors; without them
+// it is a test like others. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "device_arrays.cuh"
+#include "device_scene_asking.h"
+
+namespace lbvh {
+namespace {
+
+using test::DeviceArrays;
+using test::Random;
+using test::SceneModel;
+
+/// Steps of an engine that goes on after an error.
+class Engine {
+ public:
+  /// Whatever an attempt throws, the next one is right. What was kept for the changes may be gone.
+  void step(const SceneModel& model) {
+    const test::SceneAnswer expected = answerOf(model);
+    DeviceArrays memory;
+    const DeviceScene scene = put(memory, model);
+    DeviceRequest request;
+    request.changes = request.countsByWorld = true;
+    const test::Found found = ask(memory, finder_, scene, request);
+    if ((found.report.errors & kListIsCut) != 0) return step(model);
+    EXPECT_EQ(found.pairs, expected.pairs);
+    EXPECT_EQ(found.byWorld, expected.byWorld);
+    EXPECT_EQ(found.report.errors, expected.errors);
+    // After an error: against the last step, against nothing, or against the same pairs, if the
+    // search itself was done.
+    const test::Pairs added = test::without(expected.pairs, last_);
+    if (!hasThrown_ || !(found.added == expected.pairs || found.added.empty()))
+      EXPECT_EQ(found.added, added);
+    last_ = expected.pairs;
+    hasThrown_ = false;
+    askRays(memory, model);
+  }
+
+  void threw() { hasThrown_ = true; }
+
+ private:
+  void askRays(DeviceArrays& memory, const SceneModel& model) {
+    Random random(401);
+    const std::vector<Ray> rays = test::randomRays(20, random);
+    std::vector<RayHit> hits(rays.size());
+    RayHit* const there = memory.put(hits);
+    finder_.closestHits({{memory.put(rays), rays.size()}, nullptr}, there, memory.stream());
+    memory.wait();
+    EXPECT_EQ(memory.get(there, rays.size()), closestOf(model, rays, {}));
+  }
+
+  DevicePairFinder finder_;
+  test::Pairs last_;
+  bool hasThrown_ = false;
+};
+
+/// After a kernel that faulted nothing works on the device any more.
+bool isLost() {
+  cudaGetLastError();
+  for (int attempt = 0; attempt < 2; ++attempt)
+    if (cudaStreamSynchronize(nullptr) == cudaSuccess) return false;
+  cudaGetLastError();
+  return true;
+}
+
+TEST(CudaDeviceFaults, SearchesAreRightWhateverFails) {
+  if (const std::string why = whyUnavailable(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  Random random(400);
+  std::unique_ptr<Engine> engine;
+  int failures = 0;
+  for (const std::size_t boxes : {40u, 90u, 60u}) {
+    const SceneModel model = test::steadyScene(boxes, 3, random);
+    for (;;) {
+      try {
+        if (engine == nullptr) engine = std::make_unique<Engine>();
+        engine->step(model);
+        break;
+      } catch (const std::exception& error) {
+        if (engine != nullptr) engine->threw();
+        if (isLost()) return;  // every call says so
+        if (std::string(error.what()).rfind("CUB", 0) == 0)
+          return;  // which is for good, see space.cuh
+        ASSERT_LT(++failures, 3) << error.what();
+      }
+    }
+  }
+  engine.reset();
+  cudaGetLastError();
+}
+
+}  // namespace
+}  // namespace lbvh

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Zlib
+// Scenes for a DevicePairFinder that are too large to hold against every pair of boxes: the device
+// finds what the host finds. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "device_arrays.cuh"
+#include "device_scene_asking.h"
+#include "host_arrays.h"
+
+namespace lbvh {
+namespace {
+
+using test::DeviceArrays;
+using test::Found;
+using test::HostArrays;
+using test::Random;
+using test::SceneModel;
+
+/// Worlds of 1 to some thousands of boxes at the same place, boxes and a plane in all of them.
+SceneModel manyWorlds(std::size_t n, Random& random) {
+  SceneModel model;
+  while (model.boxes.size() < n) {
+    const std::size_t size = std::size_t{1} << random.below(12);
+    const float side = std::cbrt(static_cast<float>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      model.boxes.push_back(test::boxAt(side * random.uniform(), side * random.uniform(),
+                                        side * random.uniform(), 0.5f));
+      model.worlds.push_back(random.below(3000) == 0 ? kAllWorlds : model.worldCount);
+    }
+    ++model.worldCount;
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  model.boxes.push_back({{-inf, -inf, -inf}, {inf, 0.3f, inf}});
+  model.worlds.push_back(kAllWorlds);
+  return model;
+}
+
+template <class Space>
+Found found(Space& space, Backend backend, const SceneModel& model, PairForm form) {
+  DeviceOptions options;
+  options.backend = backend;
+  options.threads = 1;
+  options.leastCapacity = 16 * model.boxes.size();
+  DevicePairFinder finder(options);
+  DeviceRequest request;
+  request.form = form;
+  request.countsByWorld = true;
+  return ask(space, finder, put(space, model), request);
+}
+
+TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
+  if (const std::string why = whyUnavailable(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  Random random(410);
+  const SceneModel model = manyWorlds(140000, random);  // a radix sort, 137 groups of blocks
+  DeviceArrays device;
+  HostArrays host;
+  for (const PairForm form : {PairForm::sorted, PairForm::neighbours}) {
+    const Found here = found(host, Backend::host, model, form);
+    const Found there = found(device, Backend::cuda, model, form);
+    EXPECT_GT(here.report.pairs, model.boxes.size());
+    EXPECT_EQ(there.report.pairs, here.report.pairs);
+    EXPECT_EQ(there.report.errors, 0u);
+    EXPECT_EQ(there.pairs, here.pairs);
+    EXPECT_EQ(there.offsets, here.offsets);
+    EXPECT_EQ(there.neighbours, here.neighbours);
+    EXPECT_EQ(there.byWorld, here.byWorld);
+  }
+}
+
+}  // namespace
+}  // namespace lbvh

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Zlib
+// Rays and boxes against those of a DevicePairFinder's last search, on every space.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device_scene_asking.h"
+
+namespace lbvh::test {
+
+/// Rays and boxes, and perhaps a world for each.
+struct QueryModel {
+  std::vector<Ray> rays;
+  Boxes boxes;
+  Indices worlds;  ///< for both
+};
+
+inline QueryModel randomQuestions(std::size_t n, const SceneModel& scene, Random& random) {
+  QueryModel queries{randomRays(n, random), randomQueries(n, random), {}};
+  const std::uint32_t kind = random.below(3);
+  if (kind > 0) queries.worlds = randomWorlds(n, scene, kind == 2, random);
+  return queries;
+}
+
+template <class Space>
+void answersRays(Space& space, DevicePairFinder& finder, const SceneModel& scene,
+                 const QueryModel& queries) {
+  const std::size_t n = queries.rays.size();
+  const RayBatch batch{{space.put(queries.rays), n}, space.put(queries.worlds)};
+  const GuardedRoom<RayHit, Space> closest(space, n);
+  const GuardedRoom<std::uint8_t, Space> any(space, n);
+  finder.closestHits(batch, closest.view().data, space.stream());
+  finder.anyHits(batch, any.view().data, space.stream());
+  const FoundHits all = askForHits(space, finder, batch, n);
+  space.wait();
+  EXPECT_EQ(space.get(closest.view().data, n), closestOf(scene, queries.rays, queries.worlds));
+  EXPECT_TRUE(closest.isWhole() && any.isWhole());
+  const std::vector<Indices> expected = hitsOf(scene, queries.rays, queries.worlds);
+  EXPECT_EQ(all.of, expected);
+  std::vector<std::uint8_t> hit;
+  for (const Indices& boxes : expected) hit.push_back(boxes.empty() ? 0 : 1);
+  EXPECT_EQ(space.get(any.view().data, n), hit);
+  EXPECT_EQ((all.report.errors & kWorldIsOutOfRange) != 0, haveUnknown(scene, queries.worlds));
+  EXPECT_EQ(all.report.errors & kSomeAreCut, 0u);
+}
+
+template <class Space>
+void answersBoxes(Space& space, DevicePairFinder& finder, const SceneModel& scene,
+                  const QueryModel& queries) {
+  const std::size_t n = queries.boxes.size();
+  const BoxBatch batch{{space.put(queries.boxes), n}, space.put(queries.worlds)};
+  const FoundHits all = askForHits(space, finder, batch, n);
+  EXPECT_EQ(all.of, hitsOf(scene, queries.boxes, queries.worlds));
+  EXPECT_EQ((all.report.errors & kWorldIsOutOfRange) != 0, haveUnknown(scene, queries.worlds));
+  EXPECT_EQ(all.report.errors & kSomeAreCut, 0u);
+}
+
+/// The boxes of the search are the finder's own: what the scene had may be gone.
+template <class Space>
+void answersQueries(Space& space, const DeviceOptions& options, std::size_t scenes) {
+  constexpr std::size_t kSizes[] = {33, 0, 300, 1, 2, 1025};
+  constexpr PairForm kForms[] = {PairForm::sorted, PairForm::neighbours, PairForm::unsorted};
+  Random random(221);
+  DevicePairFinder finder(options);
+  for (std::size_t i = 0; i < scenes; ++i) {
+    SCOPED_TRACE("scene " + std::to_string(i));
+    const SceneModel scene = spoiltScene(kSizes[i % std::size(kSizes)], random);
+    DeviceRequest request;
+    request.form = kForms[i % 3];
+    ask(space, finder, put(space, scene), request);
+    space.clear();
+    const QueryModel queries =
+        randomQuestions(i % 5 == 4 ? 0 : 1 + random.below(60), scene, random);
+    answersRays(space, finder, scene, queries);
+    answersBoxes(space, finder, scene, queries);
+    space.clear();
+  }
+}
+
+template <class Space>
+void hitsNothingBeforeASearch(Space& space, const DeviceOptions& options) {
+  Random random(222);
+  DevicePairFinder finder(options);
+  const SceneModel nothing;
+  const QueryModel queries{randomRays(20, random), randomQueries(20, random), {}};
+  const auto hitsNothing = [&] {
+    answersRays(space, finder, nothing, queries);
+    answersBoxes(space, finder, nothing, queries);
+  };
+  hitsNothing();
+  ask(space, finder, put(space, randomScene(50, random)), {});
+  ask(space, finder, put(space, nothing), {});
+  hitsNothing();
+  SceneModel noneCounts = randomScene(50, random);
+  noneCounts.count = {0};
+  ask(space, finder, put(space, noneCounts), {});
+  hitsNothing();
+}
+
+/// 40 coincident boxes, and some that are as far away in another world.
+template <class Space>
+void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
+  SceneModel scene;
+  scene.boxes.assign(40, boxAt(5, 0, 0, 1));
+  scene.boxes[0] = scene.boxes[20] = boxAt(4.5f, 0, 0, 0.5f);  // begins at the same distance
+  scene.worldCount = 3;
+  for (std::uint32_t i = 0; i < 40; ++i) scene.worlds.push_back(2 - i / 16);
+  scene.worlds[39] = kAllWorlds;
+  DevicePairFinder finder(options);
+  ask(space, finder, put(space, scene), {});
+  const Ray along{{0, 0, 0}, {2, 0, 0}, 100}, inside{{4.5f, 0, 0}, {0, 1, 0}, 0};
+  QueryModel queries;
+  for (const std::uint32_t world : {0u, 1u, 2u, kAllWorlds}) {
+    queries.rays.insert(queries.rays.end(), {along, inside});
+    queries.worlds.insert(queries.worlds.end(), {world, world});
+  }
+  queries.boxes.assign(8, boxAt(3, 0, 0, 1));  // touches all of them
+  const std::vector<RayHit> expected{{32, 2}, {32, 0}, {16, 2}, {16, 0},
+                                     {0, 2},  {0, 0},  {0, 2},  {0, 0}};
+  EXPECT_EQ(closestOf(scene, queries.rays, queries.worlds), expected);
+  answersRays(space, finder, scene, queries);
+  answersBoxes(space, finder, scene, queries);
+}
+
+template <class Space>
+void callerOwnsTheHits(Space& space, const DeviceOptions& options) {
+  Random random(223);
+  SceneModel scene;
+  scene.boxes.assign(30, boxAt(1, 1, 1, 1));
+  DevicePairFinder finder(options);
+  ask(space, finder, put(space, scene), {});
+  const std::vector<Ray> rays(7, Ray{{0, 0, 0}, {1, 1, 1}, 1});
+  const Boxes boxes(7, boxAt(2, 2, 2, 1));
+  const RayBatch rayBatch{{space.put(rays), 7}, nullptr};
+  const BoxBatch boxBatch{{space.put(boxes), 7}, nullptr};
+  const std::vector<Indices> expected = hitsOf(scene, rays, {});
+  const auto check = [&](const auto& batch, std::size_t size) {
+    const GuardedRoom<std::uint32_t, Space> room(space, size);
+    const DeviceHits hits = finder.allHits(batch, room.view(), space.stream());
+    space.wait();
+    EXPECT_EQ(hits.boxes.data, room.view().data);
+    EXPECT_EQ(hits.boxes.size, size);
+    const DeviceReport report = space.get(hits.report, 1)[0];
+    EXPECT_EQ(report.pairs, 210u);
+    EXPECT_EQ(report.errors, size < 210 ? kListIsCut : 0u);
+    EXPECT_TRUE(room.isWhole());
+    for (const std::uint32_t box : firstOf(space, hits.boxes, 210)) EXPECT_LT(box, 30u);
+    if (size >= 210) EXPECT_EQ(fetchHits(space, hits, 7).of, expected);
+  };
+  for (const std::size_t size : {210u, 209u, 0u, 250u}) {
+    SCOPED_TRACE(size);
+    check(rayBatch, size);
+    check(boxBatch, size);
+  }
+}
+
+}  // namespace lbvh::test

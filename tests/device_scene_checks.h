@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Zlib
+// What a search among a scene's boxes gives on every space: what the model says, in every form, in
+// the finder's memory and in the caller's. For `Space` see device_scene_asking.h.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device_scene_asking.h"
+
+namespace lbvh::test {
+
+constexpr std::size_t kSceneSizes[] = {33, 0, 300, 1, 33, 2, 33, 1025};
+
+inline void agrees(const Found& found, const SceneAnswer& expected, const SceneModel& model) {
+  EXPECT_EQ(found.report.pairs, expected.pairs.size());
+  EXPECT_EQ(found.report.boxes, model.counted());
+  EXPECT_EQ(found.report.errors, expected.errors);
+}
+
+template <class Space>
+void findsWhatTheModelSays(Space& space, const DeviceOptions& options, std::size_t scenes) {
+  Random random(201);
+  DevicePairFinder finder(options);
+  for (std::size_t i = 0; i < scenes; ++i) {
+    SCOPED_TRACE("scene " + std::to_string(i));
+    const SceneModel model = spoiltScene(kSceneSizes[i % std::size(kSceneSizes)], random);
+    const SceneAnswer expected = answerOf(model);
+    DeviceRequest request;
+    request.countsByWorld = random.below(2) == 0;
+    const Found found = askForAll(space, finder, put(space, model), request);
+    agrees(found, expected, model);
+    EXPECT_EQ(found.pairs, expected.pairs);
+    if (request.countsByWorld) EXPECT_EQ(found.byWorld, expected.byWorld);
+    space.clear();
+  }
+}
+
+/// So many boxes in a world that all threads are worth it, and many in all worlds.
+template <class Space>
+void findsPairsInLargeWorlds(Space& space, const DeviceOptions& options) {
+  Random random(207);
+  SceneModel model;
+  model.boxes = boxSets()[0].make(16000, random);
+  model.worldCount = 3;
+  for (std::size_t i = 0; i < model.boxes.size(); ++i) {
+    const std::uint32_t kind = random.below(10);
+    model.worlds.push_back(kind == 0 ? kAllWorlds : kind == 1 ? 2 : 0);
+  }
+  model.boxes[7] = {{-1e18f, 0, 0}, {1e18f, 1, 1e18f}};
+  const SceneAnswer expected = answerOf(model);
+  DevicePairFinder finder(options);
+  DeviceRequest request;
+  request.countsByWorld = true;
+  const Found found = askForAll(space, finder, put(space, model), request);
+  agrees(found, expected, model);
+  EXPECT_EQ(found.pairs, expected.pairs);
+  EXPECT_EQ(found.byWorld, expected.byWorld);
+}
+
+/// Rounded so: first the way, then the margin. 2^24 + 1 is no float, and becomes 2^24.
+template <class Space>
+void sweepsBeforeItGrows(Space& space, const DeviceOptions& options) {
+  constexpr float kEdge = 0x1p24f;
+  SceneModel model;
+  model.boxes = {{{-kEdge, 0, 0}, {kEdge, 1, 1}},         // grows by 1 and 2, to 2^24 + 2
+                 {{kEdge + 2, 0, 0}, {kEdge + 2, 1, 1}},  // touches it
+                 {{kEdge + 4, 0, 0}, {kEdge + 4, 1, 1}},  // would, were all added at once
+                 {{-kEdge - 2, 0, 0}, {-kEdge - 2, 1, 1}},
+                 {{-kEdge - 4, 0, 0}, {-kEdge - 4, 1, 1}}};
+  model.margins = {2, 0, 0, 0, 0};
+  DevicePairFinder finder(options);
+  for (const float way : {1.0f, -1.0f}) {
+    SCOPED_TRACE(way);
+    model.displacements = {{{way, 0, 0}}, {}, {}, {}, {}};
+    const Pairs expected{{0, 1}, {0, 3}};
+    EXPECT_EQ(answerOf(model).pairs, expected);
+    EXPECT_EQ(askForAll(space, finder, put(space, model), {}).pairs, expected);
+  }
+}
+
+template <class Space>
+void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scenes) {
+  Random random(202);
+  DevicePairFinder finder(options);
+  for (std::size_t i = 0; i < scenes; ++i) {
+    SCOPED_TRACE("scene " + std::to_string(i));
+    const SceneModel model = randomScene(kSceneSizes[i % std::size(kSceneSizes)], random);
+    const SceneAnswer expected = answerOf(model);
+    const Neighbours neighbours = neighboursOf(expected.pairs, model.boxes.size());
+    const DeviceScene scene = put(space, model);
+    for (const PairForm form : {PairForm::neighbours, PairForm::unsorted, PairForm::sorted}) {
+      DeviceRequest request;
+      request.form = form;
+      request.countsByWorld = true;
+      Found found = askForAll(space, finder, scene, request);
+      agrees(found, expected, model);
+      EXPECT_EQ(found.byWorld, expected.byWorld);
+      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
+      EXPECT_EQ(found.pairs, form == PairForm::neighbours ? Pairs{} : expected.pairs);
+      if (form != PairForm::neighbours) continue;
+      EXPECT_EQ(found.offsets, neighbours.offsets);
+      EXPECT_EQ(found.neighbours, neighbours.lists);
+    }
+    space.clear();
+  }
+}
+
+/// The same boxes, of which some have moved, and one of which counts no longer.
+inline SceneModel later(SceneModel model, Random& random) {
+  const auto n = static_cast<std::uint32_t>(model.boxes.size());
+  for (std::uint32_t i = 0; i < n / 8; ++i)
+    model.boxes[random.below(n)].min[random.below(3)] -= 0.5f;
+  if (n > 0) model.count = {n - 1};
+  return model;
+}
+
+template <class Space>
+void tellsWhatHasChanged(Space& space, const DeviceOptions& options) {
+  Random random(203);
+  DevicePairFinder finder(options);
+  DeviceRequest request, other;
+  request.changes = true;
+  other.form = PairForm::unsorted;
+  SceneModel model = randomScene(300, random);
+  finder.reserve(put(space, model), request, 20000);
+  Pairs before;
+  for (const std::size_t n : {300u, 300u, 33u, 0u, 0u, 500u, 499u, 2u, 40u, 0u, 40u}) {
+    SCOPED_TRACE(n);
+    model = n == model.boxes.size() ? later(model, random) : randomScene(n, random);
+    const SceneAnswer expected = answerOf(model);
+    const Found found = ask(space, finder, put(space, model), request);
+    agrees(found, expected, model);
+    EXPECT_EQ(found.pairs, expected.pairs);
+    EXPECT_EQ(found.added, without(expected.pairs, before));
+    EXPECT_EQ(found.removed, without(before, expected.pairs));
+    EXPECT_EQ(found.report.added, without(expected.pairs, before).size());
+    EXPECT_EQ(found.report.removed, without(before, expected.pairs).size());
+    before = expected.pairs;
+    ask(space, finder, put(space, randomScene(50, random)), other);  // what does not count as last
+    space.clear();
+  }
+}
+
+/// A scene with pairs in it, and none of the errors.
+inline SceneModel crowdedScene(std::size_t n, Random& random) {
+  for (;;) {
+    SceneModel model = randomScene(n, random);
+    if (answerOf(model).pairs.size() > n / 2) return model;
+  }
+}
+
+template <class Space>
+void callerOwnsTheLists(Space& space, const DeviceOptions& options) {
+  Random random(204);
+  DevicePairFinder finder(options);
+  for (const PairForm form : {PairForm::unsorted, PairForm::sorted}) {
+    const SceneModel model = crowdedScene(60, random);
+    const SceneAnswer expected = answerOf(model);
+    const DeviceScene scene = put(space, model);
+    const std::size_t need = expected.pairs.size();
+    for (const std::size_t size : {need, need - 1, std::size_t{0}, need + 40}) {
+      SCOPED_TRACE(size);
+      const GuardedRoom<Pair, Space> room(space, size);
+      DeviceRequest request;
+      request.form = form;
+      request.pairs = room.view();
+      const DeviceLists lists = finder.find(scene, request, space.stream());
+      space.wait();
+      EXPECT_EQ(lists.pairs.data, request.pairs.data);
+      EXPECT_EQ(lists.pairs.size, size);
+      Found found = fetch(space, lists, scene, request);
+      EXPECT_TRUE(room.isWhole());
+      EXPECT_EQ(found.report.pairs, need);
+      EXPECT_EQ(found.report.errors, size < need ? kListIsCut : 0u);
+      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
+      EXPECT_EQ(found.pairs.size(), std::min(size, need));
+      EXPECT_TRUE(areAmong(found.pairs, expected.pairs));
+    }
+    space.clear();
+  }
+}
+
+template <class Space>
+void callerOwnsTheNeighbours(Space& space, const DeviceOptions& options) {
+  Random random(205);
+  DevicePairFinder finder(options);
+  const SceneModel model = crowdedScene(60, random);
+  const SceneAnswer expected = answerOf(model);
+  const Neighbours neighbours = neighboursOf(expected.pairs, 60);
+  const DeviceScene scene = put(space, model);
+  const std::size_t need = neighbours.lists.size();
+  for (const std::size_t size : {need, need - 1, std::size_t{0}, need + 40}) {
+    SCOPED_TRACE(size);
+    const GuardedRoom<std::uint32_t, Space> room(space, size), offsets(space, 61),
+        byWorld(space, model.worldCount + std::size_t{1});
+    DeviceRequest request;
+    request.form = PairForm::neighbours;
+    request.countsByWorld = true;
+    request.neighbours = room.view();
+    request.offsets = offsets.view();
+    request.byWorld = byWorld.view();
+    const Found found = ask(space, finder, scene, request);
+    EXPECT_TRUE(room.isWhole() && offsets.isWhole() && byWorld.isWhole());
+    EXPECT_EQ(found.report.pairs, expected.pairs.size());
+    EXPECT_EQ(found.report.errors, size < need ? kListIsCut : 0u);
+    const std::vector<std::uint32_t> places = space.get(request.offsets.data, 61);
+    ASSERT_LE(places.back(), size) << "nobody reads behind the list";
+    EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+    for (std::size_t k = 0; k < places.back(); ++k) EXPECT_LT(found.neighbours[k], 60u);
+    if (size < need) continue;
+    EXPECT_EQ(places, neighbours.offsets);
+    EXPECT_EQ(space.get(request.neighbours.data, need), neighbours.lists);
+    EXPECT_EQ(space.get(request.byWorld.data, byWorld.view().size), expected.byWorld);
+  }
+}
+
+/// Of each list of the finder's; 0: eight pairs a box, or eight hits a query.
+template <class Space>
+void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
+  Random random(208);
+  const DeviceScene scene = put(space, crowdedScene(60, random));
+  for (const std::size_t pairs : {std::size_t{0}, std::size_t{5000}}) {
+    SCOPED_TRACE(pairs);
+    const std::size_t least = pairs == 0 ? 8 * scene.boxes : pairs;
+    DevicePairFinder finder(options);
+    DeviceRequest sorted, neighbours;
+    sorted.changes = true;
+    neighbours.form = PairForm::neighbours;
+    finder.reserve(scene, sorted, pairs);
+    const DeviceLists lists = finder.find(scene, sorted, space.stream());
+    EXPECT_GE(std::min({lists.pairs.size, lists.added.size, lists.removed.size}), least);
+    finder.reserve(scene, neighbours, pairs);
+    EXPECT_GE(finder.find(scene, neighbours, space.stream()).neighbours.size, 2 * least);
+    finder.reserveQueries(60, pairs);
+    EXPECT_GE(finder.allHits(RayBatch{}, {}, space.stream()).boxes.size, least);
+    space.wait();
+  }
+}
+
+/// One search after `before`, with the caller's lists: one pair is missing where that is asked for.
+template <class Space>
+void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& before,
+                       const SceneModel& model, std::uint32_t missing) {
+  SCOPED_TRACE(missing);
+  const SceneAnswer expected = answerOf(model);
+  const Pairs added = without(expected.pairs, before), removed = without(before, expected.pairs);
+  ASSERT_FALSE(added.empty() || removed.empty());
+  const GuardedRoom<Pair, Space> pairs(space, expected.pairs.size()),
+      more(space, added.size() - ((missing & kAddedAreCut) != 0 ? 1 : 0)),
+      fewer(space, removed.size() - ((missing & kRemovedAreCut) != 0 ? 1 : 0));
+  DeviceRequest request;
+  request.changes = true;
+  request.pairs = pairs.view(), request.added = more.view(), request.removed = fewer.view();
+  const Found found = ask(space, finder, put(space, model), request);
+  EXPECT_TRUE(pairs.isWhole() && more.isWhole() && fewer.isWhole());
+  EXPECT_EQ(found.pairs, expected.pairs);
+  EXPECT_EQ(found.report.errors, missing);
+  EXPECT_EQ(found.report.added, added.size());
+  EXPECT_EQ(found.report.removed, removed.size());
+  EXPECT_EQ(found.added.size(), more.view().size);
+  EXPECT_EQ(found.removed.size(), fewer.view().size);
+  EXPECT_TRUE(areAmong(found.added, added) && areAmong(found.removed, removed));
+}
+
+/// The lists of one search are gone before the next one: the finder knows the last pairs itself.
+template <class Space>
+void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
+  Random random(206);
+  DevicePairFinder finder(options);
+  DeviceRequest request;
+  request.changes = true;
+  SceneModel model = crowdedScene(60, random);
+  finder.reserve(put(space, model), request, 5000);
+  EXPECT_EQ(ask(space, finder, put(space, model), request).report.errors, 0u);
+  constexpr std::uint32_t kBoth = kAddedAreCut | kRemovedAreCut;
+  for (const std::uint32_t missing : {0u, +kAddedAreCut, +kRemovedAreCut, kBoth, 0u}) {
+    const Pairs before = answerOf(model).pairs;
+    model = crowdedScene(60, random);
+    space.clear();
+    hasRoomForChanges(space, finder, before, model, missing);
+  }
+}
+
+}  // namespace lbvh::test
