@@ -11,6 +11,7 @@ usage: gpu.sh [OPTIONS] OUTPUT_FOLDER [PART...]
   tests      the CUDA tests                                                       3 minutes at most
   times      stages and whole updates of scenes, on the GPU, the host's cores,
              and where the library chooses: times.csv                             8
+  worlds     many worlds beside one spread-out scene: worlds.csv                  2
   sanitize   tests and a small scene under compute-sanitizer's tools              6
   stress     large box sets beside disturbers (cuda_stress)                       4
   ncu        Nsight Compute on the five costliest kernels of a step               2
@@ -32,11 +33,11 @@ refuse() {
   exit 2
 }
 
-all=(tests times sanitize stress ncu micro)
-declare -A seconds=([tests]=180 [times]=480 [sanitize]=360 [stress]=240 [ncu]=120 [micro]=60)
+all=(tests times worlds sanitize stress ncu micro)
+declare -A seconds=([tests]=180 [times]=480 [worlds]=120 [sanitize]=360 [stress]=240 [ncu]=120 [micro]=60)
 bin='' frames=200 scenes=debris,1000,10000,100000,1000000,10000000
 most_boxes=40000000 # in all frames of a walk: they go through a file. But 20 frames at least
-debris=(--steps 120) sanitized=20000 profiled=1000000 stress=(--seconds 40)
+debris=(--steps 120) sanitized=20000 profiled=1000000 stress=(--seconds 40) worlds=()
 while [[ ${1:-} == -* ]]; do
   case $1 in
     --bin | --frames | --scenes)
@@ -47,7 +48,7 @@ while [[ ${1:-} == -* ]]; do
     --tiny)
       frames=12 scenes=debris,500
       debris=(--objects 300 --steps 12) sanitized=300 profiled=1000
-      stress=(--boxes '100,500' --rounds 30)
+      stress=(--boxes '100,500' --rounds 30) worlds=(--tiny)
       echo "tiny sizes: no time below means anything"
       ;;
     -h | --help) usage && exit ;;
@@ -159,6 +160,11 @@ part_times() {
   done
 }
 
+part_worlds() {
+  bounded "$out/worlds.csv" "$here/worlds.sh" --bin "$bin" "${worlds[@]}" cuda
+  cat "$out/worlds.csv"
+}
+
 # Reads of memory that nobody wrote, by kernel.
 initcheck_kernels() {
   awk '/Uninitialized .* read/ { reads = 1; next }
@@ -175,11 +181,11 @@ initcheck() {
 
 # The long test comes last, so that the others have their turn.
 part_sanitize() {
-  local name walk=$scratch/small.aabb short=(replay cuda_stages_test cuda_device_test)
+  local name walk=$scratch/small.aabb short=(replay cuda_stages_test cuda_device_scene_test)
   local -A commands=([replay]="$bin/replay $walk --backend cuda")
   if ! have compute-sanitizer; then fail "compute-sanitizer is not on this machine"; return; fi
   bounded "$out/make_scene.log" "$bin/make_scene" walk "$sanitized" 10 "$walk" || return
-  for name in cuda_stages_test cuda_device_test cuda_test; do commands[$name]=$bin/$name; done
+  for name in cuda_stages_test cuda_device_scene_test cuda_test; do commands[$name]=$bin/$name; done
   sanitize() {
     local tool
     for tool in memcheck racecheck synccheck; do

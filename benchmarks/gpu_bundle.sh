@@ -23,7 +23,7 @@ most_mib=40  # of the archive: an upload should not be longer than the tests
 export PATH=$PATH:/usr/local/cuda/bin
 # The CUDA tests and cuda_stress, as the build names them, and what gpu.sh needs.
 mapfile -t programs < <(sed -nE 's/^ *add_executable\((cuda_\w+) .*/\1/p' tests/CMakeLists.txt)
-programs+=(replay make_scene rigid_bodies stages gpu_micro)
+programs+=(replay make_scene rigid_bodies stages gpu_micro worlds)
 
 fail() { echo "gpu_bundle.sh: $*" >&2; exit 1; }
 
@@ -67,7 +67,7 @@ for program in "${programs[@]}"; do env -u LD_LIBRARY_PATH ldd "$build/bin/$prog
     strip -o "$folder/lib/$name" "$(realpath "$path")"
   done
 cp LICENSE "$folder"
-cp benchmarks/gpu.sh benchmarks/step_times.sh "$folder/benchmarks"
+cp benchmarks/gpu.sh benchmarks/step_times.sh benchmarks/worlds.sh "$folder/benchmarks"
 
 tar -C "$(dirname "$folder")" -czf "$folder.tar.gz" "$(basename "$folder")"
 mib=$(du -sm "$folder.tar.gz" | cut -f1)
