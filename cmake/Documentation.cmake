@@ -16,7 +16,7 @@ endif()
 # Of the programs that are of use beside the library; help2man runs them.
 if(HELP2MAN AND NOT CMAKE_CROSSCOMPILING)
   set(_pages)
-  foreach(_program rigid_bodies replay make_scene viewer)
+  foreach(_program rigid_bodies replay many_worlds make_scene viewer)
     if(TARGET ${_program})
       set(_page ${PROJECT_BINARY_DIR}/man/${_program}.1)
       add_custom_command(OUTPUT ${_page} DEPENDS ${_program} cmake/man_page.sh

@@ -65,7 +65,7 @@ as_user() {
 }
 
 # --- What every program answers. Some are left out where a library or a compiler is missing.
-for program in hello rigid_bodies replay make_scene stages removal loading ghosts one_moves \
+for program in hello rigid_bodies replay many_worlds make_scene stages removal loading ghosts one_moves \
   broadphase gpu_micro viewer; do
   if [[ $program =~ ^(broadphase|gpu_micro|viewer)$ && ! -x $bin/$program ]]; then continue; fi
   table <<EOF
@@ -98,6 +98,9 @@ table <<'EOF'
 0 0 :: ^simple +yes .*[0-9]$ :: replay pile.aabb --broadphase all
 0 0 :: summary .*frames=2 .*median_total_ms=.* peak_rss_mb= :: replay pile.aabb --frames 2
 0 0 :: stages bounds_ms=.* delta_ms= :: replay pile.aabb --stages
+0 0 :: summary worlds=5 boxes=6 backend=host threads=2 objects=31 steps=61 pairs=[0-9]+ .*world_steps_per_second=.* compared=1 hash=[0-9a-f]{16} :: many_worlds --worlds 5 --boxes 6 --steps 61 --backend host --threads 2 --record worlds.aabb
+0 0 :: on .*, host threads: [0-9]+; (no cuda|there is a GPU) :: many_worlds --worlds 1 --boxes 1 --steps 1
+0 0 :: summary .*objects=35 frames=7 :: replay worlds.aabb
 0 0 :: 100 boxes, 2 frames :: make_scene walk 100 2 walk.aabb
 0 0 :: - :: make_scene walk 100 2 same.aabb --step 0.05 && cmp walk.aabb same.aabb
 1 0 :: differ :: make_scene walk 100 2 far.aabb --step 0.5 && cmp walk.aabb far.aabb
@@ -130,6 +133,11 @@ table <<'EOF'
 2 1 :: sizes :: rigid_bodies --sizes 10,20 --objects 10
 2 1 :: steps :: rigid_bodies --steps -1
 2 1 :: steps :: rigid_bodies --steps 0
+2 1 :: worlds :: many_worlds --worlds 0
+2 1 :: boxes :: many_worlds --boxes -1
+2 1 :: more than 1073741824 boxes :: many_worlds --worlds 16777216 --boxes 64
+2 1 :: steps :: many_worlds --steps 0
+2 1 :: no-such :: many_worlds --backend no-such
 2 1 :: no-such :: make_scene no-such 100 2 walk.aabb
 2 1 :: SIDE :: removal 0
 2 1 :: BOXES :: loading 1x
@@ -140,6 +148,7 @@ EOF
 if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
   table <<'EOF'
 2 1 :: cuda :: replay pile.aabb --backend cuda
+2 1 :: cuda :: many_worlds --worlds 1 --steps 1 --backend cuda
 2 1 :: cuda :: rigid_bodies --scene pile --objects 10 --steps 1 --backend cuda
 EOF
 fi
@@ -215,6 +224,8 @@ table <<'EOF'
 2 1 :: --csv: is empty :: rigid_bodies --csv ""
 2 1 :: --record: is empty :: rigid_bodies --record ""
 2 1 :: --report: is empty :: rigid_bodies --report ""
+2 1 :: --record folder: Is a dir :: many_worlds --worlds 1 --steps 1 --record folder
+2 1 :: --record: is empty :: many_worlds --record ""
 2 1 :: No such :: make_scene walk 100 2 /no/such/folder/walk.aabb
 2 1 :: is empty :: make_scene walk 100 2 ""
 2 1 :: --csv folder :: stages --scene city.aabb --rounds 1 --csv folder
@@ -223,6 +234,7 @@ table <<'EOF'
 2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --csv /dev/full
 2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --record /dev/full
 2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --report /dev/full
+2 1 :: /dev/full: cannot be written :: many_worlds --worlds 1 --steps 1 --record /dev/full
 0 0 :: summary :: rigid_bodies --scene pile --objects 10 --steps 1 --csv /dev/null --record /dev/null
 0 0 :: ^64$ :: (wc -c <pipe & make_scene walk 1 2 pipe >/dev/null; wait)
 0 0 :: - :: mkdir readonly; chmod 555 readonly
@@ -249,6 +261,7 @@ table <<'EOF'
 1 1 :: written|space :: replay pile.aabb --broadphase all >/dev/full
 1 1 :: written|space :: make_scene walk 10 2 walk.aabb >/dev/full
 1 1 :: written|space :: stages --scene city.aabb --rounds 1 >/dev/full
+1 1 :: written|space :: many_worlds --worlds 1 --steps 1 >/dev/full
 1 1 :: written|space :: removal 2 >/dev/full
 1 1 :: written|space :: loading 10 >/dev/full
 1 1 :: written|space :: ghosts 1000 >/dev/full
@@ -271,6 +284,8 @@ table <<'EOF'
 2 1 :: - :: ls int.html
 143 1 :: interrupted :: interrupt TERM term.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record term.aabb
 0 0 :: summary :: replay term.aabb
+130 1 :: many_worlds: interrupted :: interrupt INT heaps.aabb many_worlds --worlds 9 --boxes 9 --steps 1000000 --record heaps.aabb
+0 0 :: summary :: replay heaps.aabb
 130 1 :: make_scene: interrupted :: interrupt INT fall.aabb make_scene fall 100 1000000 fall.aabb
 0 0 :: summary :: replay fall.aabb
 137 - :: - :: interrupt KILL kill.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record kill.aabb
@@ -282,6 +297,10 @@ if [ -x "$bin/viewer" ]; then
   table <<'EOF'
 0 0 :: tree-level :: viewer --help
 0 0 :: step +3 dbvt +right after a swap .*among :: viewer --scene stack --objects 30 --steps 5 --swap 3:dbvt --verify
+0 0 :: 35 objects, [1-9].* equal to brute force :: viewer --recording worlds.aabb --steps 9 --verify
+2 1 :: missing.aabb :: viewer --recording missing.aabb --steps 1 --verify
+2 1 :: NaN :: viewer --recording nan.aabb --steps 1 --verify
+2 1 :: excludes :: viewer --recording worlds.aabb --objects 30 --verify
 2 1 :: no-such :: viewer --scene no-such
 2 1 :: no-such :: viewer --overlay boxes,no-such
 2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3 --verify

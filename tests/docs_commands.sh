@@ -30,6 +30,7 @@ for page in "$source"/README.md "$source"/docs/*.md; do
   while IFS= read -r line; do
     # ./run builds first, and then runs a program.
     command=${line/#.\/run demo/build/release/bin/rigid_bodies}
+    command=${command/#.\/run worlds/build/release/bin/many_worlds}
     command=${command/#.\/run viewer/build/release/bin/viewer}
     reason=$(why_not "$command")
     if [ -n "$reason" ]; then

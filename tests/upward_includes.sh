@@ -12,7 +12,7 @@ find broadphase integration samples viewer benchmarks -type f \
     n = split("1 broadphase/exec/host/,1 broadphase/exec/cuda/,0.5 broadphase/exec/,1 broadphase/stages/," \
               "2 broadphase/host/,2 broadphase/cuda/,3 broadphase/query/,4 broadphase/pipelines/,5 broadphase/variants/," \
               "5 broadphase/pair_finder,5.5 broadphase/device_pair_finder,0 broadphase/," \
-              "6 integration/,7 samples/support/,8 samples/scenes/,9 samples/report/,10 samples/," \
+              "6 integration/,7 samples/support/,8 samples/scenes/,8 samples/worlds/,9 samples/report/,10 samples/," \
               "10 viewer/,10 benchmarks/", rooms, ",")
     for (i = 1; i <= n; ++i) { split(rooms[i], words, " "); floor[i] = words[1]; prefix[i] = words[2] }
     for (i = 1; i < ARGC; ++i) {

@@ -120,12 +120,20 @@ void addOptions(CLI::App& app, Settings& settings) {
   for (const OverlayRow& row : overlayRows()) overlayNames.emplace_back(row.name);
   SessionOptions& session = settings.session;
   Script& script = settings.script;
-  app.add_option("--scene", session.scene, "what to simulate")
-      ->check(CLI::IsMember(sceneNames()))
-      ->capture_default_str();
-  app.add_option("--objects", session.objects, "moving bodies; default: the scene's")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--seed", session.seed, "of all random numbers")->capture_default_str();
+  auto* scene = app.add_option("--scene", session.scene, "what to simulate")
+                    ->check(CLI::IsMember(sceneNames()))
+                    ->capture_default_str();
+  auto* objects =
+      app.add_option("--objects", session.objects, "moving bodies; default: the scene's")
+          ->check(CLI::Range(1, 1000000));
+  auto* seed =
+      app.add_option("--seed", session.seed, "of all random numbers")->capture_default_str();
+  app.add_option("--recording", session.recording,
+                 "show the boxes of this .aabb file, a frame a step, in place of a scene")
+      ->check(notEmpty())
+      ->excludes(scene)
+      ->excludes(objects)
+      ->excludes(seed);
   app.add_option("--broadphase", session.broadphase, "what finds the pairs")
       ->check(CLI::IsMember(broadphaseNames()))
       ->capture_default_str();

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "recording.h"
+
 Session::Session(const SessionOptions& options) { restart(options); }
 
 std::unique_ptr<btBroadphaseInterface> Session::make(const std::string& broadphase,
@@ -26,7 +28,10 @@ void Session::restart(const SessionOptions& options) {
   const bool asksForSize = isSized(options.broadphase);
   world_ = std::make_unique<World>(
       make(asksForSize ? "dbvt" : options.broadphase, options.finder, options_.objects));
-  scene->build(*world_, {options_.objects, options_.seed});
+  if (options_.recording.empty())
+    scene->build(*world_, {options_.objects, options_.seed});
+  else
+    buildRecording(*world_, options_.recording);
   if (asksForSize)
     world_->setBroadphase(make(options.broadphase, options.finder, world_->objects()));
   steps_ = 0;

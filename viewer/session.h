@@ -16,7 +16,8 @@
 
 struct SessionOptions {
   std::string scene = "debris";
-  int objects = 0;  ///< moving bodies; 0: the scene's default
+  std::string recording;  ///< an .aabb file, shown in place of the scene; empty: none
+  int objects = 0;        ///< moving bodies; 0: the scene's default
   std::uint32_t seed = 1;
   std::string broadphase = "gpu-lbvh";
   lbvh::Options finder;  ///< of gpu-lbvh

@@ -142,15 +142,19 @@ void Ui::drawSimulation(View& view) {
   SessionOptions options = view.session().options();
   const std::vector<std::string> names = sceneNames();
   heading("Scene");
-  if (const int chosen = combo("##scene", options.scene, names); chosen >= 0) {
+  if (const int chosen =
+          combo("##scene", options.recording.empty() ? options.scene : options.recording, names);
+      chosen >= 0) {
     options.scene = names[std::size_t(chosen)];
+    options.recording.clear();
     options.objects = 0;
     view.restart(options);
   }
   ImGui::SameLine();
   if (ImGui::Button("restart")) view.restart(view.session().options());
   ImGui::PushTextWrapPos();
-  ImGui::TextDisabled("%s", findScene(options.scene.c_str())->stresses);
+  ImGui::TextDisabled("%s", options.recording.empty() ? findScene(options.scene.c_str())->stresses
+                                                      : "recorded boxes");
   ImGui::PopTextWrapPos();
   if (ImGui::Button(view.isPaused ? "run" : "pause", {76, 0})) view.isPaused = !view.isPaused;
   ImGui::SameLine();

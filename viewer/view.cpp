@@ -6,7 +6,8 @@
 View::View(const SessionOptions& options) : session_(options) { frame(); }
 
 void View::restart(const SessionOptions& options) {
-  const bool isAnother = options.scene != session_.options().scene;
+  const bool isAnother = options.scene != session_.options().scene ||
+                         options.recording != session_.options().recording;
   picked_ = nullptr;
   partners_.clear();
   error_.clear();

@@ -6,9 +6,8 @@
 #include <BulletSoftBody/btSoftBodyRigidBodyCollisionConfiguration.h>
 #include <BulletSoftBody/btSoftRigidDynamicsWorld.h>
 
-#include <cstring>
-
 #include "migrateBroadphase.h"
+#include "support/bit_hash.h"
 #include "support/broadphases.h"
 #include "support/thread_time.h"
 #include "support/timing.h"
@@ -164,13 +163,9 @@ int World::pairs() const {
 }
 
 std::uint64_t World::hash() const {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  BitHash hash;
   const auto add = [&hash](const btVector3& v) {
-    for (int axis = 0; axis < 3; ++axis) {
-      unsigned char bytes[sizeof(btScalar)];
-      std::memcpy(bytes, &v[axis], sizeof bytes);
-      for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
-    }
+    for (int axis = 0; axis < 3; ++axis) hash.add(v[axis]);
   };
   const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
   for (int i = 0; i < objects.size(); ++i) {
@@ -180,7 +175,7 @@ std::uint64_t World::hash() const {
     if (const btSoftBody* soft = btSoftBody::upcast(objects[i]))
       for (int node = 0; node < soft->m_nodes.size(); ++node) add(soft->m_nodes[node].m_x);
   }
-  return hash;
+  return hash.value();
 }
 
 int World::objects() const { return world_->getNumCollisionObjects(); }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Zlib
+// many_worlds: thousands of small worlds whose boxes never leave the memory of the GPU, or of the
+// host; one DevicePairFinder for all. Compares now and then one world with PairFinder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "support/command_line.h"
+#include "support/output_files.h"
+#include "support/recorded_boxes.h"
+#include "support/system.h"
+#include "support/timing.h"
+#include "worlds/simulation.h"
+
+namespace {
+
+constexpr int kCompareEvery = 100;              // steps
+constexpr int kRecordEvery = 10;                // steps
+constexpr std::uint32_t kMostRecorded = 256;    // worlds: a frame of 64 boxes each is 400 kB
+constexpr std::size_t kMostBoxes = 1ull << 30;  // of DevicePairFinder
+
+struct Settings {
+  std::uint32_t worlds = 4096;
+  std::uint32_t boxes = 64;
+  int steps = 300;
+  lbvh::Options options;
+  std::string record;
+};
+
+struct Place {
+  std::unique_ptr<worlds::Space> space;
+  lbvh::DeviceOptions options;
+  const char* word;    ///< for programs
+  std::string reason;  ///< for people: why there
+};
+
+Place choosePlace(const lbvh::Options& options) {
+  const std::string whyNot = lbvh::whyUnavailable(lbvh::Backend::cuda);
+  const bool isChosen = options.backend != lbvh::Backend::automatic;
+  Place place;
+#if defined(GPULBVH_CUDA)
+  if (options.backend == lbvh::Backend::cuda || (!isChosen && whyNot.empty())) {
+    place.space = worlds::makeCudaSpace();
+    place.options.backend = lbvh::Backend::cuda;
+    place.word = "cuda";
+    place.reason = isChosen ? "--backend cuda" : "there is a GPU";
+    return place;
+  }
+#endif
+  place.space = worlds::makeHostSpace(options.threads);
+  place.options.backend = lbvh::Backend::host;
+  place.options.threads = place.space->threads();
+  place.word = "host";
+  place.reason = isChosen ? "--backend host" : whyNot;
+  return place;
+}
+
+struct Run {
+  std::vector<double> ms;  ///< of each step
+  int compared = 0;        ///< worlds
+};
+
+/// Takes another world each time: 7,919 is a prime number.
+void compareOne(worlds::Simulation& simulation, Run& run) {
+  const std::uint64_t turn = static_cast<std::uint64_t>(run.compared++) * 7919;
+  const std::string difference =
+      simulation.whatDiffers(static_cast<std::uint32_t>(turn % simulation.worldCount()));
+  if (!difference.empty())
+    throw std::runtime_error(fmt::format("step {}: {}", run.ms.size(), difference));
+}
+
+/// Ends early, after a whole step, when the program is interrupted.
+Run runAll(const Settings& settings, worlds::Simulation& simulation) {
+  std::optional<BoxWriter> recorder;
+  if (!settings.record.empty())
+    recorder.emplace(settings.record,
+                     static_cast<std::uint32_t>((settings.steps - 1) / kRecordEvery + 1));
+  Run run;
+  for (int i = 0; i < settings.steps && interruption() == 0; ++i) {
+    const Stopwatch watch;
+    simulation.step();
+    run.ms.push_back(watch.milliseconds());
+    if (recorder && i % kRecordEvery == 0)
+      recorder->write(simulation.sideBySide(std::min(settings.worlds, kMostRecorded)));
+    if ((i + 1) % kCompareEvery == 0 || i + 1 == settings.steps) compareOne(simulation, run);
+  }
+  return run;
+}
+
+void print(const Settings& settings, const Place& place, worlds::Simulation& simulation,
+           const Run& run) {
+  double ms = 0;
+  for (const double one : run.ms) ms += one;
+  const double perSecond = 1000 * static_cast<double>(run.ms.size()) / std::max(ms, 1e-9);
+  const std::uint64_t hash = simulation.hash();
+  fmt::print(
+      "{:.2f} steps a second of all worlds together: {:.0f} world steps a second\n"
+      "{} pairs in the last step; {} searches were repeated with more room\n"
+      "{} worlds compared with PairFinder, each in another step: the same pairs\n"
+      "checksum of all positions and velocities: {:016x}\n",
+      perSecond, perSecond * settings.worlds, simulation.pairs(), simulation.repeated(),
+      run.compared, hash);
+  fmt::print(
+      "summary worlds={} boxes={} backend={} threads={} objects={} steps={} pairs={} "
+      "step_ms={:.6f} steps_per_second={:.3f} world_steps_per_second={:.1f} repeated={} "
+      "compared={} hash={:016x} peak_rss_mb={:.1f}\n",
+      settings.worlds, settings.boxes, place.word, place.space->threads(), simulation.objects(),
+      run.ms.size(), simulation.pairs(), median(run.ms), perSecond, perSecond * settings.worlds,
+      simulation.repeated(), run.compared, hash, peakMemoryMb());
+}
+
+int run(const Settings& settings) {
+  requireBackend(settings.options);
+  if (std::size_t{settings.worlds} * settings.boxes >= kMostBoxes)
+    throw UsageError(fmt::format("--worlds {} --boxes {}: more than {} boxes", settings.worlds,
+                                 settings.boxes, kMostBoxes));
+  requireWritable({{"--record", settings.record}});
+  catchInterruptions();
+  Place place = choosePlace(settings.options);
+  fmt::print("{} worlds of {} boxes, and a ground that is in all of them; {} steps of 1/60 s\n",
+             settings.worlds, settings.boxes, settings.steps);
+  fmt::print("on {}, host threads: {}; {}\n", place.space->name(), place.space->threads(),
+             place.reason);
+  flushOutput();
+  worlds::Simulation simulation(*place.space, place.options, settings.worlds, settings.boxes);
+  const Run done = runAll(settings, simulation);
+  print(settings, place, simulation, done);
+  return 0;
+}
+
+void addOptions(CLI::App& app, Settings& settings) {
+  app.add_option("--worlds", settings.worlds, "how many worlds")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  app.add_option("--boxes", settings.boxes, "falling boxes in each world")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  app.add_option("--steps", settings.steps, "steps of 1/60 s")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  addFinderOptions(app, settings.options);
+  app.add_option("--record", settings.record,
+                 "write each 10th step of the first 256 worlds, side by side, to this .aabb file")
+      ->check(notEmpty());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Runs many small worlds at once, in the memory of a GPU or of the host.",
+               "many_worlds");
+  addOptions(app, settings);
+  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+}

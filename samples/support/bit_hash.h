@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Zlib
+// A hash of values bit by bit, in their order: two runs with the same hash are the same run.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+class BitHash {
+ public:
+  /// A value without padding.
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    unsigned char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof bytes);
+    for (const unsigned char byte : bytes) value_ = (value_ ^ byte) * 0x100000001b3;
+  }
+
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;  // FNV-1a
+};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/exec/cuda/graphs.cuh"
+#include "broadphase/exec/cuda/kernels.cuh"
+#include "broadphase/pipelines/cuda.h"
+#include "worlds/space.h"
+
+namespace worlds {
+namespace {
+
+class CudaSpace final : public Space {
+ public:
+  CudaSpace() { cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~CudaSpace() override {
+    cudaStreamSynchronize(stream_);
+    for (void* memory : memory_) cudaFree(memory);
+    cudaStreamDestroy(stream_);
+  }
+  CudaSpace(const CudaSpace&) = delete;
+  CudaSpace& operator=(const CudaSpace&) = delete;
+
+  std::string name() const override { return lbvh::cudaDeviceName(); }
+  CUstream_st* stream() override { return stream_; }
+
+  void* allocate(std::size_t bytes) override {
+    memory_.push_back(nullptr);
+    cudaCheck(cudaMalloc(&memory_.back(), bytes));
+    return memory_.back();
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    cudaCheck(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_));
+    cudaCheck(cudaStreamSynchronize(stream_));
+  }
+
+  void forEach(std::size_t n, const WriteBox& f) override { launch(n, f); }
+  void forEach(std::size_t n, const MoveBody& f) override { launch(n, f); }
+
+  /// The first time nothing is recorded: CUDA loads a kernel when it is first launched.
+  void repeat(const std::function<void()>& step) override {
+    if (!isWarm_) {
+      step();
+      isWarm_ = true;
+      return;
+    }
+    if (!graph_) {
+      lbvh::Capture capture(stream_);
+      step();
+      graph_ = capture.finish();
+    }
+    cudaCheck(cudaGraphLaunch(graph_.get(), stream_));
+  }
+  void forget() override { graph_.reset(); }
+
+ private:
+  template <class F>
+  void launch(std::size_t n, const F& f) {
+    const auto count = static_cast<std::uint32_t>(n);
+    const unsigned blocks = (count + lbvh::kThreads - 1) / lbvh::kThreads;
+    lbvh::forEachKernel<<<blocks, lbvh::kThreads, 0, stream_>>>(f, count);
+    cudaCheck(cudaGetLastError());
+  }
+
+  cudaStream_t stream_ = nullptr;
+  lbvh::GraphExec graph_;
+  bool isWarm_ = false;
+  std::vector<void*> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Space> makeCudaSpace() { return std::make_unique<CudaSpace>(); }
+
+}  // namespace worlds
