@@ -36,9 +36,10 @@ class CudaDevice : public testing::Test {
 using CudaDeviceScene = CudaDevice;
 using CudaDeviceQueries = CudaDevice;
 
-TEST_F(CudaDeviceScene, FindsWhatTheModelSays) { test::findsWhatTheModelSays(*memory_, {}, 24); }
+TEST_F(CudaDeviceScene, FindsWhatTheModelSays) { test::findsWhatTheModelSays(*memory_, {}, 100); }
+TEST_F(CudaDeviceScene, NeedsNothingElse) { test::needsNothingElse(*memory_, {}); }
 TEST_F(CudaDeviceScene, SweepsBeforeItGrows) { test::sweepsBeforeItGrows(*memory_, {}); }
-TEST_F(CudaDeviceScene, AllFormsAgree) { test::allFormsAgree(*memory_, {}, 8); }
+TEST_F(CudaDeviceScene, AllFormsAgree) { test::allFormsAgree(*memory_, {}, 24); }
 TEST_F(CudaDeviceScene, TellsWhatHasChanged) { test::tellsWhatHasChanged(*memory_, {}); }
 TEST_F(CudaDeviceScene, TheCallerMayOwnTheLists) {
   test::callerOwnsTheLists(*memory_, {});
@@ -58,7 +59,7 @@ TEST_F(CudaDeviceScene, ReportsWhatOnlyTheDeviceSees) {
   test::reportsWhatOnlyTheDeviceSees(*memory_, {});
 }
 
-TEST_F(CudaDeviceQueries, AreAnsweredAsTheModelSays) { test::answersQueries(*memory_, {}, 12); }
+TEST_F(CudaDeviceQueries, AreAnsweredAsTheModelSays) { test::answersQueries(*memory_, {}, 40); }
 TEST_F(CudaDeviceQueries, HitNothingBeforeASearch) { test::hitsNothingBeforeASearch(*memory_, {}); }
 TEST_F(CudaDeviceQueries, TheLeastIndexWinsATie) { test::theLeastIndexWinsATie(*memory_, {}); }
 TEST_F(CudaDeviceQueries, TheCallerMayOwnTheHits) { test::callerOwnsTheHits(*memory_, {}); }

@@ -109,6 +109,48 @@ void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scene
   }
 }
 
+/// Packed boxes with one array more, or none.
+inline SceneModel packedWith(std::size_t array, const Boxes& boxes) {
+  SceneModel model;
+  model.boxes = boxes;
+  const auto n = static_cast<std::uint32_t>(boxes.size());
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (array == 1) model.filters.push_back({1 << i % 3, 3 << i % 2});
+    if (array == 2) model.bodies.push_back(i % 4 == 0 ? kNoBody : i / 5);
+    if (array == 3) model.movable.push_back(i % 3 == 0);
+    if (array == 4) model.margins.push_back(0.25f);
+    if (array == 5) model.displacements.push_back({{0.5f, 0, -0.5f}});
+    if (array == 6) model.worlds.push_back(i % 7 == 0 ? kAllWorlds : i % 2);
+    if (array == 7 && i > 0) model.excluded.push_back({i - 1, i});
+  }
+  if (array == 6) model.worldCount = 2;
+  if (array == 8) model.count = {n - 5};
+  return model;
+}
+
+/// A finder may do less where less is asked: each array and each form is asked alone.
+template <class Space>
+void needsNothingElse(Space& space, const DeviceOptions& options) {
+  Random random(212);
+  DevicePairFinder finder(options);
+  for (std::size_t array = 0; array < 9; ++array) {
+    SCOPED_TRACE(array);
+    const SceneModel model = packedWith(array, boxSets()[0].make(150, random));
+    const SceneAnswer expected = answerOf(model);
+    const Neighbours neighbours = neighboursOf(expected.pairs, model.boxes.size());
+    EXPECT_GT(expected.pairs.size(), 20u);
+    for (const PairForm form : {PairForm::sorted, PairForm::unsorted, PairForm::neighbours}) {
+      DeviceRequest request;
+      request.form = form;
+      Found found = askForAll(space, finder, put(space, model), request);
+      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
+      EXPECT_EQ(found.pairs, form == PairForm::neighbours ? Pairs{} : expected.pairs);
+      if (form == PairForm::neighbours) EXPECT_EQ(found.neighbours, neighbours.lists);
+    }
+    space.clear();
+  }
+}
+
 /// The same boxes, of which some have moved, and one of which counts no longer.
 inline SceneModel later(SceneModel model, Random& random) {
   const auto n = static_cast<std::uint32_t>(model.boxes.size());

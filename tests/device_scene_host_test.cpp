@@ -39,6 +39,10 @@ TEST(DeviceScene, FindsPairsInLargeWorlds) {
       [](auto& memory, const auto& options) { test::findsPairsInLargeWorlds(memory, options); });
 }
 
+TEST(DeviceScene, NeedsNothingElse) {
+  onThreads([](auto& memory, const auto& options) { test::needsNothingElse(memory, options); });
+}
+
 TEST(DeviceScene, SweepsBeforeItGrows) {
   onThreads([](auto& memory, const auto& options) { test::sweepsBeforeItGrows(memory, options); });
 }

@@ -57,7 +57,7 @@ class StreamSearch : DeviceQueries {
     onOwnStream([&] {
       for (const std::size_t most : {scene.boxes, kMostMerged, kLeastMerged - 1})
         for (const int bits : {10, 21})
-          searchFor(bits, reservedPairs_, emptied(scene, std::min(scene.boxes, most)),
+          searchFor(bits, reservedPairs_, emptied(scene, request, std::min(scene.boxes, most)),
                     withoutWritten(request));
     });
     reservedBoxes_ = std::max(reservedBoxes_, scene.boxes);
@@ -173,16 +173,15 @@ class StreamSearch : DeviceQueries {
   }
 
   /// A scene like this one, but nobody reads its arrays.
-  DeviceScene emptied(DeviceScene scene, std::size_t boxes) {
-    scene.excluded = {};
-    scene.filters = nullptr;
-    if (isPacked(scene, {})) {
+  DeviceScene emptied(DeviceScene scene, const DeviceRequest& request, std::size_t boxes) {
+    if (isPlain(scene, request)) {
       const View<Aabb> nowhere = nowhere_.ensure(boxes);
       space_.fill(nowhere, 0xFF);
       return DeviceScene::of(nowhere);
     }
     scene.boxes = boxes;
     scene.count = none_.data();
+    scene.excluded = {};
     return scene;
   }
   /// What would be written although nothing is found goes to our memory.

@@ -41,13 +41,16 @@ class DeviceSearch : protected CudaStages {
     return answer(request, lists);
   }
 
-  /// Packed boxes of which all count are used where they are.
-  static bool isPacked(const DeviceScene& scene, const DeviceRequest& request) {
-    return scene.lower.stride == sizeof(Aabb) && scene.upper.stride == sizeof(Aabb) &&
-           scene.upper.data == scene.lower.data + 3 && scene.count == nullptr &&
-           scene.margins == nullptr && scene.displacements.data == nullptr &&
-           scene.worlds == nullptr && scene.worldCount == 0 && scene.excluded.empty() &&
-           !request.countsByWorld;
+  /// What a step searches for, too: sorted pairs of packed boxes, which are used where they are.
+  /// Everything else is packed first, and searched for world by world.
+  static bool isPlain(const DeviceScene& scene, const DeviceRequest& request) {
+    const bool isPacked = scene.lower.stride == sizeof(Aabb) &&
+                          scene.upper.stride == sizeof(Aabb) &&
+                          scene.upper.data == scene.lower.data + 3;
+    return isPacked && scene.count == nullptr && scene.margins == nullptr &&
+           scene.displacements.data == nullptr && scene.bodies == nullptr &&
+           scene.movable == nullptr && scene.worlds == nullptr && scene.worldCount == 0 &&
+           scene.excluded.empty() && request.form == PairForm::sorted && !request.countsByWorld;
   }
 
   /// For a graph that holds what is kept for `changes`: it stays where it is.
@@ -89,7 +92,7 @@ class DeviceSearch : protected CudaStages {
 
   Boxes gather(const DeviceScene& scene, const DeviceRequest& request) {
     const std::size_t n = scene.boxes;
-    if (isPacked(scene, request))
+    if (isPlain(scene, request))
       return {{reinterpret_cast<const Aabb*>(scene.lower.data), n}, nullptr, scene.worldCount};
     const GatherBoxes gather{scene, boxes_.ensure(n).data, ranks_.ensure(n).data,
                              &header()->errors};
