@@ -61,7 +61,8 @@ void DevicePairFinder::reserve(const DeviceScene& scene, const DeviceRequest& re
 DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> filters,
                                    CUstream_st* stream) {
   requireFitting(boxes, filters);
-  const DeviceLists found = find(DeviceScene::of(boxes, filters.data), {}, stream);
+  const DeviceLists found =
+      find(DeviceScene::of(boxes, filters.empty() ? nullptr : filters.data), {}, stream);
   const auto* report = reinterpret_cast<const char*>(found.report);  // perhaps a GPU's address
   const void* count = report + offsetof(DeviceReport, pairs);
   return {found.pairs.data, static_cast<const std::uint64_t*>(count), found.pairs.size};

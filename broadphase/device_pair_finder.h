@@ -49,12 +49,13 @@ class GPULBVH_API DevicePairFinder {
   ///
   /// The stream may be captured. The graph can then be launched again and again: each launch reads
   /// what the scene's arrays hold at its time, and writes to where the returned views point. The
-  /// room is that of the last reserve(). A graph takes its turn as a find() does.
+  /// room is what was reserved for such searches. A graph takes its turn as a find() does.
   /// @throws std::invalid_argument if an array is missing, misaligned, too small, or not in the
   ///   finder's space; if there are too many worlds; if `changes` are wanted and the form is not
   ///   PairForm::sorted; on the host, if there is a stream
   /// @throws std::length_error on more than 2^30 boxes; while `stream` is captured, if reserve()
-  ///   made no room: the capture goes on
+  ///   made no room: the capture goes on; with `changes`, if some have been captured and this one
+  ///   needs more room than they have
   /// @throws std::bad_alloc on the host; the lists of the last search are gone
   /// @throws std::runtime_error if a CUDA call fails, or if an error is pending on this thread
   ///   (cudaPeekAtLastError) and `stream` is cudaStreamPerThread

@@ -41,8 +41,9 @@ struct DeviceScene {
   const std::uint32_t* bodies = nullptr;  ///< by box; boxes of one body do not pair, see kNoBody
   const std::uint8_t* movable = nullptr;  ///< by box; two with a 0 do not pair
 
-  const std::uint32_t* worlds = nullptr;  ///< by box: less than `worldCount`, or kAllWorlds
-  std::uint32_t worldCount = 0;           ///< at most 2^24
+  /// By box: less than `worldCount`, or kAllWorlds. Null: all are in world 0.
+  const std::uint32_t* worlds = nullptr;
+  std::uint32_t worldCount = 0;  ///< at most 2^24
 
   View<const Pair> excluded;  ///< sorted by (first, second), first < second; some may be twice
 
@@ -68,8 +69,9 @@ enum class PairForm {
 /// until its next search; others in the caller's, with room for `size` elements.
 struct DeviceRequest {
   PairForm form = PairForm::sorted;  ///< of `pairs`, or of `offsets` and `neighbours`
-  /// Also what differs from the last search with `changes`; after one that threw, all pairs are
-  /// added. Needs PairForm::sorted.
+  /// Also what differs from the last search with `changes`. Needs PairForm::sorted. All pairs are
+  /// added if there was none; if it threw std::runtime_error or std::bad_alloc; if its pairs were
+  /// cut, or it was stopped; and after a reserve() for such searches.
   bool changes = false;
   bool countsByWorld = false;  ///< also how many of the pairs each world has
 

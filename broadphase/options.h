@@ -114,7 +114,7 @@ struct StepStats {
   std::size_t added = 0;           ///< pairs that the step before did not have
   std::size_t removed = 0;         ///< pairs that only the step before had
   std::size_t searched = 0;        ///< boxes whose pairs were searched for; the others rested
-  std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, tested against all others
+  std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, which meet nearly all others
   std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;        ///< pairs that fit without growing
   std::size_t memoryBytes = 0;     ///< held by the finder, boxes not included

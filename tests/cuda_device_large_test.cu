@@ -70,5 +70,42 @@ TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
   }
 }
 
+/// Of the first boxes, and of all of them: behind more than one window of a list.
+test::Boxes largeQueries() {
+  constexpr float kFar = 1e30f;
+  return {{{-kFar, -kFar, -kFar}, {kFar, kFar, kFar}},
+          {{0, 0, 0}, {2, 2, 2}},
+          {{-kFar, 0, 0}, {1, kFar, 0.5f}}};
+}
+
+template <class Space>
+test::FoundHits foundHits(Space& space, Backend backend, const SceneModel& model) {
+  DeviceOptions options;
+  options.backend = backend;
+  options.threads = 1;
+  DevicePairFinder finder(options);
+  ask(space, finder, put(space, model), {});
+  const test::Boxes queries = largeQueries();
+  const BoxBatch batch{{space.put(queries), queries.size()}, nullptr};
+  return askForHits(space, finder, batch, queries.size());
+}
+
+TEST(CudaDeviceLarge, QueriesHitWhatTheyHitOnTheHost) {
+  if (const std::string why = whyUnavailable(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+  Random random(411);
+  SceneModel model;
+  for (int i = 0; i < 70000; ++i)
+    model.boxes.push_back(
+        test::boxAt(40 * random.uniform(), 40 * random.uniform(), 40 * random.uniform(), 0.1f));
+  DeviceArrays device;
+  HostArrays host;
+  const test::FoundHits here = foundHits(host, Backend::host, model);
+  const test::FoundHits there = foundHits(device, Backend::cuda, model);
+  EXPECT_EQ(here.of[0].size(), model.boxes.size());
+  EXPECT_EQ(there.report.pairs, here.report.pairs);
+  EXPECT_EQ(there.report.errors, 0u);
+  EXPECT_TRUE(there.of == here.of);
+}
+
 }  // namespace
 }  // namespace lbvh

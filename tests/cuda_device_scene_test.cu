@@ -3,10 +3,9 @@
 // only a device has, captured streams and an allocator. Skipped where there is no device.
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "broadphase/exec/cuda/graphs.cuh"
+#include <cmath>
 #include "device_arrays.cuh"
+#include "device_edge_checks.h"
 #include "device_query_checks.h"
 #include "device_scene_checks.h"
 #include "device_scene_faults.h"
@@ -14,7 +13,9 @@
 namespace lbvh {
 namespace {
 
+using test::Accountant;
 using test::DeviceArrays;
+using test::endCapture;
 using test::Indices;
 using test::Pairs;
 using test::Random;
@@ -38,9 +39,14 @@ using CudaDeviceQueries = CudaDevice;
 
 TEST_F(CudaDeviceScene, FindsWhatTheModelSays) { test::findsWhatTheModelSays(*memory_, {}, 100); }
 TEST_F(CudaDeviceScene, NeedsNothingElse) { test::needsNothingElse(*memory_, {}); }
+TEST_F(CudaDeviceScene, TakesWhatIsNotThere) { test::takesWhatIsNotThere(*memory_, {}); }
+TEST_F(CudaDeviceScene, ListsAllRemovedPairs) { test::listsAllRemovedPairs(*memory_, {}); }
 TEST_F(CudaDeviceScene, SweepsBeforeItGrows) { test::sweepsBeforeItGrows(*memory_, {}); }
+TEST_F(CudaDeviceScene, StopsOnlyBeyondItsLimit) { test::stopsOnlyBeyondItsLimit(*memory_, {}); }
 TEST_F(CudaDeviceScene, AllFormsAgree) { test::allFormsAgree(*memory_, {}, 24); }
 TEST_F(CudaDeviceScene, TellsWhatHasChanged) { test::tellsWhatHasChanged(*memory_, {}); }
+TEST_F(CudaDeviceScene, KeepsWhateverTheRoomIs) { test::keepsWhateverTheRoomIs(*memory_, {}); }
+TEST_F(CudaDeviceScene, ReservingWritesNothing) { test::reservingWritesNothing(*memory_, {}); }
 TEST_F(CudaDeviceScene, TheCallerMayOwnTheLists) {
   test::callerOwnsTheLists(*memory_, {});
   test::callerOwnsTheNeighbours(*memory_, {});
@@ -59,12 +65,24 @@ TEST_F(CudaDeviceScene, ReportsWhatOnlyTheDeviceSees) {
   test::reportsWhatOnlyTheDeviceSees(*memory_, {});
 }
 
+TEST_F(CudaDeviceScene, ReportsNanInPackedBoxes) { test::reportsNanInPackedBoxes(*memory_, {}); }
+
+TEST_F(CudaDeviceQueries, StopOnlyBeyondTheLimit) {
+  test::stopsBatchesOnlyBeyondTheLimit(*memory_, {});
+}
 TEST_F(CudaDeviceQueries, AreAnsweredAsTheModelSays) { test::answersQueries(*memory_, {}, 40); }
 TEST_F(CudaDeviceQueries, HitNothingBeforeASearch) { test::hitsNothingBeforeASearch(*memory_, {}); }
+TEST_F(CudaDeviceQueries, RoomForThemIsNoSearch) {
+  test::reservesQueriesAfterASearch(*memory_, {});
+}
 TEST_F(CudaDeviceQueries, TheLeastIndexWinsATie) { test::theLeastIndexWinsATie(*memory_, {}); }
 TEST_F(CudaDeviceQueries, TheCallerMayOwnTheHits) { test::callerOwnsTheHits(*memory_, {}); }
 
 TEST_F(CudaDeviceScene, RefusesTheHostsArrays) {
+  int device = 0, readsAll = 0;
+  cudaCheck(cudaGetDevice(&device));
+  cudaCheck(cudaDeviceGetAttribute(&readsAll, cudaDevAttrPageableMemoryAccess, device));
+  if (readsAll != 0) GTEST_SKIP() << "this device reads them";
   const test::Boxes boxes(3, test::boxAt(0, 0, 0, 1));
   const std::vector<Ray> rays(3);
   DevicePairFinder finder;
@@ -81,15 +99,6 @@ TEST_F(CudaDeviceScene, RefusesTheHostsArrays) {
   EXPECT_THROW(finder.find(scene, request, memory_->stream()), std::invalid_argument);
   EXPECT_THROW(finder.allHits(RayBatch{test::view(rays), nullptr}, {}, memory_->stream()),
                std::invalid_argument);
-}
-
-GraphExec endCapture(cudaStream_t stream) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  cudaCheck(cudaStreamEndCapture(stream, &graph));
-  cudaCheck(cudaGraphInstantiate(&exec, graph, 0));
-  cudaGraphDestroy(graph);
-  return GraphExec(exec);
 }
 
 /// A step of an engine: a search, and rays after it.
@@ -168,35 +177,86 @@ TEST_F(CudaDeviceScene, ACapturedStepReplaysAHundredTimes) {
   }
 }
 
-/// Counts what it hands out, and remembers how large each is.
-struct Accountant {
-  std::map<void*, std::size_t> out;
-  std::size_t handedOut = 0, wrong = 0;
-
-  DeviceAllocator allocator() {
-    return {[](std::size_t bytes, CUstream_st*, void* user) {
-              return static_cast<Accountant*>(user)->allocate(bytes);
-            },
-            [](void* memory, std::size_t bytes, CUstream_st*, void* user) {
-              static_cast<Accountant*>(user)->release(memory, bytes);
-            },
-            this};
+/// A search with changes in a graph, and others between its launches.
+class CapturedChanges {
+ public:
+  explicit CapturedChanges(DeviceArrays& memory)
+      : memory_(memory), model_(test::steadyScene(60, 3, random_)), scene_(put(memory, model_)) {
+    request_.changes = true;
+    finder_.reserve(scene_, request_, 3000);
+    cudaCheck(cudaStreamBeginCapture(memory_.stream(), cudaStreamCaptureModeGlobal));
+    lists_ = finder_.find(scene_, request_, memory_.stream());
+    graph_ = endCapture(memory_.stream());
   }
 
-  void* allocate(std::size_t bytes) {
-    void* memory = nullptr;
-    if (cudaMalloc(&memory, bytes) != cudaSuccess) return nullptr;
-    out[memory] = bytes;
-    ++handedOut;
-    return memory;
+  void launch() {
+    cudaCheck(cudaGraphLaunch(graph_.get(), memory_.stream()));
+    memory_.wait();
+    agrees(fetch(memory_, lists_, scene_, request_), answerOf(model_).pairs);
   }
-  void release(void* memory, std::size_t bytes) {
-    const auto found = out.find(memory);
-    if (found == out.end() || found->second != bytes) ++wrong;
-    if (found != out.end()) out.erase(found);
-    cudaFree(memory);
+  void findAmong(std::size_t boxes) {
+    const SceneModel model = test::steadyScene(boxes, 3, random_);
+    agrees(ask(memory_, finder_, put(memory_, model), request_), answerOf(model).pairs);
   }
+  void findWithoutChanges(std::size_t boxes) {
+    const SceneModel model = test::steadyScene(boxes, 3, random_);
+    EXPECT_EQ(askForAll(memory_, finder_, put(memory_, model), {}).pairs, answerOf(model).pairs);
+  }
+  void cannotFindAmong(std::size_t boxes) {
+    const DeviceScene large = put(memory_, test::steadyScene(boxes, 3, random_));
+    EXPECT_THROW(finder_.find(large, request_, memory_.stream()), std::length_error);
+  }
+
+ private:
+  void agrees(const test::Found& found, const Pairs& expected) {
+    EXPECT_EQ(found.pairs, expected);
+    EXPECT_EQ(found.added, test::without(expected, before_));
+    EXPECT_EQ(found.removed, test::without(before_, expected));
+    EXPECT_EQ(found.report.errors, 0u);
+    before_ = expected;
+  }
+
+  DeviceArrays& memory_;
+  DevicePairFinder finder_;
+  Random random_{232};
+  SceneModel model_;
+  DeviceScene scene_;
+  DeviceRequest request_;
+  DeviceLists lists_;
+  GraphExec graph_;
+  Pairs before_;
 };
+
+TEST_F(CudaDeviceScene, AGraphTellsWhatHasChangedSinceAnySearch) {
+  CapturedChanges step(*memory_);
+  for (const std::size_t boxes : {20u, 60u, 40u, 58u}) {
+    SCOPED_TRACE(boxes);
+    step.launch();
+    step.findAmong(boxes);
+    step.findWithoutChanges(5 * boxes);  // whose memory grows
+  }
+  step.launch();
+}
+
+TEST_F(CudaDeviceScene, WhatAGraphKeepsStaysWhereItIs) {
+  CapturedChanges step(*memory_);
+  step.launch();
+  step.cannotFindAmong(500);
+  step.launch();
+}
+
+TEST_F(CudaDeviceScene, ACaptureHasOnlyTheRoomThatWasReserved) {
+  const DeviceScene scene = put(*memory_, test::crowd(20));
+  DeviceRequest neighbours;
+  neighbours.form = PairForm::neighbours;
+  DevicePairFinder finder;
+  finder.reserve(scene, {}, 500);
+  CUstream_st* const stream = memory_->stream();
+  cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  EXPECT_THROW(finder.find(scene, neighbours, stream), std::length_error);
+  EXPECT_THROW(finder.allHits(RayBatch{}, {}, stream), std::length_error);
+  endCapture(stream);
+}
 
 TEST_F(CudaDeviceScene, TakesMemoryFromTheAllocator) {
   Accountant accountant;
@@ -215,6 +275,39 @@ TEST_F(CudaDeviceScene, TakesMemoryFromTheAllocator) {
   test::findsWhatTheModelSays(*memory_, options, 4);
   EXPECT_TRUE(accountant.out.empty()) << "after growing, too";
   EXPECT_EQ(accountant.wrong, 0u);
+}
+
+/// The next one adds all pairs, and tells no errors of the one that threw.
+TEST_F(CudaDeviceScene, StartsAfreshAfterASearchThatThrew) {
+  Random random(233);
+  const SceneModel good = test::steadyScene(40, 3, random);
+  SceneModel bad = test::steadyScene(700, 3, random);
+  bad.count = {};
+  bad.boxes[3].max[0] = std::nanf("");
+  DeviceRequest request;
+  request.changes = true;
+  bool hasThrown = true;
+  for (std::size_t more = 0; hasThrown; ++more) {
+    SCOPED_TRACE(more);
+    Accountant accountant;
+    DeviceOptions options;
+    options.allocator = accountant.allocator();
+    options.leastCapacity = 2000;
+    DevicePairFinder finder(options);
+    const DeviceScene scene = put(*memory_, good), large = put(*memory_, bad);
+    ask(*memory_, finder, scene, request);
+    accountant.most = accountant.handedOut + more;
+    try {
+      finder.find(large, request, memory_->stream());
+      hasThrown = false;
+    } catch (const std::runtime_error&) {
+      accountant.most = ~std::size_t{0};
+      const test::Found found = ask(*memory_, finder, scene, request);
+      EXPECT_EQ(found.report.errors, 0u);
+      EXPECT_EQ(found.added, answerOf(good).pairs);
+      EXPECT_TRUE(found.removed.empty());
+    }
+  }
 }
 
 TEST_F(CudaDeviceScene, TellsWhenTheAllocatorHasNothing) {

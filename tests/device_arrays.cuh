@@ -2,10 +2,13 @@
 // The device's memory, for the checks that run on every space (device_scene_asking.h).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "broadphase/device_pair_finder.h"
+#include "broadphase/exec/cuda/graphs.cuh"
 #include "device_boxes.cuh"
 
 namespace lbvh::test {
@@ -44,6 +47,48 @@ class DeviceArrays {
  private:
   cudaStream_t stream_ = nullptr;
   std::vector<std::shared_ptr<void>> lists_;
+};
+
+inline GraphExec endCapture(cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaCheck(cudaStreamEndCapture(stream, &graph));
+  cudaCheck(cudaGraphInstantiate(&exec, graph, 0));
+  cudaGraphDestroy(graph);
+  return GraphExec(exec);
+}
+
+/// Counts what it hands out, and remembers how large each is.
+struct Accountant {
+  std::map<void*, std::size_t> out;
+  std::size_t handedOut = 0, wrong = 0, bytes = 0;
+  std::size_t most = ~std::size_t{0};  ///< so many, then nothing
+
+  DeviceAllocator allocator() {
+    return {[](std::size_t bytes, CUstream_st*, void* user) {
+              return static_cast<Accountant*>(user)->allocate(bytes);
+            },
+            [](void* memory, std::size_t bytes, CUstream_st*, void* user) {
+              static_cast<Accountant*>(user)->release(memory, bytes);
+            },
+            this};
+  }
+
+  void* allocate(std::size_t size) {
+    void* memory = nullptr;
+    if (handedOut == most) return nullptr;
+    if (cudaMalloc(&memory, size) != cudaSuccess) return nullptr;
+    out[memory] = size;
+    bytes += size;
+    ++handedOut;
+    return memory;
+  }
+  void release(void* memory, std::size_t size) {
+    const auto found = out.find(memory);
+    if (found == out.end() || found->second != size) ++wrong;
+    if (found != out.end()) bytes -= found->second, out.erase(found);
+    cudaFree(memory);
+  }
 };
 
 }  // namespace lbvh::test

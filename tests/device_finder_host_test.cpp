@@ -32,7 +32,7 @@ TEST(DeviceFinderOnHost, RefusesWhatDoesNotFit) {
 
 TEST(DeviceFinderOnHost, ASearchStopsAtItsLimit) { test::stopsAtItsLimit(onHost(), find); }
 
-TEST(DeviceFinderOnHost, AStoppedSearchLeavesThePairsThatChangesBeginFrom) {
+TEST(DeviceFinderOnHost, AfterAStoppedSearchAllPairsAreAdded) {
   DeviceOptions options = onHost();
   options.maxPairs = 10;
   DevicePairFinder finder(options);
@@ -47,8 +47,8 @@ TEST(DeviceFinderOnHost, AStoppedSearchLeavesThePairsThatChangesBeginFrom) {
   EXPECT_EQ(stopped.pairs.size + stopped.added.size + stopped.removed.size, 0u);
   boxes.pop_back();
   const DeviceLists last = finder.find(DeviceScene::of(test::view(boxes)), request, nullptr);
-  EXPECT_EQ(last.report->added, 0u);
-  EXPECT_EQ(last.report->removed, 3u);
+  EXPECT_EQ(last.report->added, 3u);
+  EXPECT_EQ(last.report->removed, 0u);
 }
 
 TEST(DeviceFinderOnHost, HasTheRoomThatWasReserved) {

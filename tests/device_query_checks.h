@@ -101,6 +101,19 @@ void hitsNothingBeforeASearch(Space& space, const DeviceOptions& options) {
   hitsNothing();
 }
 
+/// Room for queries is no search: they still meet the boxes of the last one.
+template <class Space>
+void reservesQueriesAfterASearch(Space& space, const DeviceOptions& options) {
+  Random random(224);
+  DevicePairFinder finder(options);
+  const SceneModel scene = randomScene(70, random);
+  ask(space, finder, put(space, scene), {});
+  finder.reserveQueries(20, 1000);
+  const QueryModel queries{randomRays(20, random), randomQueries(20, random), {}};
+  answersRays(space, finder, scene, queries);
+  answersBoxes(space, finder, scene, queries);
+}
+
 /// 40 coincident boxes, and some that are as far away in another world.
 template <class Space>
 void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
@@ -124,6 +137,25 @@ void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
   EXPECT_EQ(closestOf(scene, queries.rays, queries.worlds), expected);
   answersRays(space, finder, scene, queries);
   answersBoxes(space, finder, scene, queries);
+}
+
+/// Nine boxes and five queries have as many hits as are allowed.
+template <class Space>
+void stopsBatchesOnlyBeyondTheLimit(Space& space, DeviceOptions options) {
+  options.maxPairs = 45;
+  DevicePairFinder finder(options);
+  const Boxes queries(5, boxAt(0, 0, 0, 1));
+  const BoxBatch batch{{space.put(queries), 5}, nullptr};
+  for (const std::size_t n : {9u, 10u, 9u}) {
+    SCOPED_TRACE(n);
+    SceneModel scene;
+    scene.boxes.assign(n, boxAt(1, 1, 1, 1));
+    ask(space, finder, put(space, scene), {});
+    const FoundHits found = askForHits(space, finder, batch, 5);
+    if (n == 9) EXPECT_EQ(found.of, hitsOf(scene, queries, {}));
+    EXPECT_EQ((found.report.errors & kSearchStopped) != 0, n > 9);
+    EXPECT_EQ(found.report.pairs > options.maxPairs, n > 9);
+  }
 }
 
 template <class Space>

@@ -109,45 +109,31 @@ void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scene
   }
 }
 
-/// Packed boxes with one array more, or none.
-inline SceneModel packedWith(std::size_t array, const Boxes& boxes) {
+/// Boxes at one place, which all meet each other; not packed.
+inline SceneModel crowd(std::size_t n) {
   SceneModel model;
-  model.boxes = boxes;
-  const auto n = static_cast<std::uint32_t>(boxes.size());
-  for (std::uint32_t i = 0; i < n; ++i) {
-    if (array == 1) model.filters.push_back({1 << i % 3, 3 << i % 2});
-    if (array == 2) model.bodies.push_back(i % 4 == 0 ? kNoBody : i / 5);
-    if (array == 3) model.movable.push_back(i % 3 == 0);
-    if (array == 4) model.margins.push_back(0.25f);
-    if (array == 5) model.displacements.push_back({{0.5f, 0, -0.5f}});
-    if (array == 6) model.worlds.push_back(i % 7 == 0 ? kAllWorlds : i % 2);
-    if (array == 7 && i > 0) model.excluded.push_back({i - 1, i});
-  }
-  if (array == 6) model.worldCount = 2;
-  if (array == 8) model.count = {n - 5};
+  model.boxes.assign(n, boxAt(1, 1, 1, 1));
+  model.isPacked = false;
   return model;
 }
 
-/// A finder may do less where less is asked: each array and each form is asked alone.
+/// Ten boxes have as many pairs as are allowed.
 template <class Space>
-void needsNothingElse(Space& space, const DeviceOptions& options) {
-  Random random(212);
+void stopsOnlyBeyondItsLimit(Space& space, DeviceOptions options) {
+  options.maxPairs = 45;
   DevicePairFinder finder(options);
-  for (std::size_t array = 0; array < 9; ++array) {
-    SCOPED_TRACE(array);
-    const SceneModel model = packedWith(array, boxSets()[0].make(150, random));
-    const SceneAnswer expected = answerOf(model);
-    const Neighbours neighbours = neighboursOf(expected.pairs, model.boxes.size());
-    EXPECT_GT(expected.pairs.size(), 20u);
-    for (const PairForm form : {PairForm::sorted, PairForm::unsorted, PairForm::neighbours}) {
-      DeviceRequest request;
-      request.form = form;
-      Found found = askForAll(space, finder, put(space, model), request);
-      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
-      EXPECT_EQ(found.pairs, form == PairForm::neighbours ? Pairs{} : expected.pairs);
-      if (form == PairForm::neighbours) EXPECT_EQ(found.neighbours, neighbours.lists);
+  for (const PairForm form : {PairForm::unsorted, PairForm::sorted, PairForm::neighbours}) {
+    DeviceRequest request;
+    request.form = form;
+    for (const std::size_t n : {10u, 11u, 10u}) {
+      SCOPED_TRACE(n);
+      const SceneModel model = crowd(n);
+      const Found found = ask(space, finder, put(space, model), request);
+      if (n == 10) agrees(found, answerOf(model), model);
+      if (n == 10) continue;
+      EXPECT_GT(found.report.pairs, options.maxPairs);
+      EXPECT_TRUE((found.report.errors & kSearchStopped) != 0);
     }
-    space.clear();
   }
 }
 
@@ -170,7 +156,7 @@ void tellsWhatHasChanged(Space& space, const DeviceOptions& options) {
   SceneModel model = randomScene(300, random);
   finder.reserve(put(space, model), request, 20000);
   Pairs before;
-  for (const std::size_t n : {300u, 300u, 33u, 0u, 0u, 500u, 499u, 2u, 40u, 0u, 40u}) {
+  for (const std::size_t n : {300u, 300u, 33u, 0u, 0u, 500u, 499u, 2u, 40u, 0u, 40u, 600u}) {
     SCOPED_TRACE(n);
     model = n == model.boxes.size() ? later(model, random) : randomScene(n, random);
     const SceneAnswer expected = answerOf(model);
@@ -325,6 +311,57 @@ void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
     space.clear();
     hasRoomForChanges(space, finder, before, model, missing);
   }
+}
+
+/// Boxes that meet one other each.
+inline SceneModel couples(std::size_t n) {
+  SceneModel model = crowd(n);
+  for (std::size_t i = 0; i < n; ++i)
+    model.boxes[i] = boxAt(5 * static_cast<float>(i / 2), 0, 0, 1);
+  return model;
+}
+
+/// What is kept of one search may be more than the next one has room for, or of more boxes.
+template <class Space>
+void keepsWhateverTheRoomIs(Space& space, const DeviceOptions& options) {
+  DevicePairFinder finder(options);
+  Pairs before;
+  const auto step = [&](const SceneModel& model, std::size_t room) {
+    SCOPED_TRACE(model.boxes.size());
+    const GuardedRoom<Pair, Space> pairs(space, room), added(space, 800), removed(space, 800);
+    DeviceRequest request;
+    request.changes = true;
+    request.pairs = pairs.view(), request.added = added.view(), request.removed = removed.view();
+    const Pairs expected = answerOf(model).pairs;
+    const Found found = ask(space, finder, put(space, model), request);
+    EXPECT_EQ(found.report.errors, 0u);
+    EXPECT_EQ(found.added, without(expected, before));
+    EXPECT_EQ(found.removed, without(before, expected));
+    before = expected;
+  };
+  step(crowd(40), 780);
+  step(couples(60), 30);
+  step(couples(200), 100);
+  step(crowd(30), 2000);
+  step(couples(20), 10);
+}
+
+/// Not even the counts of nothing.
+template <class Space>
+void reservingWritesNothing(Space& space, const DeviceOptions& options) {
+  DevicePairFinder finder(options);
+  SceneModel model = couples(20);
+  model.worldCount = 2;
+  model.worlds.assign(20, 1);
+  const Indices numbers(30, 77);
+  DeviceRequest request;
+  request.form = PairForm::neighbours;
+  request.countsByWorld = true;
+  for (View<std::uint32_t>* list : {&request.neighbours, &request.offsets, &request.byWorld})
+    *list = {space.put(numbers), numbers.size()};
+  finder.reserve(put(space, model), request, 100);
+  for (const View<std::uint32_t>& list : {request.neighbours, request.offsets, request.byWorld})
+    EXPECT_EQ(space.get(list.data, list.size), numbers);
 }
 
 }  // namespace lbvh::test

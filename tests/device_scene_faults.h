@@ -212,6 +212,17 @@ void reportsExactly(Space& space, DevicePairFinder& finder, const SceneModel& mo
   space.clear();
 }
 
+/// Which are used where they are.
+template <class Space>
+void reportsNanInPackedBoxes(Space& space, const DeviceOptions& options) {
+  DevicePairFinder finder(options);
+  SceneModel model;
+  model.boxes.assign(40, boxAt(0, 0, 0, 1));
+  reportsExactly(space, finder, model, 0);
+  model.boxes[39].max[1] = std::nanf("");
+  reportsExactly(space, finder, model, kBoxIsNan);
+}
+
 template <class Space>
 void reportsWhatOnlyTheDeviceSees(Space& space, const DeviceOptions& options) {
   Random random(213);

@@ -2,6 +2,7 @@
 // DevicePairFinder's searches and queries on the host, whose memory is that of vectors.
 #include <gtest/gtest.h>
 
+#include "device_edge_checks.h"
 #include "device_query_checks.h"
 #include "device_scene_checks.h"
 #include "device_scene_faults.h"
@@ -43,8 +44,21 @@ TEST(DeviceScene, NeedsNothingElse) {
   onThreads([](auto& memory, const auto& options) { test::needsNothingElse(memory, options); });
 }
 
+TEST(DeviceScene, TakesWhatIsNotThere) {
+  onThreads([](auto& memory, const auto& options) { test::takesWhatIsNotThere(memory, options); });
+}
+
+TEST(DeviceScene, ListsAllRemovedPairs) {
+  onThreads([](auto& memory, const auto& options) { test::listsAllRemovedPairs(memory, options); });
+}
+
 TEST(DeviceScene, SweepsBeforeItGrows) {
   onThreads([](auto& memory, const auto& options) { test::sweepsBeforeItGrows(memory, options); });
+}
+
+TEST(DeviceScene, StopsOnlyBeyondItsLimit) {
+  onThreads(
+      [](auto& memory, const auto& options) { test::stopsOnlyBeyondItsLimit(memory, options); });
 }
 
 TEST(DeviceScene, AllFormsAgree) {
@@ -53,6 +67,16 @@ TEST(DeviceScene, AllFormsAgree) {
 
 TEST(DeviceScene, TellsWhatHasChanged) {
   onThreads([](auto& memory, const auto& options) { test::tellsWhatHasChanged(memory, options); });
+}
+
+TEST(DeviceScene, KeepsWhateverTheRoomIs) {
+  onThreads(
+      [](auto& memory, const auto& options) { test::keepsWhateverTheRoomIs(memory, options); });
+}
+
+TEST(DeviceScene, ReservingWritesNothing) {
+  onThreads(
+      [](auto& memory, const auto& options) { test::reservingWritesNothing(memory, options); });
 }
 
 TEST(DeviceScene, TheCallerMayOwnTheLists) {
@@ -93,6 +117,17 @@ TEST(DeviceScene, ReportsWhatOnlyTheDeviceSees) {
   });
 }
 
+TEST(DeviceScene, ReportsNanInPackedBoxes) {
+  onThreads(
+      [](auto& memory, const auto& options) { test::reportsNanInPackedBoxes(memory, options); });
+}
+
+TEST(DeviceQueries, StopOnlyBeyondTheLimit) {
+  onThreads([](auto& memory, const auto& options) {
+    test::stopsBatchesOnlyBeyondTheLimit(memory, options);
+  });
+}
+
 TEST(DeviceQueries, AreAnsweredAsTheModelSays) {
   onThreads([](auto& memory, const auto& options) { test::answersQueries(memory, options, 200); });
 }
@@ -100,6 +135,12 @@ TEST(DeviceQueries, AreAnsweredAsTheModelSays) {
 TEST(DeviceQueries, HitNothingBeforeASearch) {
   onThreads(
       [](auto& memory, const auto& options) { test::hitsNothingBeforeASearch(memory, options); });
+}
+
+TEST(DeviceQueries, RoomForThemIsNoSearch) {
+  onThreads([](auto& memory, const auto& options) {
+    test::reservesQueriesAfterASearch(memory, options);
+  });
 }
 
 TEST(DeviceQueries, TheLeastIndexWinsATie) {

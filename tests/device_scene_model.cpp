@@ -50,7 +50,7 @@ bool mayCollide(const SceneModel& scene, Pair pair) {
 }
 
 std::size_t worldOf(const SceneModel& scene, Pair pair) {
-  if (scene.worlds.empty()) return scene.worldCount;
+  if (scene.worlds.empty()) return 0;
   const std::uint32_t world = std::min(scene.worlds[pair.first], scene.worlds[pair.second]);
   return world == kAllWorlds ? scene.worldCount : world;
 }
@@ -74,6 +74,7 @@ std::uint32_t errorsOf(const SceneModel& scene) {
 bool mayMeet(const SceneModel& scene, std::size_t box, const Indices& worlds, std::size_t query) {
   if (worlds.empty() || worlds[query] == kAllWorlds) return true;
   if (worlds[query] >= scene.worldCount) return false;
+  if (scene.worlds.empty()) return worlds[query] == 0;
   return scene.worlds[box] == worlds[query] || scene.worlds[box] == kAllWorlds;
 }
 

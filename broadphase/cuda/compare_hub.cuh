@@ -32,8 +32,10 @@ class HubComparison {
     const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
     fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
-    const std::uint32_t least = in_.others == 0 ? box_ : 0;  // a pair's second is greater
-    const std::uint32_t boxes = in_.others == 0 ? max(in_.fresh.boxes, endOfOld()) : in_.others;
+    const bool isHalf = in_.others == nullptr;
+    const std::uint32_t least = isHalf ? box_ : 0;  // a pair's second is greater
+    const std::uint32_t boxes =
+        isHalf ? max(in_.fresh.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
     const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
     if (sorts && isOneWindow) fresh_ = {in_.seconds, 1, begin, freshEnd};
     DeltaSum sum{};

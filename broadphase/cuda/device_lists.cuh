@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "broadphase/cuda/leaf_blocks.cuh"
 #include "broadphase/cuda/pair_lists.cuh"
 #include "broadphase/cuda/warp.cuh"
 #include "broadphase/device_scene.h"
@@ -14,16 +15,20 @@
 namespace lbvh {
 
 /// Copies lists to where there is room for those of more boxes, of which the others are empty.
+/// Lists that are not whole are not kept: nobody knows which pairs are missing.
 struct KeepLists {
   PairLists lists;
   Pair* pairs;
   View<std::uint32_t> offsets;
+  const std::uint64_t* found = nullptr;  ///< null: they are whole
+  std::uint64_t most = 0;                ///< pairs that they are whole with
 
   static std::size_t elements(std::size_t pairs, std::size_t offsets) {
     return pairs > offsets ? pairs : offsets;
   }
   __device__ void operator()(std::uint32_t i) const {
-    if (i < offsets.size) offsets[i] = lists.begin(i);
+    const bool areWhole = found == nullptr || *found <= most;
+    if (i < offsets.size) offsets[i] = areWhole ? lists.begin(i) : 0;
     if (i < lists.begin(lists.boxes)) pairs[i] = lists.pairs[i];
   }
 };
@@ -52,6 +57,13 @@ struct CountByWorld {
     const std::uint32_t same = __match_any_sync(__activemask(), rank);
     if (lanesBefore(same) == 0) atomicAdd(&counts[rank], countBits(same));
   }
+};
+
+/// One element: tells the queries that follow.
+struct WriteSearched {
+  Searched searched;
+  Searched* to;
+  __device__ void operator()(std::uint32_t) const { *to = searched; }
 };
 
 /// One element, the last of a search: says what was found.

@@ -58,6 +58,14 @@ struct WorldSlots {
   std::uint32_t* ends;
 };
 
+/// What a search leaves for queries. It lies on the device, as a graph may have searched last.
+struct Searched {
+  LeafBlocks leaves;
+  WorldSlots worlds;    ///< where they lie, if the boxes have some
+  bool hasWorlds;       ///< else there is one
+  std::uint64_t boxes;  ///< indices are less
+};
+
 /// Element i: where a world begins or ends at slot i. The ends were 0 before.
 struct MarkWorlds {
   CornerArrays boxes;

@@ -42,7 +42,8 @@ struct ListComparison {
   StepHeader* header;
   StepHeader* report;  ///< where the host reads the header of the finished step; or null
   TileChain chain;
-  std::uint32_t others = 0;  ///< lists of any boxes that are less; 0: of boxes after their own
+  /// Lists of any boxes, which are less than this; null: of boxes after their own.
+  const std::uint64_t* others = nullptr;
 
   /// At least one, which ends the step.
   static std::size_t tiles(std::size_t boxes) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "broadphase/exec/cuda/device_arrays.cuh"
+#include "broadphase/exec/cuda/array_places.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/cuda_device_queries.cuh"
 #include "broadphase/pipelines/device.h"
@@ -36,14 +36,13 @@ class StreamSearch : DeviceQueries {
     return on(
         stream,
         [&] {
-          if (std::exchange(hasFailed_, true)) startAfresh();
+          const AfreshAfterFailure guard{*this};
           adapt();
           plan_.begin(scene.boxes, scene.boxes, 0);
           plan_.pairs = std::max(plan_.pairs, leastCapacity_);
           const DeviceLists lists = search(scene, request);
           space_.forEach(1, Report{header(), reported_.ensure(2).data});
           wasAsked_ = true;
-          hasFailed_ = false;
           return lists;
         },
         [&] { return findInCapture(scene, request); });
@@ -77,7 +76,7 @@ class StreamSearch : DeviceQueries {
         stream,
         [&] {
           adapt();
-          hits_ = std::max({hits_, reservedHits_, 8 * queries.size()});
+          hits_ = std::max({hits_, reservedHits_, roomFor(8 * queries.size())});
           const DeviceHits found = all(queries, room, hits_);
           space_.forEach(1, Report{queryHeader(), reported_.ensure(2).data + 1});
           wereHitsAsked_ = true;
@@ -93,12 +92,10 @@ class StreamSearch : DeviceQueries {
       const View<Ray> rays = noRays_.ensure(std::max<std::size_t>(queries, 1));
       const View<const Aabb> boxes{reinterpret_cast<const Aabb*>(rays.data), queries};
       space_.fill(rays, 0xFF);
-      const Searched last = std::exchange(searched_, Searched{});
       closest({{rays.data, 1}}, noHits_.ensure(1).data);
       any({{rays.data, 1}}, reinterpret_cast<std::uint8_t*>(noHits_.data()));
       all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
       all(BoxQueries{{boxes}}, {}, reservedHits_);
-      searched_ = last;
     });
   }
 
@@ -122,12 +119,25 @@ class StreamSearch : DeviceQueries {
     cudaCheck(cudaStreamIsCapturing(stream, &capture));
     if (capture == cudaStreamCaptureStatusNone) {
       const Mark mark{isOver_, stream};
+      startAfreshIfBroken();
       return ask();
     }
     space_.allMemory().keepAll();
     const CudaMemory::Ban ban(space_.allMemory());
     return askInCapture();
   }
+
+  /// Where a search throws that has begun, parts of it may run. If even this fails, the next call
+  /// does it.
+  struct AfreshAfterFailure {
+    StreamSearch& search;
+    ~AfreshAfterFailure() {
+      try {
+        search.startAfreshIfBroken();
+      } catch (...) {
+      }
+    }
+  };
 
   template <class F>
   void onOwnStream(const F& f) {
@@ -147,7 +157,10 @@ class StreamSearch : DeviceQueries {
     if (!isOver()) return;
     if (std::exchange(wasAsked_, false)) plan_.adaptTo(reported_.data()[0]);
     if (std::exchange(wereHitsAsked_, false))
-      hits_ = std::max<std::size_t>(hits_, reported_.data()[1].pairs * 9 / 8);
+      hits_ = std::max(hits_, roomFor(reported_.data()[1].pairs / 8 * 9 + 9));
+  }
+  std::size_t roomFor(std::uint64_t hits) const {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(hits, limit_));
   }
 
   DeviceLists findInCapture(const DeviceScene& scene, const DeviceRequest& request) {
@@ -155,11 +168,13 @@ class StreamSearch : DeviceQueries {
       throw std::length_error("DevicePairFinder: a stream is captured, and there is room for " +
                               std::to_string(reservedBoxes_) + " boxes, not " +
                               std::to_string(scene.boxes) + ": reserve() before the capture");
+    const std::size_t room = roomInCapture(request, reservedPairs_);
+    const DeviceLists lists = searchFor(scene.boxes > (1u << 20) ? 14 : 10, room, scene, request);
     if (request.changes) fixKept();
-    return searchFor(scene.boxes > (1u << 20) ? 14 : 10, reservedPairs_, scene, request);
+    return lists;
   }
 
-  /// Whatever the plan says.
+  /// Whatever the plan has now.
   DeviceLists searchFor(int bits, std::size_t pairs, const DeviceScene& scene,
                         const DeviceRequest& request) {
     struct Restore {
@@ -205,7 +220,6 @@ class StreamSearch : DeviceQueries {
   Buffer<RayHit> noHits_{space_.memory()};
   cudaEvent_t isOver_ = nullptr;
   bool wasAsked_ = false, wereHitsAsked_ = false;
-  bool hasFailed_ = false;  ///< the last search threw: parts of it may have run
 };
 
 /// The same from any thread.
@@ -279,7 +293,7 @@ class StreamPipeline final : public DevicePipeline {
   }
 
   const int device_;
-  DeviceArrays places_{device_};
+  ArrayPlaces places_{device_};
   std::optional<StreamSearch> search_;
 };
 

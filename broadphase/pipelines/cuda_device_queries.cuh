@@ -17,11 +17,11 @@ class DeviceQueries : protected DeviceSearch {
 
   void closest(const RayBatch& rays, RayHit* hits) {
     space_.launch(blocksFor(rays.rays.size), kThreads, findClosestKernel,
-                  FindClosest{{rays}, searched_, hits});
+                  FindClosest{{rays}, searched_.data(), hits});
   }
   void any(const RayBatch& rays, std::uint8_t* hits) {
     space_.launch(blocksFor(rays.rays.size), kThreads, findAnyKernel,
-                  FindAny{{rays}, searched_, hits});
+                  FindAny{{rays}, searched_.data(), hits});
   }
 
   /// @param most hits, if the list is ours
@@ -39,7 +39,7 @@ class DeviceQueries : protected DeviceSearch {
     space_.fill(chainsFor(n, n).words, 0);
     space_.forEach(1, BeginQueries{header});
     space_.launch(blocksFor(n), kThreads, findHitsKernel<Queries>,
-                  FindHits<Queries>{queries, searched_, found, &header->errors});
+                  FindHits<Queries>{queries, searched_.data(), found, &header->errors});
     scatter(found, n, n, words + room, unused_);
     const PairLists hits{found.room.data, offsets.data, static_cast<std::uint32_t>(n)};
     ListComparison sort{};
@@ -47,7 +47,7 @@ class DeviceQueries : protected DeviceSearch {
     sort.seconds = words + room;
     sort.sortedPairs = found.room.data;
     sort.header = header;
-    sort.others = searched_.leaves.blockCount * kWarp;
+    sort.others = &searched_.data()->boxes;
     compareLists(sort);
     space_.forEach(room, TakeSeconds{hits, list.data});
     space_.forEach(
@@ -66,7 +66,6 @@ class DeviceQueries : protected DeviceSearch {
   Buffer<StepHeader> header_{space_.memory()};
   Buffer<Pair> pairs_{space_.memory()};
   Buffer<std::uint32_t> offsets_{space_.memory()}, words_{space_.memory()}, boxes_{space_.memory()};
-  StepStats unused_;
 };
 
 }  // namespace lbvh

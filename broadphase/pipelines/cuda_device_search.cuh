@@ -24,20 +24,24 @@ class DeviceSearch : protected CudaStages {
     plan_.order.mayKeep = false;
     space_.fill(reports_.ensure(2), 0);
     space_.fill(none_.ensure(1), 0);
+    space_.fill(searched_.ensure(1), 0);
     space_.wait();
   }
   ~DeviceSearch() = default;
 
-  /// Whatever the plan says.
+  /// With the code length and the room of the plan.
   DeviceLists search(const DeviceScene& scene, const DeviceRequest& request) {
-    const Boxes boxes = gather(scene, request);
+    isRunning_ = true;
     const Lists lists = listsFor(scene, request);
-    searched_ = pack(boxes, lists);
-    findPairs(searched_.leaves, boxes.packed.size,
-              searched_.hasWorlds ? &searched_.worlds : nullptr, lists.found, unused_);
+    const Boxes boxes = gather(scene, request);
+    const Searched searched = pack(boxes, lists);
+    space_.forEach(1, WriteSearched{searched, searched_.data()});
+    findPairs(searched.leaves, boxes.packed.size, searched.hasWorlds ? &searched.worlds : nullptr,
+              lists.found, unused_);
     if (lists.byWorld.data != nullptr) countByWorld(boxes, lists);
     if (request.form != PairForm::unsorted) sort(lists, request);
     space_.forEach(1, reportOf(scene, request, boxes, lists));
+    isRunning_ = false;
     return answer(request, lists);
   }
 
@@ -56,15 +60,35 @@ class DeviceSearch : protected CudaStages {
   /// For a graph that holds what is kept for `changes`: it stays where it is.
   void fixKept() { isKeptFixed_ = true; }
 
-  /// After half a search: nothing of it is told with the next one, nor what came before.
-  void startAfresh() {
+  /// After half a search: nothing of it is told with the next one, nor what came before, and
+  /// queries hit nothing.
+  void startAfreshIfBroken() {
+    if (!isRunning_) return;
     space_.fill(View<StepHeader>{header(), 1}, 0);
+    space_.fill(View<Searched>{searched_.data(), 1}, 0);
     const Buffer<std::uint32_t>& kept = lists_[1].offsets;
     space_.fill(View<std::uint32_t>{kept.data(), kept.data() != nullptr ? keptBoxes_ + 1 : 0}, 0);
+    isRunning_ = false;
+  }
+
+  /// Of lists in the finder's memory, in a capture: no more than there is.
+  std::size_t roomInCapture(const DeviceRequest& request, std::size_t room) const {
+    const bool isBoth = request.form == PairForm::neighbours;
+    const std::size_t each = isBoth ? 2 : 1;
+    const auto fit = [&room](std::size_t capacity) { room = std::min(room, capacity); };
+    fit(lists_[0].pairs.capacity());
+    if (request.form != PairForm::unsorted) fit(words_.capacity() / (2 * each));
+    if (isBoth) fit(directed_.capacity() / 2);
+    if (isBoth && request.neighbours.data == nullptr) fit(neighbours_.capacity() / 2);
+    if (request.changes) fit(keptPairs_);
+    if (request.changes && request.added.data == nullptr) fit(added_.capacity());
+    if (room == 0)
+      throw std::length_error("DevicePairFinder: a stream is captured, and nothing was reserved");
+    return room;
   }
 
   const std::uint64_t limit_;
-  Searched searched_;  ///< last
+  Buffer<Searched> searched_{space_.memory()};  ///< last
 
  private:
   struct Boxes {
@@ -140,25 +164,27 @@ class DeviceSearch : protected CudaStages {
     const std::size_t room = lists.found.room.size;
     keepRoom(lists.boxes, room);
     lists.added = request.added.data != nullptr ? request.added : added_.ensure(room);
-    lists.removed = request.removed.data != nullptr ? request.removed : removed_.ensure(room);
+    lists.removed = request.removed.data != nullptr ? request.removed : removed_.ensure(keptPairs_);
   }
 
   /// Room for what is kept for the next search with `changes`; what there is stays.
   void keepRoom(std::size_t boxes, std::size_t pairs) {
     ListBuffers& kept = lists_[1];
-    if (boxes <= keptBoxes_ && pairs <= kept.pairs.capacity() && kept.offsets.data() != nullptr)
-      return;
-    if (isKeptFixed_)
+    if (boxes <= keptBoxes_ && pairs <= keptPairs_ && kept.offsets.data() != nullptr) return;
+    if (isKeptFixed_) {
+      isRunning_ = false;  // nothing was asked for yet
       throw std::length_error(
           "DevicePairFinder: a captured search has changes, which need the room of its reserve()");
+    }
     ListBuffers larger{Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())};
-    const std::size_t most = std::max(boxes, keptBoxes_);
-    const View<Pair> room = larger.pairs.ensure(std::max(pairs, kept.pairs.capacity()));
+    const std::size_t most = boxes <= keptBoxes_ ? keptBoxes_ : boxes + boxes / 8;
+    const View<Pair> room = larger.pairs.ensure(std::max(pairs, keptPairs_));
     const View<std::uint32_t> offsets = larger.offsets.ensure(most + 1);
-    space_.forEach(KeepLists::elements(kept.pairs.capacity(), offsets.size),
+    space_.forEach(KeepLists::elements(keptPairs_, offsets.size),
                    KeepLists{listsIn(1, keptBoxes_), room.data, offsets});
     kept = std::move(larger);
     keptBoxes_ = most;
+    keptPairs_ = room.size;
   }
 
   /// Stages 1 to 4.
@@ -169,7 +195,7 @@ class DeviceSearch : protected CudaStages {
     measure(packed, nullptr, counts, chainsFor(n, std::max(n, keptBoxes_)).words, unused_);
     if (boxes.ranks == nullptr) {
       orderByCode(packed, unused_);
-      return {CudaStages::pack(packed, nullptr, unused_), {}, false};  // worlds.count is 0
+      return {CudaStages::pack(packed, nullptr, unused_), {}, false, n};  // worlds.count is 0
     }
     orderByWorld(packed, boxes.ranks, boxes.worlds, plan_.bits, unused_);
     const View<std::uint32_t> slots = slots_.ensure(2 * (std::size_t{boxes.worlds} + 1));
@@ -177,7 +203,7 @@ class DeviceSearch : protected CudaStages {
     space_.fill(View<std::uint32_t>{worlds.ends, slots.size / 2}, 0);
     const LeafBlocks leaves = CudaStages::pack(packed, boxes.ranks, unused_);
     space_.forEach(n, MarkWorlds{leaves.boxes, static_cast<std::uint32_t>(n), worlds});
-    return {leaves, worlds, true};
+    return {leaves, worlds, true, n};
   }
 
   void countByWorld(const Boxes& boxes, const Lists& lists) {
@@ -195,7 +221,7 @@ class DeviceSearch : protected CudaStages {
     comparison.seconds = lists.seconds;
     comparison.sortedPairs = lists.sorted;
     comparison.header = header();
-    if (lists.each == 2) comparison.others = static_cast<std::uint32_t>(n);
+    if (lists.each == 2) comparison.others = &searched_.data()->boxes;
     if (request.changes) {
       comparison.old = listsIn(1, keptBoxes_);
       comparison.added = lists.added;
@@ -208,7 +234,8 @@ class DeviceSearch : protected CudaStages {
     if (!request.changes) return;
     const View<std::uint32_t> offsets{lists_[1].offsets.data(), keptBoxes_ + 1};
     space_.forEach(KeepLists::elements(room, offsets.size),
-                   KeepLists{freshOf(lists), lists_[1].pairs.data(), offsets});
+                   KeepLists{freshOf(lists), lists_[1].pairs.data(), offsets, &header()->pairs,
+                             std::min<std::uint64_t>(room, lists.found.limit)});
     if (request.pairs.data != nullptr)
       space_.forEach(room, KeepLists{freshOf(lists), request.pairs.data, {}});
   }
@@ -240,6 +267,7 @@ class DeviceSearch : protected CudaStages {
   }
 
  protected:
+  StepStats unused_;                               ///< nobody asks
   Buffer<DeviceReport> reports_{space_.memory()};  ///< of the search, and of queries
   Buffer<std::uint32_t> none_{space_.memory()};    ///< a 0: the count of a reservation
 
@@ -250,9 +278,9 @@ class DeviceSearch : protected CudaStages {
   Buffer<Pair> directed_{space_.memory()};  ///< each pair twice, for neighbours
   Buffer<std::uint32_t> neighbours_{space_.memory()}, byWorld_{space_.memory()};
   Buffer<Pair> added_{space_.memory()}, removed_{space_.memory()};
-  std::size_t keptBoxes_ = 0;  ///< of lists_[1]: those of the last search with `changes`
+  std::size_t keptBoxes_ = 0, keptPairs_ = 0;  ///< room of lists_[1], of the last with `changes`
   bool isKeptFixed_ = false;
-  StepStats unused_;
+  bool isRunning_ = false;  ///< a search has begun, and was not asked for to its end
 };
 
 }  // namespace lbvh

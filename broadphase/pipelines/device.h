@@ -13,8 +13,7 @@ struct CUstream_st;
 
 namespace lbvh {
 
-/// What a search is made of: the scene, and what is wanted. Already checked, but for where the
-/// arrays lie.
+/// A DevicePairFinder on a space. What it is handed is checked, but for where the arrays lie.
 class DevicePipeline {
  public:
   virtual ~DevicePipeline() = default;

@@ -31,6 +31,7 @@ void requireAligned(const T* data, const char* array) {
 }
 
 void requireTriples(const Triples& triples, const char* array) {
+  if (triples.data == nullptr) return;
   requireAligned(triples.data, array);
   require(triples.stride % alignof(float) == 0 && triples.stride >= 3 * sizeof(float), array,
           "has a stride that is no multiple of 4, or less than 12");

@@ -53,7 +53,10 @@ class HostDevicePipeline final : public DevicePipeline {
     return lists;
   }
 
-  void reserve(const DeviceScene&, const DeviceRequest&, std::size_t pairs) override {
+  /// Is a search among empty boxes.
+  void reserve(const DeviceScene&, const DeviceRequest& request, std::size_t pairs) override {
+    worlds_.clear();
+    if (request.changes) lists_.forgetLast();
     lists_.reserve(pairs);
   }
 

@@ -64,10 +64,16 @@ void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
   lists.added = handOut(added, changes.added.size, request.added, kAddedAreCut, report.errors);
   lists.removed =
       handOut(removed, changes.removed.size, request.removed, kRemovedAreCut, report.errors);
+  if ((report.errors & kListIsCut) != 0) forgetLast();
 }
 
 DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request) {
   DeviceLists lists;
+  if (request.changes) forgetLast();
+  lists.pairs = request.pairs;
+  lists.added = request.added;
+  lists.removed = request.removed;
+  lists.neighbours = request.neighbours;
   if (request.form != PairForm::neighbours) return lists;
   const View<std::uint32_t> starts = offsets(boxes, request);
   std::fill(starts.begin(), starts.end(), 0u);

@@ -59,8 +59,10 @@ class HostLists {
   /// @param report with the pairs
   DeviceLists write(const NeighbourLists& lists, std::size_t boxes, const DeviceRequest& request,
                     DeviceReport& report);
-  /// Of a search that was stopped. Pairs that were kept for `changes` stay.
+  /// Of a search that was stopped.
   DeviceLists writeNone(std::size_t boxes, const DeviceRequest& request);
+  /// Nothing is kept for a search with `changes`: all its pairs are added.
+  void forgetLast() { lastSize_ = 0; }
 
  private:
   void writePairs(const NeighbourLists& found, std::size_t boxes, const DeviceRequest& request,

@@ -81,7 +81,7 @@ DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds
   const auto hitsOf = [&](std::size_t i, const auto& visit) {
     queryWorlds(worlds_, worldOf(worlds, i), testOf(i), visit);
   };
-  BatchParts parts(tasks_, queries, hitsOf, offsets.data + 1);
+  BatchParts parts(tasks_, queries, hitsOf, offsets.data + 1, most_);
   const std::size_t found = parts.hits();
   report_.pairs = std::min<std::uint64_t>(found, most_ + 1);
   offsets[0] = 0;

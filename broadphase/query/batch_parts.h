@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,18 +19,23 @@ class BatchParts {
 
   /// @param hitsOf hitsOf(i, visit) calls visit(box index) for all that query i hits
   /// @param sizes becomes how many they are, by query
+  /// @param most so many hits and some more end the batch: then some queries are left out
   template <class Size, class HitsOf>
-  BatchParts(HostTasks& tasks, std::size_t queries, const HitsOf& hitsOf, Size* sizes)
+  BatchParts(HostTasks& tasks, std::size_t queries, const HitsOf& hitsOf, Size* sizes,
+             std::uint64_t most = ~std::uint64_t{0})
       : tasks_(tasks),
         queries_(queries),
         found_(std::clamp<std::size_t>(queries / kQueriesAPart, 1,
                                        kPartsAThread * static_cast<std::size_t>(tasks.threads()))) {
+    std::atomic<std::uint64_t> all{0};
     forParts([&](Found& found, std::size_t begin, std::size_t end) {
       for (std::size_t query = begin; query < end; ++query) {
+        if (all.load(std::memory_order_relaxed) > most) return;
         const std::size_t before = found.size();
         hitsOf(query, [&](std::uint32_t box) { found.push_back(box); });
         std::sort(found.begin() + static_cast<std::ptrdiff_t>(before), found.end());
         sizes[query] = static_cast<Size>(found.size() - before);
+        all.fetch_add(found.size() - before, std::memory_order_relaxed);
       }
     });
   }

@@ -14,17 +14,10 @@
 
 namespace lbvh {
 
-/// What a search left.
-struct Searched {
-  LeafBlocks leaves{};
-  WorldSlots worlds{};     ///< where they lie, if the boxes have some
-  bool hasWorlds = false;  ///< else all boxes are in all worlds
-};
-
 /// A query's walk through the blocks.
 class QueryWalk {
  public:
-  __device__ explicit QueryWalk(const Searched& in) : in_(in) {}
+  __device__ explicit QueryWalk(const Searched* in) : in_(*in) {}
 
   /// Calls visit(box, whether it is hit) on all lanes, for the boxes that a query of this world
   /// meets and some others. @return false if there is no such world
@@ -71,7 +64,7 @@ class QueryWalk {
     }
   }
 
-  const Searched& in_;
+  const Searched in_;
 };
 
 /// Query i of a batch: whether it meets a box or bounds.
@@ -100,14 +93,14 @@ struct BoxQueries {
 
 /// The warp's query.
 __device__ inline std::uint32_t queryOfWarp() {
-  return (blockIdx.x * kThreads + threadIdx.x) / kWarp;
+  return blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
 }
 
 /// Hits as pairs of query and box, in no order.
 template <class Queries>
 struct FindHits {
   Queries queries;
-  Searched searched;
+  const Searched* searched;
   FoundPairs out;
   std::uint32_t* errors;
 };
@@ -133,7 +126,7 @@ static __global__ void __launch_bounds__(kThreads, 8) findHitsKernel(FindHits<Qu
 
 struct FindClosest {
   RayQueries queries;
-  Searched searched;
+  const Searched* searched;
   RayHit* hits;
 };
 
@@ -164,7 +157,7 @@ static __global__ void __launch_bounds__(kThreads) findClosestKernel(FindClosest
 
 struct FindAny {
   RayQueries queries;
-  Searched searched;
+  const Searched* searched;
   std::uint8_t* hits;
 };
 

@@ -33,7 +33,7 @@ struct RayHit {
 };
 
 /// For each query all boxes that it hits, ascending: boxes[k] for offsets[i] <= k < offsets[i + 1].
-/// If they have not enough room, some are missing.
+/// If they have not enough room, some are missing. In the finder's memory until its next allHits().
 struct DeviceHits {
   View<const std::uint32_t> offsets;     ///< one more than there are queries
   View<const std::uint32_t> boxes;       ///< room; the report has the count

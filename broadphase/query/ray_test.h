@@ -60,8 +60,7 @@ struct Ray {
 };
 
 /// Whether a ray meets a closed box, touching included. A NaN anywhere, an infinite origin or
-/// direction, a negative length, and an
-/// inverted box are misses.
+/// direction, a negative length, and an inverted box are misses.
 class RayTest {
  public:
   /// @param ray copied, with the reciprocals of its direction

@@ -61,12 +61,16 @@ struct GatherBoxes {
   std::uint32_t* errors;  ///< of DeviceReport; 0 before
 
   LBVH_HD static std::size_t elements(const DeviceScene& scene) {
-    return scene.boxes > scene.excluded.size ? scene.boxes : scene.excluded.size;
+    const std::size_t least = scene.count != nullptr ? 1 : 0;
+    const std::size_t boxes = scene.boxes > least ? scene.boxes : least;
+    return boxes > scene.excluded.size ? boxes : scene.excluded.size;
   }
 
   LBVH_HD void operator()(std::uint32_t i) const {
+    const std::uint32_t count = scene.count != nullptr ? *scene.count : kNullIndex;
     std::uint32_t error = 0;
-    if (i < scene.boxes) error |= pack(i);
+    if (i == 0 && scene.count != nullptr && count > scene.boxes) error |= kCountIsTooLarge;
+    if (i < scene.boxes) error |= pack(i, count);
     if (i < scene.excluded.size && !isInOrder(i)) error |= kExcludedAreUnsorted;
     if (error != 0) setBits(errors, error);
   }
@@ -74,11 +78,8 @@ struct GatherBoxes {
  private:
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-  LBVH_HD std::uint32_t pack(std::uint32_t i) const {
-    const std::uint32_t count = scene.count != nullptr ? *scene.count : kNullIndex;
-    std::uint32_t error = i == 0 && scene.count != nullptr && count > scene.boxes
-                              ? static_cast<std::uint32_t>(kCountIsTooLarge)
-                              : 0;
+  LBVH_HD std::uint32_t pack(std::uint32_t i, std::uint32_t count) const {
+    std::uint32_t error = 0;
     const Aabb box = i < count ? boxAt(i) : nothing();
     const std::uint32_t rank = i < count ? rankOf(i) : nowhere();
     const bool overlaps = !hasNan(box) && rank != nowhere();

@@ -12,9 +12,9 @@
 
 namespace lbvh {
 
-class DeviceArrays {
+class ArrayPlaces {
  public:
-  explicit DeviceArrays(int device) : device_(device) {
+  explicit ArrayPlaces(int device) : device_(device) {
     int does = 0;
     cudaDeviceGetAttribute(&does, cudaDevAttrPageableMemoryAccess, device);
     readsAll_ = does != 0;

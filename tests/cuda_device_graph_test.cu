@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Zlib
+// What a DevicePairFinder keeps between calls on the device: graphs and direct calls in turns,
+// reservations of several kinds, memory. Skipped where there is no device.
+#include <gtest/gtest.h>
+
+#include "device_arrays.cuh"
+#include "device_query_checks.h"
+
+namespace lbvh {
+namespace {
+
+using test::Accountant;
+using test::DeviceArrays;
+using test::endCapture;
+using test::SceneModel;
+
+class CudaDeviceGraph : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string why = whyUnavailable(Backend::cuda);
+    if (!why.empty()) GTEST_SKIP() << why;
+    space_ = std::make_unique<DeviceArrays>();
+  }
+  void TearDown() override {
+    space_.reset();
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+
+  template <class F>
+  GraphExec captured(const F& ask) {
+    cudaCheck(cudaStreamBeginCapture(space_->stream(), cudaStreamCaptureModeGlobal));
+    try {
+      ask();
+    } catch (...) {
+      endCapture(space_->stream());
+      throw;
+    }
+    return endCapture(space_->stream());
+  }
+  void launch(const GraphExec& graph) {
+    cudaCheck(cudaGraphLaunch(graph.get(), space_->stream()));
+    space_->wait();
+  }
+
+  std::unique_ptr<DeviceArrays> space_;
+};
+
+/// Boxes two metres apart.
+SceneModel row(std::size_t n, float from = 0) {
+  SceneModel model;
+  for (std::size_t i = 0; i < n; ++i)
+    model.boxes.push_back(test::boxAt(from + 2 * static_cast<float>(i), 0, 0, 1));
+  return model;
+}
+
+DeviceRequest withChanges() {
+  DeviceRequest request;
+  request.changes = true;
+  return request;
+}
+
+TEST_F(CudaDeviceGraph, AReservationMendsARefusedCapture) {
+  DevicePairFinder finder;
+  const DeviceScene scene = put(*space_, row(20));
+  finder.reserve(scene, {}, 1000);
+  const auto ask = [&] { finder.find(scene, withChanges(), space_->stream()); };
+  EXPECT_THROW(captured(ask), std::length_error);
+  finder.reserve(scene, withChanges(), 1000);
+  captured(ask);
+}
+
+TEST_F(CudaDeviceGraph, ReservationsOfTwoKindsStandSideBySide) {
+  DeviceRequest neighbours;
+  neighbours.form = PairForm::neighbours;
+  for (const DeviceRequest& request : {withChanges(), neighbours}) {
+    DevicePairFinder finder;
+    const DeviceScene scene = put(*space_, row(20));
+    finder.reserve(scene, request, 1000);
+    finder.reserve(scene, {}, 5000);
+    captured([&] { finder.find(scene, request, space_->stream()); });
+  }
+}
+
+TEST_F(CudaDeviceGraph, QueriesAreOfTheSearchThatRanLast) {
+  DevicePairFinder finder;
+  const SceneModel many = row(1500), few = row(3, -500);
+  const DeviceScene large = put(*space_, many), small = put(*space_, few);
+  finder.reserve(large, {}, 0);
+  finder.reserveQueries(10, 0);
+  test::QueryModel queries;
+  for (int i = 0; i < 10; ++i)
+    queries.rays.push_back({{200 * static_cast<float>(i), 0, 50}, {0, 0, -1}, 100});
+  const RayBatch rays{{space_->put(queries.rays), 10}, nullptr};
+  RayHit* const hits = space_->put(std::vector<RayHit>(10));
+  const GraphExec search = captured([&] { finder.find(large, {}, space_->stream()); });
+  const GraphExec query = captured([&] { finder.closestHits(rays, hits, space_->stream()); });
+  finder.find(small, {}, space_->stream());
+  launch(query);
+  EXPECT_EQ(space_->get(hits, 10), closestOf(few, queries.rays, {}));
+  launch(search);
+  test::answersRays(*space_, finder, many, queries);
+  launch(query);
+  EXPECT_EQ(space_->get(hits, 10), closestOf(many, queries.rays, {}));
+}
+
+TEST_F(CudaDeviceGraph, MemoryGrowsWithTheScene) {
+  Accountant accountant;
+  DeviceOptions options;
+  options.allocator = accountant.allocator();
+  DevicePairFinder finder(options);
+  std::size_t first = 0;
+  for (std::size_t n = 1; n <= 80; ++n) {
+    ask(*space_, finder, put(*space_, row(n)), withChanges());
+    space_->clear();
+    if (n == 20) first = accountant.bytes;
+  }
+  EXPECT_LT(accountant.bytes, 20 * first);
+}
+
+TEST_F(CudaDeviceGraph, RoomForHitsIsNoMoreThanTheLimit) {
+  Accountant accountant;
+  DeviceOptions options;
+  options.allocator = accountant.allocator();
+  options.maxPairs = 10;
+  DevicePairFinder finder(options);
+  ask(*space_, finder, put(*space_, row(4)), {});
+  const std::size_t before = accountant.bytes;
+  const RayBatch rays{{space_->put(std::vector<Ray>(100000)), 100000}, nullptr};
+  finder.allHits(rays, {}, space_->stream());
+  space_->wait();
+  EXPECT_LT(accountant.bytes - before, 4u << 20);
+}
+
+/// Fails each allocation of a search in turn. @return false if there are no more
+bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {
+  Accountant accountant;
+  DeviceOptions options;
+  options.allocator = accountant.allocator();
+  DevicePairFinder finder(options);
+  ask(space, finder, put(space, row(40)), {});
+  accountant.most = accountant.handedOut + allocations;
+  bool threw = false;
+  try {
+    finder.find(put(space, row(3000, 100)), {}, space.stream());
+  } catch (const std::runtime_error&) {
+    threw = true;
+  }
+  accountant.most = ~std::size_t{0};
+  const std::vector<Ray> rays(1, Ray{{-5, 0, 0}, {1, 0, 0}, 50});
+  RayHit* const hit = space.put(std::vector<RayHit>(1));
+  finder.closestHits({{space.put(rays), 1}, nullptr}, hit, space.stream());
+  space.wait();
+  const std::uint32_t box = space.get(hit, 1)[0].box;
+  EXPECT_TRUE(box == 0 || box == kNullIndex) << box;
+  return threw;
+}
+
+TEST_F(CudaDeviceGraph, AfterASearchWithoutMemoryQueriesReadNothingThatIsGone) {
+  std::size_t allocations = 0;
+  while (hitsNothingFreed(*space_, allocations)) ++allocations;
+  EXPECT_GT(allocations, 3u);
+}
+
+}  // namespace
+}  // namespace lbvh
