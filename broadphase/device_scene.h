@@ -25,8 +25,8 @@ struct Triples {
 };
 
 /// The boxes of a search, and which pairs of them count. What is null is not there. A pair counts
-/// if both boxes are in one world, their filters accept each other, they are of two bodies, one of
-/// them is movable, and it is not excluded.
+/// if both boxes are in one world and their filters accept each other. They must be of two bodies,
+/// one of them movable, and the pair not excluded.
 struct DeviceScene {
   std::size_t boxes = 0;                 ///< how many the arrays hold; at most 2^30
   const std::uint32_t* count = nullptr;  ///< how many of them count; null: all

@@ -2,7 +2,7 @@
 // The boxes of all worlds, and what a step does with one of them: the same code in a loop on the
 // host and in a kernel on a GPU. Knows neither.
 //
-// Both compute the same bits. No multiplication is fused with an addition (CMake's options), only
+// Both compute the same bits: no multiplication is fused with an addition (CMake's options). Only
 // box i writes what is of box i, and it adds up its pushes in the order of its partners.
 #pragma once
 
