@@ -67,9 +67,9 @@ bool isLost() {
   return true;
 }
 
-TEST(CudaDeviceFaults, SearchesAreRightWhateverFails) {
-  for (int attempt = 0; !whyUnavailable(Backend::cuda).empty(); ++attempt)  // that may fail, too
-    if (attempt == 1) GTEST_SKIP() << whyUnavailable(Backend::cuda);
+using CudaDeviceFaults = test::OnCuda;
+
+TEST_F(CudaDeviceFaults, SearchesAreRightWhateverFails) {
   Random random(400);
   std::unique_ptr<Engine> engine;
   int failures = 0;

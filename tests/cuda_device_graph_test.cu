@@ -14,35 +14,23 @@ using test::DeviceArrays;
 using test::endCapture;
 using test::SceneModel;
 
-class CudaDeviceGraph : public testing::Test {
+class CudaDeviceGraph : public test::WithDeviceArrays {
  protected:
-  void SetUp() override {
-    const std::string why = whyUnavailable(Backend::cuda);
-    if (!why.empty()) GTEST_SKIP() << why;
-    space_ = std::make_unique<DeviceArrays>();
-  }
-  void TearDown() override {
-    space_.reset();
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  }
-
   template <class F>
   GraphExec captured(const F& ask) {
-    cudaCheck(cudaStreamBeginCapture(space_->stream(), cudaStreamCaptureModeGlobal));
+    cudaCheck(cudaStreamBeginCapture(memory_->stream(), cudaStreamCaptureModeGlobal));
     try {
       ask();
     } catch (...) {
-      endCapture(space_->stream());
+      endCapture(memory_->stream());
       throw;
     }
-    return endCapture(space_->stream());
+    return endCapture(memory_->stream());
   }
   void launch(const GraphExec& graph) {
-    cudaCheck(cudaGraphLaunch(graph.get(), space_->stream()));
-    space_->wait();
+    cudaCheck(cudaGraphLaunch(graph.get(), memory_->stream()));
+    memory_->wait();
   }
-
-  std::unique_ptr<DeviceArrays> space_;
 };
 
 /// Boxes two metres apart.
@@ -61,9 +49,9 @@ DeviceRequest withChanges() {
 
 TEST_F(CudaDeviceGraph, AReservationMendsARefusedCapture) {
   DevicePairFinder finder;
-  const DeviceScene scene = put(*space_, row(20));
+  const DeviceScene scene = put(*memory_, row(20));
   finder.reserve(scene, {}, 1000);
-  const auto ask = [&] { finder.find(scene, withChanges(), space_->stream()); };
+  const auto ask = [&] { finder.find(scene, withChanges(), memory_->stream()); };
   EXPECT_THROW(captured(ask), std::length_error);
   finder.reserve(scene, withChanges(), 1000);
   captured(ask);
@@ -74,33 +62,33 @@ TEST_F(CudaDeviceGraph, ReservationsOfTwoKindsStandSideBySide) {
   neighbours.form = PairForm::neighbours;
   for (const DeviceRequest& request : {withChanges(), neighbours}) {
     DevicePairFinder finder;
-    const DeviceScene scene = put(*space_, row(20));
+    const DeviceScene scene = put(*memory_, row(20));
     finder.reserve(scene, request, 1000);
     finder.reserve(scene, {}, 5000);
-    captured([&] { finder.find(scene, request, space_->stream()); });
+    captured([&] { finder.find(scene, request, memory_->stream()); });
   }
 }
 
 TEST_F(CudaDeviceGraph, QueriesAreOfTheSearchThatRanLast) {
   DevicePairFinder finder;
   const SceneModel many = row(1500), few = row(3, -500);
-  const DeviceScene large = put(*space_, many), small = put(*space_, few);
+  const DeviceScene large = put(*memory_, many), small = put(*memory_, few);
   finder.reserve(large, {}, 0);
   finder.reserveQueries(10, 0);
   test::QueryModel queries;
   for (int i = 0; i < 10; ++i)
     queries.rays.push_back({{200 * static_cast<float>(i), 0, 50}, {0, 0, -1}, 100});
-  const RayBatch rays{{space_->put(queries.rays), 10}, nullptr};
-  RayHit* const hits = space_->put(std::vector<RayHit>(10));
-  const GraphExec search = captured([&] { finder.find(large, {}, space_->stream()); });
-  const GraphExec query = captured([&] { finder.closestHits(rays, hits, space_->stream()); });
-  finder.find(small, {}, space_->stream());
+  const RayBatch rays{{memory_->put(queries.rays), 10}, nullptr};
+  RayHit* const hits = memory_->put(std::vector<RayHit>(10));
+  const GraphExec search = captured([&] { finder.find(large, {}, memory_->stream()); });
+  const GraphExec query = captured([&] { finder.closestHits(rays, hits, memory_->stream()); });
+  finder.find(small, {}, memory_->stream());
   launch(query);
-  EXPECT_EQ(space_->get(hits, 10), closestOf(few, queries.rays, {}));
+  EXPECT_EQ(memory_->get(hits, 10), closestOf(few, queries.rays, {}));
   launch(search);
-  test::answersRays(*space_, finder, many, queries);
+  test::answersRays(*memory_, finder, many, queries);
   launch(query);
-  EXPECT_EQ(space_->get(hits, 10), closestOf(many, queries.rays, {}));
+  EXPECT_EQ(memory_->get(hits, 10), closestOf(many, queries.rays, {}));
 }
 
 TEST_F(CudaDeviceGraph, MemoryGrowsWithTheScene) {
@@ -110,8 +98,8 @@ TEST_F(CudaDeviceGraph, MemoryGrowsWithTheScene) {
   DevicePairFinder finder(options);
   std::size_t first = 0;
   for (std::size_t n = 1; n <= 80; ++n) {
-    ask(*space_, finder, put(*space_, row(n)), withChanges());
-    space_->clear();
+    ask(*memory_, finder, put(*memory_, row(n)), withChanges());
+    memory_->clear();
     if (n == 20) first = accountant.bytes;
   }
   EXPECT_LT(accountant.bytes, 20 * first);
@@ -123,11 +111,11 @@ TEST_F(CudaDeviceGraph, RoomForHitsIsNoMoreThanTheLimit) {
   options.allocator = accountant.allocator();
   options.maxPairs = 10;
   DevicePairFinder finder(options);
-  ask(*space_, finder, put(*space_, row(4)), {});
+  ask(*memory_, finder, put(*memory_, row(4)), {});
   const std::size_t before = accountant.bytes;
-  const RayBatch rays{{space_->put(std::vector<Ray>(100000)), 100000}, nullptr};
-  finder.allHits(rays, {}, space_->stream());
-  space_->wait();
+  const RayBatch rays{{memory_->put(std::vector<Ray>(100000)), 100000}, nullptr};
+  finder.allHits(rays, {}, memory_->stream());
+  memory_->wait();
   EXPECT_LT(accountant.bytes - before, 4u << 20);
 }
 
@@ -157,7 +145,7 @@ bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {
 
 TEST_F(CudaDeviceGraph, AfterASearchWithoutMemoryQueriesReadNothingThatIsGone) {
   std::size_t allocations = 0;
-  while (hitsNothingFreed(*space_, allocations)) ++allocations;
+  while (hitsNothingFreed(*memory_, allocations)) ++allocations;
   EXPECT_GT(allocations, 3u);
 }
 

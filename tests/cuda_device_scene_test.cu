@@ -21,21 +21,8 @@ using test::Pairs;
 using test::Random;
 using test::SceneModel;
 
-class CudaDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string why = whyUnavailable(Backend::cuda);
-    if (!why.empty()) GTEST_SKIP() << why;
-    memory_ = std::make_unique<DeviceArrays>();
-  }
-  void TearDown() override {
-    memory_.reset();
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  }
-  std::unique_ptr<DeviceArrays> memory_;
-};
-using CudaDeviceScene = CudaDevice;
-using CudaDeviceQueries = CudaDevice;
+using CudaDeviceScene = test::WithDeviceArrays;
+using CudaDeviceQueries = test::WithDeviceArrays;
 
 TEST_F(CudaDeviceScene, FindsWhatTheModelSays) { test::findsWhatTheModelSays(*memory_, {}, 100); }
 TEST_F(CudaDeviceScene, NeedsNothingElse) { test::needsNothingElse(*memory_, {}); }

@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-#include "broadphase/exec/cuda/graphs.cuh"
-#include "device_boxes.cuh"
+#include "device_arrays.cuh"
 #include "device_finder_checks.h"
 
 namespace lbvh {
@@ -22,15 +21,16 @@ using test::pairsOf;
 using test::pairsOnHost;
 using test::Random;
 
-class DeviceFinder : public testing::Test {
+class DeviceFinder : public test::OnCuda {
  protected:
   void SetUp() override {
-    const std::string why = whyUnavailable(Backend::cuda);
-    if (!why.empty()) GTEST_SKIP() << why;
+    OnCuda::SetUp();
+    if (IsSkipped()) return;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
   }
   void TearDown() override {
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    if (stream_ == nullptr) return;
+    cudaStreamDestroy(stream_);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
 
@@ -54,14 +54,7 @@ class DeviceFinder : public testing::Test {
   void beginCapture(cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
     cudaCheck(cudaStreamBeginCapture(stream_, mode));
   }
-  GraphExec endCapture() {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    cudaCheck(cudaStreamEndCapture(stream_, &graph));
-    cudaCheck(cudaGraphInstantiate(&exec, graph, 0));
-    cudaGraphDestroy(graph);
-    return GraphExec(exec);
-  }
+  GraphExec endCapture() { return test::endCapture(stream_); }
   void launch(const GraphExec& graph) {
     cudaCheck(cudaGraphLaunch(graph.get(), stream_));
     cudaCheck(cudaStreamSynchronize(stream_));

@@ -9,6 +9,7 @@
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/cuda/graphs.cuh"
+#include "cuda_fixture.h"
 #include "device_boxes.cuh"
 
 namespace lbvh::test {
@@ -89,6 +90,21 @@ struct Accountant {
     if (found != out.end()) bytes -= found->second, out.erase(found);
     cudaFree(memory);
   }
+};
+
+/// A test with memory there. No error of CUDA's is left behind.
+class WithDeviceArrays : public OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    if (!IsSkipped()) memory_ = std::make_unique<DeviceArrays>();
+  }
+  void TearDown() override {
+    if (memory_ == nullptr) return;
+    memory_.reset();
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  std::unique_ptr<DeviceArrays> memory_;
 };
 
 }  // namespace lbvh::test
