@@ -56,4 +56,4 @@ EOF
 functions device.md
 echo "};" >>"$source"
 # What a snippet gets, it need not use.
-"$@" -Wno-unused-but-set-variable -std=c++17 -fsyntax-only "$source"
+"$@" -Wno-unused-variable -Wno-unused-but-set-variable -std=c++17 -fsyntax-only "$source"
