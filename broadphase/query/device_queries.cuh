@@ -130,7 +130,7 @@ struct FindClosest {
   RayHit* hits;
 };
 
-static __global__ void __launch_bounds__(kThreads) findClosestKernel(FindClosest in) {
+static __global__ void __launch_bounds__(kThreads, 8) findClosestKernel(FindClosest in) {
   const std::uint32_t query = queryOfWarp();
   if (query >= in.queries.size()) return;
   const RayTest test = in.queries.test(query);
@@ -161,7 +161,7 @@ struct FindAny {
   std::uint8_t* hits;
 };
 
-static __global__ void __launch_bounds__(kThreads) findAnyKernel(FindAny in) {
+static __global__ void __launch_bounds__(kThreads, 8) findAnyKernel(FindAny in) {
   const std::uint32_t query = queryOfWarp();
   if (query >= in.queries.size()) return;
   const RayTest test = in.queries.test(query);
