@@ -14,7 +14,7 @@ device=CudaDeviceFaults.SearchesAreRightWhateverFails
 run() {  # NAME OF A TEST
   local program=cuda_test
   if [ "$1" = $background ]; then program=cuda_adaptive_test; fi
-  if [ "$1" = $device ]; then program=cuda_device_faults_test; fi
+  if [ "$1" = $device ]; then program=cuda_device_scene_test; fi
   timeout 60 "$bin/$program" --gtest_filter="$1" 2>&1
 }
 
