@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Puts a SceneModel where a DevicePairFinder wants it, asks, and brings back what was found.
 //
-// A `Space` is memory that the finder's pointers may point to: put(vector) copies it there and
-// returns where, get(pointer, size) copies back, clear() frees what was put, stream() is to be
-// asked on, wait() waits for it, and with `kNeverCuts` the finder's own lists are always whole.
+// A `Space` is memory that the finder's pointers may point to. put(vector) copies it there and
+// returns where; get(pointer, size) copies back; clear() frees what was put. stream() is to be
+// asked on, and wait() waits for it. With `kNeverCuts` the finder's own lists are always whole.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -59,14 +59,7 @@ struct CountByWorld {
   }
 };
 
-/// One element: tells the queries that follow.
-struct WriteSearched {
-  Searched searched;
-  Searched* to;
-  __device__ void operator()(std::uint32_t) const { *to = searched; }
-};
-
-/// One element, the last of a search: says what was found.
+/// One element, the last of a search: says what was found, and leaves the boxes for queries.
 struct WriteReport {
   StepHeader* header;
   DeviceReport* report;
@@ -77,6 +70,8 @@ struct WriteReport {
   std::uint64_t added, removed;
   bool hasChanges;
   bool reportsNan;  ///< nobody has looked at the boxes
+  Searched searched{};
+  Searched* forQueries = nullptr;  ///< null: it was a query itself
 
   __device__ void operator()(std::uint32_t) const {
     const std::uint64_t pairs = header->pairs;
@@ -91,6 +86,7 @@ struct WriteReport {
     const auto all = static_cast<std::uint32_t>(boxes);
     *report = {pairs, delta.added, delta.removed, count != nullptr ? min(*count, all) : all,
                errors};
+    if (forQueries != nullptr) *forQueries = searched;
   }
 };
 

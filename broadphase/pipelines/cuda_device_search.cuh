@@ -6,19 +6,17 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
 
 #include "broadphase/cuda/device_lists.cuh"
 #include "broadphase/pipelines/cuda_stages.cuh"
 #include "broadphase/pipelines/device_request.h"
-#include "broadphase/query/device_queries.cuh"
 #include "broadphase/stages/device_input.h"
 
 namespace lbvh {
 
 class DeviceSearch : protected CudaStages {
  protected:
-  DeviceSearch(const DeviceOptions& options)
+  explicit DeviceSearch(const DeviceOptions& options)
       : CudaStages(spaceOptions(options)), limit_(options.maxPairs) {
     plan_.mostPairs = limit_;
     plan_.order.mayKeep = false;
@@ -35,12 +33,11 @@ class DeviceSearch : protected CudaStages {
     const Lists lists = listsFor(scene, request);
     const Boxes boxes = gather(scene, request);
     const Searched searched = pack(boxes, lists);
-    space_.forEach(1, WriteSearched{searched, searched_.data()});
     findPairs(searched.leaves, boxes.packed.size, searched.hasWorlds ? &searched.worlds : nullptr,
               lists.found, unused_);
     if (lists.byWorld.data != nullptr) countByWorld(boxes, lists);
     if (request.form != PairForm::unsorted) sort(lists, request);
-    space_.forEach(1, reportOf(scene, request, boxes, lists));
+    space_.forEach(1, reportOf(scene, request, searched, lists));
     isRunning_ = false;
     return answer(request, lists);
   }
@@ -221,7 +218,7 @@ class DeviceSearch : protected CudaStages {
     comparison.seconds = lists.seconds;
     comparison.sortedPairs = lists.sorted;
     comparison.header = header();
-    if (lists.each == 2) comparison.others = &searched_.data()->boxes;
+    if (lists.each == 2) comparison.others = &header()->arguments.boxes;
     if (request.changes) {
       comparison.old = listsIn(1, keptBoxes_);
       comparison.added = lists.added;
@@ -244,11 +241,11 @@ class DeviceSearch : protected CudaStages {
     return {lists.sorted, lists.found.counts, static_cast<std::uint32_t>(lists.boxes)};
   }
 
-  WriteReport reportOf(const DeviceScene& scene, const DeviceRequest& request, const Boxes& boxes,
-                       const Lists& lists) {
+  WriteReport reportOf(const DeviceScene& scene, const DeviceRequest& request,
+                       const Searched& searched, const Lists& lists) {
     return {header(),          reports_.data(),       scene.count,      scene.boxes,
             lists.found.limit, lists.found.room.size, lists.added.size, lists.removed.size,
-            request.changes,   boxes.ranks == nullptr};
+            request.changes,   !searched.hasWorlds,   searched,         searched_.data()};
   }
 
   DeviceLists answer(const DeviceRequest& request, const Lists& lists) const {

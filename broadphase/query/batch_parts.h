@@ -17,8 +17,8 @@ class BatchParts {
   /// What one task found, in the order of its queries.
   using Found = std::vector<std::uint32_t>;
 
-  /// @param hitsOf hitsOf(i, visit) calls visit(box index) for all that query i hits
-  /// @param sizes becomes how many they are, by query
+  /// @param hitsOf hitsOf(i, visit) calls visit(box index) for all that query i hits.
+  /// @param sizes becomes how many they are, by query.
   /// @param most so many hits and some more end the batch: then some queries are left out
   template <class Size, class HitsOf>
   BatchParts(HostTasks& tasks, std::size_t queries, const HitsOf& hitsOf, Size* sizes,
