@@ -226,7 +226,7 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);
-  count("pairs refused", m_impl->step.refused().size);
+  count("pairs rejected", m_impl->step.rejected().size);
   count("oversized boxes", s.oversizedBoxes);
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);

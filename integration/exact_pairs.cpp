@@ -14,18 +14,18 @@ bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
 }  // namespace
 
 void GpuLbvhExactPairs::update() {
-  m_passesThrough = !m_proxies.mayLeavePairsUndecided() && m_refused.empty();
+  m_passesThrough = !m_proxies.mayLeavePairsUndecided() && m_rejected.empty();
   if (m_passesThrough) return;
   try {
-    m_refused.swap(m_refusedBefore);
-    m_refused.clear();
+    m_rejected.swap(m_rejectedBefore);
+    m_rejected.clear();
     for (const lbvh::Pair pair : m_finder.pairs())
       if (m_proxies.isUndecided(pair) &&
           !m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second)))
-        m_refused.push_back(pair);
+        m_rejected.push_back(pair);
     compare();
   } catch (const std::bad_alloc&) {
-    m_refused.clear();
+    m_rejected.clear();
     m_passesThrough = true;
     throw;
   }
@@ -39,20 +39,20 @@ void GpuLbvhExactPairs::updateUnchanged() {
 void GpuLbvhExactPairs::compare() {
   const lbvh::View<const lbvh::Pair> gone = m_finder.removed(), come = m_finder.added();
   m_changed.clear();
-  std::set_difference(m_refused.begin(), m_refused.end(), m_refusedBefore.begin(),
-                      m_refusedBefore.end(), std::back_inserter(m_changed));
+  std::set_difference(m_rejected.begin(), m_rejected.end(), m_rejectedBefore.begin(),
+                      m_rejectedBefore.end(), std::back_inserter(m_changed));
   m_removed.clear();
   std::set_union(gone.begin(), gone.end(), m_changed.begin(), m_changed.end(),
                  std::back_inserter(m_removed));
 
   m_changed.clear();
-  for (const lbvh::Pair pair : m_refusedBefore)
+  for (const lbvh::Pair pair : m_rejectedBefore)
     if (isPair(pair)) m_changed.push_back(pair);
   m_added.clear();
   std::set_union(come.begin(), come.end(), m_changed.begin(), m_changed.end(),
                  std::back_inserter(m_added));
-  const auto isRefused = [this](lbvh::Pair pair) { return contains(view(m_refused), pair); };
-  m_added.erase(std::remove_if(m_added.begin(), m_added.end(), isRefused), m_added.end());
+  const auto isRejected = [this](lbvh::Pair pair) { return contains(view(m_rejected), pair); };
+  m_added.erase(std::remove_if(m_added.begin(), m_added.end(), isRejected), m_added.end());
 }
 
 lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::added() const {
@@ -64,7 +64,7 @@ lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::removed() const {
 }
 
 bool GpuLbvhExactPairs::isPair(lbvh::Pair pair) const {
-  if (contains(view(m_refused), pair)) return false;
+  if (contains(view(m_rejected), pair)) return false;
   try {
     return contains(m_finder.pairs(), pair);
   } catch (const std::bad_alloc&) {  // no room to put the pairs in order

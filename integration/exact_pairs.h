@@ -17,7 +17,7 @@ class GpuLbvhExactPairs {
 
   /// To be called after each update of the finder that changed something.
   /// @throws std::bad_alloc; then all of the finder's pairs count as pairs, and added() lacks those
-  ///   of them that were refused before
+  ///   of them that were rejected before
   void update();
 
   /// To be called after each update of the finder in which nothing changed.
@@ -28,7 +28,7 @@ class GpuLbvhExactPairs {
   lbvh::View<const lbvh::Pair> removed() const;
 
   /// Pairs of the finder that are no pairs of Bullet's, sorted.
-  lbvh::View<const lbvh::Pair> refused() const { return view(m_refused); }
+  lbvh::View<const lbvh::Pair> rejected() const { return view(m_rejected); }
   bool isPair(lbvh::Pair pair) const;
 
  private:
@@ -39,7 +39,7 @@ class GpuLbvhExactPairs {
 
   const GpuLbvhProxies& m_proxies;
   const lbvh::PairFinder& m_finder;
-  std::vector<lbvh::Pair> m_refused, m_refusedBefore;
+  std::vector<lbvh::Pair> m_rejected, m_rejectedBefore;
   std::vector<lbvh::Pair> m_changed;  ///< scratch
   std::vector<lbvh::Pair> m_added, m_removed;
   bool m_passesThrough = true;

@@ -119,7 +119,7 @@ void GpuLbvhStep::offer(lbvh::View<const lbvh::Pair> pairs) {
 
 /// All pairs of the step; the filter callback has not been asked.
 std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
-  return difference(m_finder.pairs(), m_exact.refused());
+  return difference(m_finder.pairs(), m_exact.rejected());
 }
 
 void GpuLbvhStep::fail(const char* why) { std::snprintf(m_error, sizeof m_error, "%s", why); }

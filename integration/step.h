@@ -41,7 +41,7 @@ class GpuLbvhStep {
   const char* error() const { return m_error; }
 
   /// Pairs of the finder's last step that are no pairs of Bullet's.
-  lbvh::View<const lbvh::Pair> refused() const { return m_exact.refused(); }
+  lbvh::View<const lbvh::Pair> rejected() const { return m_exact.rejected(); }
 
  private:
   bool findPairs(bool byGroup);
