@@ -92,6 +92,7 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
   // Now, not later: a ghost callback reads the client, which the caller deletes next.
   m_impl->sink->removePairsOf(own, dispatcher);
   m_impl->ghosts.removeProxy(own);
+  m_impl->sink->refusedPairs().forgetPairsOf(own);
   m_impl->finder.removeObject(own->m_slot);
   m_impl->queries.markChanged(own);
   m_impl->proxies.destroy(own);
@@ -227,6 +228,7 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs added", s.added);
   count("pairs removed", s.removed);
   count("pairs rejected", m_impl->step.rejected().size);
+  count("pairs refused", m_impl->sink->refusedPairs().size());
   count("oversized boxes", s.oversizedBoxes);
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);

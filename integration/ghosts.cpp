@@ -182,15 +182,15 @@ void GpuLbvhGhosts::updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* d
 
 void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
   for (const lbvh::Pair pair : m_unconfirmed) {
+    if (!m_proxies.wereInLastStep(pair)) continue;  // a callback has destroyed one
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
-    // The filter is asked again: it may have been another one when the pair was added.
-    const bool isPair = m_proxies.wereInLastStep(pair) && pairs.isPair(pair) &&
-                        m_sink.cache().needsBroadphaseCollision(a, b);
-    if (!m_proxies.wereInLastStep(pair)) continue;  // the filter may have destroyed one
-    if (isPair)
-      m_sink.add(a, b);
-    else
+    if (!pairs.isPair(pair)) {
       m_sink.remove(a, b, dispatcher);
+    } else if (!m_sink.has(a, b) && !m_sink.refusedPairs().contains(pair)) {
+      // The two parted and met again between two steps, which the finder has not seen.
+      const bool isIn = m_sink.add(a, b);
+      if (m_proxies.wereInLastStep(pair)) m_sink.refusedPairs().note(pair, !isIn);
+    }
   }
   m_unconfirmed.clear();
   // The step does not know of what its callbacks have moved.

@@ -127,15 +127,16 @@ btBroadphasePair* GpuLbvhPairCache::add(GpuLbvhProxy* a, GpuLbvhProxy* b) {
   }
 }
 
-void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs) {
+void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs, GpuLbvhRefusedPairs& refused) {
   if (pairs.empty()) return;
   reserve(pairs.size);
   m_partners.invalidate();
   forEachPrefetched(
       pairs,
-      [this](lbvh::Pair pair) {
-        if (m_proxies.stillLives(pair))
-          add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second));
+      [&](lbvh::Pair pair) {
+        if (!m_proxies.stillLives(pair)) return;
+        const bool isIn = add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)) != nullptr;
+        if (m_proxies.stillLives(pair)) refused.note(pair, !isIn);
       },
       [this](lbvh::Pair pair) {
         m_index.prefetchBucket(pair);
@@ -254,7 +255,9 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
-  m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));  // programs call this after it did
+  // Programs call this after they changed its group or mask, or what their filter callback answers.
+  m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
+  m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   if (!gatherPairsOf(slot)) {
     for (std::uint32_t pair = 0; pair < m_index.size(); ++pair)
       if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
@@ -272,6 +275,7 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
   m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
+  m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add some of the proxy
   do {
     if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);

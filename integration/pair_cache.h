@@ -16,6 +16,7 @@
 #include "pair_index.h"
 #include "partners.h"
 #include "proxies.h"
+#include "refused_pairs.h"
 
 class GpuLbvhPairCache final : public btOverlappingPairCache {
  public:
@@ -66,8 +67,9 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   /// As removeOverlappingPair and addOverlappingPair for each of a step's pairs in turn. Pairs of
   /// which a callback has destroyed an object since the step are passed over.
   void removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
+  /// @param refused is told of each answer
   /// @throws std::bad_alloc with the pairs so far added
-  void addAll(lbvh::View<const lbvh::Pair> pairs);
+  void addAll(lbvh::View<const lbvh::Pair> pairs, GpuLbvhRefusedPairs& refused);
 
  private:
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }

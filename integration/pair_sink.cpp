@@ -16,7 +16,7 @@ std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() {
 }
 
 // From a copy, because the filter may change the cache.
-std::vector<lbvh::Pair> GpuLbvhPairSink::refused() {
+std::vector<lbvh::Pair> GpuLbvhPairSink::pairsToRefuse() {
   std::vector<lbvh::Pair> refused = pairs();
   std::size_t kept = 0;
   for (const lbvh::Pair pair : refused)
@@ -38,16 +38,14 @@ class OwnPairSink final : public GpuLbvhPairSink {
   bool needsGhostPairsAtOnce() const override { return m_cache.hasGhostPairCallback(); }
 
   bool add(lbvh::View<const lbvh::Pair> pairs) override {
-    m_cache.addAll(pairs);
+    m_cache.addAll(pairs, m_refused);
     return true;
   }
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
     m_cache.removeAll(pairs, dispatcher);
   }
-  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
-    m_cache.add(a, b);
-    return true;
-  }
+  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return m_cache.add(a, b) != nullptr; }
+  bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return m_cache.findPair(a, b) != nullptr; }
   void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
     m_cache.remove(a, b, dispatcher);
   }
@@ -71,9 +69,15 @@ class HandedInPairSink : public GpuLbvhPairSink {
 
   bool add(lbvh::View<const lbvh::Pair> pairs) override {
     bool areAll = true;
-    for (const lbvh::Pair pair : pairs)
-      if (m_proxies.stillLives(pair))
-        areAll = add(m_proxies.at(pair.first), m_proxies.at(pair.second)) && areAll;
+    for (const lbvh::Pair pair : pairs) {
+      if (!m_proxies.stillLives(pair)) continue;
+      GpuLbvhProxy* a = m_proxies.at(pair.first);
+      const btBroadphasePair* added = m_cache.addOverlappingPair(a, m_proxies.at(pair.second));
+      if (isOfOthers(added, a))
+        areAll = false;
+      else if (m_proxies.stillLives(pair))
+        m_refused.note(pair, added == nullptr);
+    }
     return areAll;
   }
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
@@ -82,8 +86,9 @@ class HandedInPairSink : public GpuLbvhPairSink {
         remove(m_proxies.at(pair.first), m_proxies.at(pair.second), dispatcher);
   }
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) final {
-    return !isOfOthers(m_cache.addOverlappingPair(a, b), a);
+    return isOurs(m_cache.addOverlappingPair(a, b), a);
   }
+  bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) final { return isOurs(m_cache.findPair(a, b), a); }
   void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) final {
     if (!isOfOthers(m_cache.findPair(a, b), a)) m_cache.removeOverlappingPair(a, b, dispatcher);
   }
@@ -99,6 +104,9 @@ class HandedInPairSink : public GpuLbvhPairSink {
   /// their unique ids, which two broad phases may both have.
   static bool isOfOthers(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
     return pair != nullptr && pair->m_pProxy0 != one && pair->m_pProxy1 != one;
+  }
+  static bool isOurs(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
+    return pair != nullptr && !isOfOthers(pair, one);
   }
 
   btOverlappingPairCache& m_cache;

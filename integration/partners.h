@@ -23,6 +23,7 @@ class GpuLbvhPartners {
     invalidate();
     m_nodes.clear();
     m_nodes.reserve(2 * pairs + pairs / 2 + 256);
+    m_first.reserve(slots + slots / 8 + 64);
     m_first.assign(slots, lbvh::kNullIndex);
     m_isValid = true;
     for (std::size_t pair = 0; pair < pairs; ++pair) add(slotsOf(pair));
@@ -31,8 +32,9 @@ class GpuLbvhPartners {
   /// Does nothing to an invalid list. Makes a valid one invalid if there is no room left.
   void add(lbvh::Pair pair) {
     if (!m_isValid) return;
-    if (m_nodes.size() + 2 > m_nodes.capacity() || pair.second >= m_first.size())
+    if (m_nodes.size() + 2 > m_nodes.capacity() || pair.second >= m_first.capacity())
       return invalidate();
+    if (pair.second >= m_first.size()) m_first.resize(pair.second + 1, lbvh::kNullIndex);
     link(pair.first, pair.second);
     link(pair.second, pair.first);
   }

@@ -123,6 +123,7 @@ void GpuLbvhProxies::addSlot() {
   if (slot % 64 == 0) {
     m_changed.push_back(0);
     m_moved.push_back(0);
+    m_toAsk.push_back(0);
   }
   m_boxes.push_back(kNanBox);
   if (m_areFiltersAnnounced) m_filters.resize(m_boxes.size());
@@ -158,6 +159,7 @@ void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (m_areFiltersAnnounced) m_filters.reserve(m_boxes.capacity());
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
   m_moved.reserve(m_changed.capacity());
+  m_toAsk.reserve(m_changed.capacity());
 }
 
 void GpuLbvhProxies::reserve(std::size_t more) {
@@ -184,6 +186,7 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
                              const btVector3& aabbMax) {
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
+  askAgain(proxy);
   lbvh::Aabb& box = m_boxes[proxy->m_slot];
   if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
   box = fattened(aabbMin, aabbMax);
@@ -196,6 +199,7 @@ void GpuLbvhProxies::reset() {
   m_boxes.clear();
   m_changed.clear();
   m_moved.clear();
+  m_toAsk.clear();
   m_firstFree = lbvh::kNullIndex;
   m_lastId = m_lastIdOfStep = 0;
 }

@@ -205,6 +205,13 @@ class GpuLbvhProxies {
   lbvh::View<const std::uint64_t> changedBits() const {
     return {m_changed.data(), m_changed.size()};
   }
+  /// Pairs of the proxy that were refused are asked again in the next step (refused_pairs.h).
+  void askAgain(const GpuLbvhProxy* proxy) { mark(m_toAsk, proxy->m_slot); }
+  /// A bit for each slot: askAgain() was called for it, or its proxy was given another box, even
+  /// where boxes() stayed as it was.
+  lbvh::View<const std::uint64_t> marksToAsk() const { return {m_toAsk.data(), m_toAsk.size()}; }
+  void clearMarksToAsk() { std::fill(m_toAsk.begin(), m_toAsk.end(), std::uint64_t{0}); }
+
   void endStep() {
     m_moved.swap(m_changed);
     std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
@@ -241,8 +248,11 @@ class GpuLbvhProxies {
     markChanged(proxy.m_slot);
   }
   void addSlot();
+  static void mark(std::vector<std::uint64_t>& bits, std::uint32_t slot) {
+    bits[slot / 64] |= std::uint64_t{1} << slot % 64;
+  }
   void markChanged(std::uint32_t slot) {
-    m_changed[slot / 64] |= std::uint64_t{1} << slot % 64;
+    mark(m_changed, slot);
     markChanged();
   }
   void reserveBoxes(std::size_t all);
@@ -257,6 +267,7 @@ class GpuLbvhProxies {
   std::vector<Plane> m_planes;  ///< a few
   std::vector<lbvh::Filter> m_filters;
   std::vector<std::uint64_t> m_changed, m_moved;  ///< in this step, and in the last one
+  std::vector<std::uint64_t> m_toAsk;
   std::uint32_t m_firstFree = lbvh::kNullIndex;
   std::size_t m_count = 0;
   int m_lastId = 0, m_lastIdOfStep = 0;

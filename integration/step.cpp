@@ -87,18 +87,33 @@ void GpuLbvhStep::passOn(btDispatcher* dispatcher) {
   const bool cacheHadAll = std::exchange(m_cacheHadAll, false);  // should a callback throw
   const bool mustAskAll = std::exchange(m_mustRefilter, false);
   try {
+    GpuLbvhRefusedPairs& refused = m_sink.refusedPairs();
+    const bool offersAll = !cacheHadAll || mustAskAll || !refused.areAll();
+    refused.forget(m_exact.removed());
+    const lbvh::View<const lbvh::Pair> toOffer = pairsToOffer();
+    m_proxies.clearMarksToAsk();
+    // From here on callbacks may change the broad phase.
     m_sink.remove(m_exact.removed(), dispatcher);
     if (!cacheHadAll) removeStale(dispatcher);
     if (mustAskAll) removeRefused(dispatcher);
-    if (cacheHadAll && !mustAskAll)
-      offer(m_exact.added());
-    else
-      offer(view(difference(view(overlapping()), view(m_sink.pairs()))));
+    if (offersAll) refused.clear();
+    offer(offersAll ? view(difference(view(overlapping()), view(m_sink.pairs()))) : toOffer);
   } catch (const std::bad_alloc& e) {
     fail(e.what());
     m_mustRefilter = m_mustRefilter || mustAskAll;
   }
   m_ghosts.confirmPairs(m_exact, dispatcher);
+}
+
+/// Pairs that began to overlap, and those that are asked about again.
+lbvh::View<const lbvh::Pair> GpuLbvhStep::pairsToOffer() {
+  const lbvh::View<const lbvh::Pair> added = m_exact.added();
+  const lbvh::View<const lbvh::Pair> again = m_sink.refusedPairs().findMarked();
+  if (again.empty()) return added;
+  m_toOffer.clear();
+  std::set_union(added.begin(), added.end(), again.begin(), again.end(),
+                 std::back_inserter(m_toOffer));
+  return view(m_toOffer);
 }
 
 /// Removes what the cache kept because a step was broken off, or has from its user.
@@ -107,7 +122,7 @@ void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
 }
 
 void GpuLbvhStep::removeRefused(btDispatcher* dispatcher) {
-  m_sink.remove(view(m_sink.refused()), dispatcher);
+  m_sink.remove(view(m_sink.pairsToRefuse()), dispatcher);
 }
 
 void GpuLbvhStep::offer(lbvh::View<const lbvh::Pair> pairs) {

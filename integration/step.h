@@ -47,6 +47,7 @@ class GpuLbvhStep {
   bool findPairs(bool byGroup);
   void decideExactly();
   void passOn(btDispatcher* dispatcher);
+  lbvh::View<const lbvh::Pair> pairsToOffer();
   void removeStale(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
@@ -59,6 +60,7 @@ class GpuLbvhStep {
   GpuLbvhPairSink& m_sink;
   GpuLbvhGhosts& m_ghosts;
   GpuLbvhExactPairs m_exact;
+  std::vector<lbvh::Pair> m_toOffer;
 
   const btOverlapFilterCallback* m_lastFilter = nullptr;  ///< of the last step
   bool m_wasByGroup = true;     ///< the finder's last step went by group and mask

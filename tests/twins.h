@@ -83,6 +83,16 @@ class Twins {
     });
   }
 
+  /// Moves any object a little.
+  void nudge(Random& random) {
+    if (objects_.empty()) return;
+    const btVector3 by(btScalar(random.uniform(0.01f, 0.1f)), btScalar(random.uniform(-0.1f, 0.1f)),
+                       0);
+    each(pick(random), [&](btBroadphaseInterface* broadphase, btBroadphaseProxy* proxy) {
+      broadphase->setAabb(proxy, proxy->m_aabbMin + by, proxy->m_aabbMax + by, nullptr);
+    });
+  }
+
   void destroy(Random& random) {
     if (objects_.empty()) return;
     const int number = pick(random);

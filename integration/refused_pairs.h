@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Zlib
+// The overlapping pairs that are not in the pair cache because it, or its filter callback, refused
+// them. Tells the step which of them to offer again. Knows pairs by slot, and asks nobody itself.
+// Not installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pair_index.h"
+#include "partners.h"
+#include "proxies.h"
+
+class GpuLbvhRefusedPairs {
+ public:
+  explicit GpuLbvhRefusedPairs(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+
+  std::size_t size() const { return m_pairs.size(); }
+
+  bool contains(lbvh::Pair pair) const { return m_pairs.find(pair) != lbvh::kNullIndex; }
+
+  /// An overlapping pair was refused, or is in the cache now.
+  void note(lbvh::Pair pair, bool isRefused) noexcept {
+    if (isRefused)
+      add(pair);
+    else
+      forget(pair);
+  }
+
+  /// The pairs overlap no longer.
+  void forget(lbvh::View<const lbvh::Pair> gone) {
+    for (std::size_t i = 0; i < gone.size && size() > 0; ++i) forget(gone[i]);
+  }
+  /// The proxy is about to be destroyed. Takes time in proportion to its pairs, but for a pass over
+  /// all pairs after many were added.
+  void forgetPairsOf(const GpuLbvhProxy* proxy) noexcept;
+  void clear() noexcept;
+
+  /// False after memory ran out: some are missing, until clear().
+  bool areAll() const { return m_areAll; }
+
+  /// Those of which a proxy is marked (GpuLbvhProxies::askAgain), sorted. Valid until the next
+  /// call.
+  /// @throws std::bad_alloc
+  lbvh::View<const lbvh::Pair> findMarked();
+
+ private:
+  void add(lbvh::Pair pair) noexcept;
+  void forget(lbvh::Pair pair) noexcept {
+    if (size() == 0) return;
+    std::uint32_t& link = m_pairs.linkTo(pair);
+    if (link != lbvh::kNullIndex) m_pairs.takeOut(link);
+  }
+  void listPartners();
+
+  const GpuLbvhProxies& m_proxies;
+  GpuLbvhPairIndex m_pairs;
+  GpuLbvhPartners m_partners;  ///< in m_pairs
+  std::vector<lbvh::Pair> m_marked;
+  bool m_areAll = true;
+};

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Zlib
+// A filter callback that changes its answers whenever it likes, a broad phase with it, and a naive
+// model of which pairs it is asked about and which there are (docs/contract.md, "When a filter
+// callback is asked").
+#pragma once
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace refusal {
+
+using namespace twins;
+using Question = std::pair<std::uint32_t, std::uint32_t>;  // two slots, the smaller first
+
+struct Thrown {};
+
+/// Answers by the two objects' numbers and how often each has changed its mind.
+struct Fickle : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    const int first = *numberOf(a), second = *numberOf(b);
+    asked.push_back({first, second});
+    if (answersLeft > 0 && --answersLeft == 0) throw Thrown{};
+    return accepts(first, second);
+  }
+  bool accepts(int a, int b) const {
+    const auto mindOf = [&](int one) {
+      const auto found = minds.find(one);
+      return static_cast<std::uint32_t>(found == minds.end() ? 0 : found->second);
+    };
+    const auto numbers = static_cast<std::uint32_t>(std::min(a, b) * 1009 + std::max(a, b));
+    return ((numbers + mindOf(a) + mindOf(b)) * 2654435769u >> 20) % 3 == 0;
+  }
+  std::map<int, int> minds;
+  mutable std::vector<std::pair<int, int>> asked;
+  mutable int answersLeft = 0;  ///< then it throws; 0: never
+};
+
+/// What is known of an object.
+struct Known {
+  int number = 0;
+  std::uint32_t slot = 0;
+  btBroadphaseProxy* proxy = nullptr;
+  Box box, fat;              ///< as it was set, and as pairs go by it
+  bool mustAsk = true;       ///< since the last step its box changed, or its pairs were cleaned
+  bool isHalfSpace = false;  ///< y <= 1
+};
+
+/// The model: remembers a state for each pair.
+class Rule {
+ public:
+  enum State { refused, accepted, taken };  // taken: out of the cache by its user
+  explicit Rule(float margin) : margin_(margin) {}
+
+  void create(int number, btBroadphaseProxy* proxy, const Box& box) {
+    Known one;
+    one.number = number;
+    one.proxy = proxy;
+    one.slot = slots_;
+    if (freeSlots_.empty()) {
+      ++slots_;
+    } else {
+      one.slot = freeSlots_.back();
+      freeSlots_.pop_back();
+    }
+    one.box = box;
+    one.fat = fattened(box);
+    objects[number] = one;
+  }
+  void destroy(int number) {
+    freeSlots_.push_back(objects.at(number).slot);
+    objects.erase(number);
+    std::erase_if(pairs_, [&](const auto& pair) {
+      return pair.first.first == number || pair.first.second == number;
+    });
+  }
+  void move(int number, const Box& box) {
+    Known& one = objects.at(number);
+    if (one.box.min == box.min && one.box.max == box.max) return;
+    one.mustAsk = true;
+    one.box = box;
+    bool isInside = margin_ > 0;
+    for (int axis = 0; axis < 3; ++axis)
+      isInside =
+          isInside && one.fat.min[axis] <= box.min[axis] && box.max[axis] <= one.fat.max[axis];
+    if (!isInside) one.fat = fattened(box);
+  }
+  void takeAccepted(int number) {
+    for (auto& [pair, state] : pairs_)
+      if ((pair.first == number || pair.second == number) && state == accepted) state = taken;
+  }
+  void reset() { slots_ = 0, freeSlots_.clear(); }
+
+  /// @param asksAll as after refilter()
+  /// @param accepts what the callback answers
+  /// @return the questions, in order
+  template <class Accepts>
+  std::vector<Question> step(bool asksAll, const Accepts& accepts) {
+    std::vector<Question> questions;
+    for (auto a = objects.begin(); a != objects.end(); ++a)
+      for (auto b = std::next(a); b != objects.end(); ++b)
+        decide(a->second, b->second, asksAll, accepts, questions);
+    for (auto& [number, one] : objects) one.mustAsk = false;
+    std::sort(questions.begin(), questions.end());
+    return questions;
+  }
+  PairSet pairs() const {
+    PairSet all;
+    for (const auto& [pair, state] : pairs_)
+      if (state == accepted) all.insert(pair);
+    return all;
+  }
+
+  std::map<int, Known> objects;
+
+ private:
+  template <class Accepts>
+  void decide(const Known& a, const Known& b, bool asksAll, const Accepts& accepts,
+              std::vector<Question>& questions) {
+    const std::pair<int, int> key(a.number, b.number);
+    const auto before = pairs_.find(key);
+    if (!overlap(a, b)) {
+      pairs_.erase(key);
+      return;
+    }
+    const bool begins = before == pairs_.end();
+    const bool isAgain = !begins && before->second == refused && (a.mustAsk || b.mustAsk);
+    if (!asksAll && !begins && !isAgain) return;
+    questions.emplace_back(std::min(a.slot, b.slot), std::max(a.slot, b.slot));
+    pairs_[key] = accepts(a.number, b.number) ? accepted : refused;
+  }
+  static bool overlap(const Known& a, const Known& b) {
+    if ((a.isHalfSpace && b.fat.min.y() > 1) || (b.isHalfSpace && a.fat.min.y() > 1)) return false;
+    return TestAabbAgainstAabb2(a.fat.min, a.fat.max, b.fat.min, b.fat.max);
+  }
+  Box fattened(const Box& box) const {
+    const btVector3 margin(margin_, margin_, margin_);
+    return {box.min - margin, box.max + margin};
+  }
+
+  const float margin_;
+  std::uint32_t slots_ = 0;
+  std::vector<std::uint32_t> freeSlots_;
+  std::map<std::pair<int, int>, State> pairs_;
+};
+
+/// Corners are multiples of 1/16, so that nothing is rounded and many boxes just touch.
+inline Box drawBox(Random& random, int side, int size) {
+  const auto draw = [&](int n) {
+    return btScalar(random.below(static_cast<std::uint32_t>(n * 16))) / 16;
+  };
+  const btVector3 min(draw(side), draw(side), draw(side));
+  return {min, min + btVector3(draw(size), draw(size), draw(size))};
+}
+
+}  // namespace refusal
