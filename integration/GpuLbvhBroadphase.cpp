@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <vector>
 
 #include "ghosts.h"
 #include "pair_sink.h"
@@ -52,6 +53,16 @@ struct GpuLbvhBroadphase::Impl {
     ghosts.moveProxy(proxy, before, dispatcher);
   }
 
+  void destroy(GpuLbvhProxy* proxy, btDispatcher* dispatcher) {
+    // Now, not later: a ghost callback reads the client, which the caller deletes next.
+    sink->removePairsOf(proxy, dispatcher);
+    ghosts.removeProxy(proxy);
+    sink->refusedPairs().forgetPairsOf(proxy);
+    finder.removeObject(proxy->m_slot);
+    queries.markChanged(proxy);
+    proxies.destroy(proxy);
+  }
+
   GpuLbvhProxies proxies;
   lbvh::PairFinder finder;
   GpuLbvhQueries queries;
@@ -73,13 +84,18 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
                                                   const btVector3& aabbMax, int /*shapeType*/,
                                                   void* userPtr, int collisionFilterGroup,
                                                   int collisionFilterMask,
-                                                  btDispatcher* /*dispatcher*/) {
+                                                  btDispatcher* dispatcher) {
   try {
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
     const GpuLbvhObjects created(proxy);
     m_impl->queries.markChanged(proxy);
-    m_impl->ghosts.addProxy(proxy);
+    try {
+      m_impl->ghosts.addProxy(proxy);
+    } catch (...) {  // by a callback: nobody has got a handle
+      if (created.areAlive()) m_impl->destroy(proxy, dispatcher);
+      throw;
+    }
     return created.areAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
@@ -88,14 +104,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
 }
 
 void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
-  auto* own = static_cast<GpuLbvhProxy*>(proxy);
-  // Now, not later: a ghost callback reads the client, which the caller deletes next.
-  m_impl->sink->removePairsOf(own, dispatcher);
-  m_impl->ghosts.removeProxy(own);
-  m_impl->sink->refusedPairs().forgetPairsOf(own);
-  m_impl->finder.removeObject(own->m_slot);
-  m_impl->queries.markChanged(own);
-  m_impl->proxies.destroy(own);
+  m_impl->destroy(static_cast<GpuLbvhProxy*>(proxy), dispatcher);
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
@@ -107,15 +116,24 @@ void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbM
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
                                       btBroadphaseProxy** proxies, btDispatcher* dispatcher) {
+  std::vector<GpuLbvhObjects> created;
   try {
+    created.reserve(static_cast<std::size_t>(count));
     m_impl->proxies.reserve(static_cast<std::size_t>(count));
   } catch (const std::bad_alloc&) {
     return false;
   }
-  for (int i = 0; i < count; ++i) {
-    const GpuLbvhNewProxy& o = objects[i];
-    proxies[i] =
-        createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
+  try {
+    for (int i = 0; i < count; ++i) {
+      const GpuLbvhNewProxy& o = objects[i];
+      proxies[i] =
+          createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
+      created.emplace_back(proxies[i]);
+    }
+  } catch (...) {  // by a callback, which may have destroyed some of them
+    for (std::size_t i = created.size(); i-- > 0;)
+      if (created[i].areAlive()) destroyProxy(proxies[i], dispatcher);
+    throw;
   }
   return true;
 }

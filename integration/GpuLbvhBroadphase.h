@@ -95,7 +95,8 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
-  /// Unique ids count from 1.
+  /// Unique ids count from 1. If a callback throws, which only pairs of ghosts call here, there is
+  /// no new proxy.
   /// @return null if there is no memory, or if a filter callback destroyed the proxy at once
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
@@ -110,7 +111,7 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// The box that the proxy was given last.
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// As createProxy for each of `count` objects, all or none.
+  /// As createProxy for each of `count` objects, all or none, also if a callback throws.
   /// @param proxies receives `count` pointers
   /// @return false if there is no memory; then none is created
   bool createProxies(const GpuLbvhNewProxy* objects, int count, btBroadphaseProxy** proxies,

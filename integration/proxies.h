@@ -43,7 +43,9 @@ inline lbvh::Filter filterOf(const btBroadphaseProxy* proxy) {
 /// which then has the same proxy, but another unique id.
 class GpuLbvhObjects {
  public:
-  explicit GpuLbvhObjects(const btBroadphaseProxy* one) : GpuLbvhObjects(one, one) {}
+  /// @param one null: an object that is not alive
+  explicit GpuLbvhObjects(const btBroadphaseProxy* one)
+      : m_a(one), m_b(one), m_idA(one != nullptr ? one->m_uniqueId : 0), m_idB(m_idA) {}
   GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
       : m_a(a), m_b(b), m_idA(a->m_uniqueId), m_idB(b->m_uniqueId) {}
   /// Whether the proxies are still those of the same objects.
