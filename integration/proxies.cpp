@@ -197,6 +197,7 @@ bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   m_boxes.clear();
+  m_filters.clear();
   m_changed.clear();
   m_moved.clear();
   m_toAsk.clear();

@@ -251,6 +251,17 @@ TEST(AdapterFilters, AStepReadsThemOnlyWhereChangesAreNotAnnounced) {
   EXPECT_EQ(two.pairsAfterAStep(), 0);
 }
 
+TEST(AdapterFilters, AStepWithoutObjectsIsMadeAfterResetPool) {
+  TwoBoxes two;
+  two.pairsAfterAStep();
+  for (btCollisionObject& object : two.objects) two.world.removeCollisionObject(&object);
+  two.ours.resetPool(&two.dispatcher);
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  EXPECT_STREQ(two.ours.error(), "");
+  for (btCollisionObject& object : two.objects) two.world.addCollisionObject(&object);
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+}
+
 // Also what was announced while a callback decided, and after the slots began anew.
 TEST(AdapterFilters, AnnouncementsAreKeptWhileACallbackDecides) {
   TwoBoxes two;
