@@ -162,6 +162,7 @@ void GpuLbvhGhosts::updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   } catch (const std::bad_alloc&) {
     return;  // the step makes up for it
   }
+  if (m_sink.cache().getOverlapFilterCallback() != m_filter) m_hasAskedAnother = true;
   const GpuLbvhObjects one(proxy);
   std::vector<GpuLbvhProxy*> partners;
   partners.swap(m_partners);  // a callback may come back here, and destroy any of them

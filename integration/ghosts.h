@@ -8,6 +8,7 @@
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "exact_pairs.h"
@@ -16,6 +17,7 @@
 #include "queries.h"
 
 class btDispatcher;
+class btOverlapFilterCallback;
 
 /// Works only while GpuLbvhPairSink::needsGhostPairsAtOnce(). Only then are clients known to be
 /// btCollisionObjects, and read.
@@ -42,7 +44,13 @@ class GpuLbvhGhosts {
   }
 
   /// The step's pairs are found. They do not know of what callbacks move from now on.
-  void beginStep() { m_unconfirmed.swap(m_early); }
+  /// @param filter the step's; null: none
+  /// @return whether another one was asked since the last step
+  bool beginStep(const btOverlapFilterCallback* filter) {
+    m_unconfirmed.swap(m_early);
+    m_filter = filter;
+    return std::exchange(m_hasAskedAnother, false);
+  }
   /// After a step: pairs that were added or removed before it are now as the step found them. Only
   /// the step knows of filters that were changed since.
   void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
@@ -79,5 +87,7 @@ class GpuLbvhGhosts {
   std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what overlaps the proxy at hand, or did
   std::vector<lbvh::Pair> m_early;        ///< updated since the last step found its pairs
   std::vector<lbvh::Pair> m_unconfirmed;  ///< updated before; the step at hand decides
-  bool m_isActive = false;                ///< at the last call
+  const btOverlapFilterCallback* m_filter = nullptr;  ///< of the last step
+  bool m_hasAskedAnother = false;                     ///< since that step
+  bool m_isActive = false;                            ///< at the last call
 };

@@ -28,8 +28,8 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
   // With a filter callback group and mask do not decide; the cache asks the callback.
   const btOverlapFilterCallback* filter = m_sink.cache().getOverlapFilterCallback();
   if (!findPairs(filter == nullptr)) return;
-  if (filter != std::exchange(m_lastFilter, filter)) m_mustRefilter = true;
-  m_ghosts.beginStep();
+  const bool isAnother = m_ghosts.beginStep(filter);
+  if (filter != std::exchange(m_lastFilter, filter) || isAnother) m_mustRefilter = true;
   m_isRunning = true;
   try {
     passOn(dispatcher);

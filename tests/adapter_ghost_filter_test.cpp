@@ -177,6 +177,36 @@ TEST(GhostFilters, FollowTheRuleThroughRandomCalls) {
   }
 }
 
+struct Refuses : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+    return false;
+  }
+};
+
+// The same callback decides in both steps, but not in between, when the two begin to overlap.
+TEST(GhostFilters, AreAskedAgainAfterAnotherOneWasAsked) {
+  GpuLbvhBroadphase broadphase;
+  btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+  btGhostPairCallback callback;
+  Refuses filter;
+  cache.setInternalGhostPairCallback(&callback);
+  cache.setOverlapFilterCallback(&filter);
+  broadphase.calculateOverlappingPairs(nullptr);
+  cache.setOverlapFilterCallback(nullptr);
+  btGhostObject ghosts[2];
+  btBroadphaseProxy* proxies[2];
+  for (int i = 0; i < 2; ++i) {
+    proxies[i] = broadphase.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &ghosts[i], 1,
+                                        -1, nullptr);
+    ghosts[i].setBroadphaseHandle(proxies[i]);
+  }
+  EXPECT_EQ(cache.getNumOverlappingPairs(), 1);
+  cache.setOverlapFilterCallback(&filter);
+  broadphase.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
+  for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
+}
+
 struct Count : btBroadphaseAabbCallback {
   bool process(const btBroadphaseProxy*) override { return ++count > 0; }
   int count = 0;
