@@ -15,23 +15,41 @@
 
 namespace fuzz {
 
-void Episode::changeFilter() {
+/// Group or mask; while a callback decides, sometimes its answers instead.
+void Episode::changeFilter(bool mayChangeAnswers) {
   Client& client = any();
-  if (bytes_.below(2) == 0)
-    client.proxy->m_collisionFilterGroup = 1 << bytes_.below(4);
+  const bool isGroup = bytes_.below(2) == 0;
+  const std::uint32_t drawn = bytes_.byte();
+  if (hasFilter() && mayChangeAnswers && drawn >= 64) return changeAnswers(drawn);
+  if (isGroup)
+    client.proxy->m_collisionFilterGroup = 1 << drawn % 4;
   else
-    client.proxy->m_collisionFilterMask = static_cast<int>(bytes_.below(16));
+    client.proxy->m_collisionFilterMask = static_cast<int>(drawn % 16);
   if (broadPhase_.options.announcedFilters) ours_->filterChanged(client.proxy);
-  client.isUnsettled = true;
   isStepped_ = false;
+  if (hasFilter()) return;
+  client.isUnsettled = true;
   leaveTwin(client);
   enterTwin(client);
+}
+
+/// Nobody is told of it. Mostly some turn from no to yes.
+void Episode::changeAnswers(std::uint32_t how) {
+  if (how % 4 != 0 && filter_.opened < 8) {
+    ++filter_.opened;
+  } else {
+    filter_.opened = 0;
+    filter_.of = static_cast<int>(2 + how / 4 % 3);
+    onlyOpens_ = false;
+  }
+  isSilent_ = true;
 }
 
 /// The filter callback is set, removed, or changes its answers.
 void Episode::changeCallback() {
   if (bytes_.below(2) == 0) {
     cache_->setOverlapFilterCallback(hasFilter() ? nullptr : &filter_);
+    isExchanged_ = true;
   } else {
     filter_.of = static_cast<int>(2 + bytes_.below(3));
     ours_->refilter();
@@ -90,7 +108,16 @@ void Episode::createWithLittleMemory() {
   afterChange();
 }
 
+/// A callback that was removed and set again between two steps is noticed only if ghosts were moved
+/// in between. It matters only if its answers have changed.
+void Episode::beforeStep() {
+  if (!isExchanged_ || !isSilent_) return;
+  ours_->refilter();
+  isRefiltered_ = true;
+}
+
 void Episode::step() {
+  beforeStep();
   ours_->calculateOverlappingPairs(&dispatcher_);
   stepIsDone();
 }
@@ -99,6 +126,7 @@ void Episode::step() {
 /// did not. Not with edited pairs: nothing is promised for those.
 void Episode::stepThatFails() {
   if (!edited_.empty()) return step();
+  beforeStep();
   if (hasFilter() && bytes_.below(2) == 0) {
     filter_.answersLeft = static_cast<int>(1 + bytes_.below(6));
     bool hasThrown = false;
@@ -108,15 +136,18 @@ void Episode::stepThatFails() {
       hasThrown = true;
     }
     filter_.answersLeft = 0;
+    isRefiltered_ = isRefiltered_ || hasThrown;
     return hasThrown ? afterFailure() : stepIsDone();
   }
   if (broadPhase_.options.threads != 1) return step();  // oneTBB's own memory must not fail
   const bool hasFailed = failing_new::callWith(
       bytes_.below(24), [this] { ours_->calculateOverlappingPairs(&dispatcher_); });
-  if (hasFailed && *ours_->error() != '\0')
-    afterFailure();
-  else
-    stepIsDone();
+  if (!hasFailed || *ours_->error() == '\0') return stepIsDone();
+  if (isSilent_) {  // it may have asked for some pairs
+    ours_->refilter();
+    isRefiltered_ = true;
+  }
+  afterFailure();
 }
 
 /// One call that a callback may make in the middle of another.
@@ -145,7 +176,7 @@ void Episode::meddle() {
       return ours_->setAabb(client.proxy, box.min, box.max, &dispatcher_);
     }
     case 4:
-      return changeFilter();
+      return changeFilter(false);
     case 5:
       ours_->refilter();
       isRefiltered_ = true;
@@ -161,6 +192,7 @@ void Episode::meddle() {
 /// is right. Not with edited pairs, as above.
 void Episode::stepThatMeddles() {
   if (!edited_.empty() || !hasFilter()) return step();
+  beforeStep();
   bool hasMeddled = false;
   filter_.answersLeft = static_cast<int>(1 + bytes_.below(4));
   filter_.meddle = [&](int a, int b) {
@@ -169,15 +201,23 @@ void Episode::stepThatMeddles() {
     if (bytes_.oneIn(2)) filter_.answersLeft = static_cast<int>(1 + bytes_.below(4));
     return clients_.count(a) == 1 && clients_.count(b) == 1;
   };
-  const bool wasRefiltered = std::exchange(isRefiltered_, false);
+  const bool mustAskAll = asksAnew();
+  isRefiltered_ = false;
+  const std::set<Key> before = std::exchange(stepPairs_, overlapping());
+  std::set<int> mustAsk;
+  for (auto& [id, client] : clients_)
+    if (std::exchange(client.mustAsk, false)) mustAsk.insert(id);
   ours_->calculateOverlappingPairs(&dispatcher_);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
-  // A step that was not refused has asked for all pairs, if it had to.
-  if (*ours_->error() == '\0')
+  // A step that could be made has asked for all pairs, if it had to.
+  if (hasMeddled && *ours_->error() == '\0') {
     lastFilter_ = cache_->getOverlapFilterCallback();
-  else
-    isRefiltered_ = isRefiltered_ || wasRefiltered;
+  } else {
+    isRefiltered_ = isRefiltered_ || mustAskAll;
+    stepPairs_ = before;
+    for (auto& [id, client] : clients_) client.mustAsk = client.mustAsk || mustAsk.count(id) == 1;
+  }
   return hasMeddled ? afterFailure() : stepIsDone();
 }
 
@@ -260,9 +300,11 @@ void Episode::useCache() {
       } catch (const Thrown&) {
       }
       break;
-    case 2:
-      cache_->cleanProxyFromPairs(any().proxy, &dispatcher_);
-      break;
+    case 2: {
+      Client& client = any();
+      cache_->cleanProxyFromPairs(client.proxy, &dispatcher_);
+      client.mustAsk = client.mustAsk || broadPhase_.kind == Cache::own;
+    } break;
     case 3:
       if (array.size() > 0)
         cache_->cleanOverlappingPair(
@@ -271,7 +313,7 @@ void Episode::useCache() {
       break;
     default:
       // Bullet's own takes pairs out and puts them back, which asks the filters.
-      if (broadPhase_.kind == Cache::own || (isStepped_ && edited_.empty()))
+      if (broadPhase_.kind == Cache::own || (isStepped_ && !isSilent_ && edited_.empty()))
         cache_->sortOverlappingPairs(&dispatcher_);
   }
   const Pairs now = readCache();
@@ -283,7 +325,7 @@ void Episode::useCache() {
 
 /// The user takes pairs away, and adds some.
 void Episode::editCache() {
-  if (broadPhase_.kind == Cache::sorted || broadPhase_.kind == Cache::none) return;
+  if (broadPhase_.kind == Cache::sorted || broadPhase_.kind == Cache::none || isSilent_) return;
   Client &a = any(), &b = any();
   if (a.id() == b.id()) return;
   const Key key{std::min(a.id(), b.id()), std::max(a.id(), b.id())};
@@ -303,6 +345,7 @@ void Episode::editCache() {
       break;
     default:
       cache_->removeOverlappingPairsContainingProxy(a.proxy, &dispatcher_);
+      a.mustAsk = a.mustAsk || broadPhase_.kind == Cache::own;
       for (const auto& [pair, algorithm] : known_)
         if (pair.first == a.id() || pair.second == a.id()) edited_.insert(pair);
   }

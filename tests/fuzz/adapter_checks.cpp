@@ -32,6 +32,14 @@ bool Episode::isWanted(const Client& a, const Client& b) const {
   return (a.group() & b.mask()) != 0 && (b.group() & a.mask()) != 0;
 }
 
+/// Of two that overlap, and whose pair the user has not edited: whether the next step has the pair.
+bool Episode::isExpected(const Key& key, const Client& a, const Client& b) const {
+  if (!hasFilter() || asksAnew() || isExchanged_) return isWanted(a, b);
+  if (known_.count(key) == 1) return true;
+  const bool begins = stepPairs_.count(key) == 0;
+  return (begins || a.mustAsk || b.mustAsk) && isWanted(a, b);
+}
+
 bool Episode::isGhosts(const Key& key) const {
   return hasGhosts_ && (clients_.at(key.first).isGhost() || clients_.at(key.second).isGhost());
 }
@@ -68,6 +76,15 @@ void forPairs(const Clients& clients, const Visit& visit) {
       visit(Key{a->first, b->first}, a->second, b->second);
 }
 
+/// What a step finds, filter callbacks aside.
+std::set<Key> Episode::overlapping() const {
+  std::set<Key> pairs;
+  forPairs(clients_, [&](const Key& key, const Client& a, const Client& b) {
+    if (overlaps(a, b) && (hasFilter() || isWanted(a, b))) pairs.insert(key);
+  });
+  return pairs;
+}
+
 /// The pairs that the finder finds: planes are decided, and callbacks asked, after it.
 std::size_t Episode::countFound() const {
   std::size_t found = 0;
@@ -86,9 +103,13 @@ void Episode::stepIsDone() {
   require(ours_->stats().pairs == found, "stats().pairs is wrong");
   checkPairs();
   isStepped_ = true;
-  isRefiltered_ = false;
+  if (isSilent_ && (!hasFilter() || asksAnew())) {
+    isSilent_ = false;
+    renewTwin();
+  }
+  isRefiltered_ = isExchanged_ = false;
   lastFilter_ = cache_->getOverlapFilterCallback();
-  for (auto& [id, client] : clients_) client.isUnsettled = false;
+  for (auto& [id, client] : clients_) client.isUnsettled = client.mustAsk = false;
   checkGhosts();
   checkTwin();
   // Some pairs get what the narrow phase would give them.
@@ -102,18 +123,17 @@ void Episode::stepIsDone() {
 
 void Episode::checkPairs() {
   const Pairs now = readCache();
-  std::set<Key> stepPairs;
+  std::set<Key> stepPairs = overlapping();
   forPairs(clients_, [&](const Key& key, const Client& a, const Client& b) {
-    const bool overlapsNow = overlaps(a, b) && (hasFilter() || isWanted(a, b));
-    if (overlapsNow) stepPairs.insert(key);
+    const bool overlapsNow = stepPairs.count(key) == 1;
     if (broadPhase_.kind == Cache::none) return;
     const auto pair = now.find(key);
     require(cache_->needsBroadphaseCollision(a.proxy, b.proxy) == isWanted(a, b),
             "needsBroadphaseCollision is wrong");
-    const bool isThere = pair != now.end(), isExpected = overlapsNow && isWanted(a, b);
-    if (!checkEdited(key, isThere, isExpected, overlapsNow)) {
-      require(isThere || !isExpected, "a pair is missing");
-      require(!isThere || isExpected, "a pair too many");
+    const bool isThere = pair != now.end(), mustBe = overlapsNow && isExpected(key, a, b);
+    if (!checkEdited(key, isThere, overlapsNow && isWanted(a, b), overlapsNow)) {
+      require(isThere || !mustBe, "a pair is missing");
+      require(!isThere || mustBe, "a pair too many");
     }
     if (broadPhase_.kind != Cache::sorted || isWanted(a, b))
       require((cache_->findPair(a.proxy, b.proxy) != nullptr) == isThere, "findPair is wrong");
@@ -130,7 +150,7 @@ bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool ov
   if (edited_.count(key) == 0) return false;
   const bool overlappedBefore = stepPairs_.count(key) == 1;
   const bool isHis = overlappedBefore == overlapsNow && !(overlapsNow && asksAnew());
-  if (!isHis || !isThere == !isExpected) edited_.erase(key);
+  if (!isHis || (!isThere == !isExpected && !isSilent_)) edited_.erase(key);
   return isHis;
 }
 
@@ -162,6 +182,7 @@ void Episode::afterFailure() {
 /// A ghost sees what it overlaps at once, but for filters and planes, which are read in a step.
 void Episode::checkGhosts() const {
   if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
+  const Pairs pairs = readCache();
   std::map<const btCollisionObject*, const Client*> clientOf;
   for (const auto& [id, client] : clients_) clientOf[client.object.get()] = &client;
   for (const auto& [id, client] : clients_) {
@@ -177,8 +198,9 @@ void Episode::checkGhosts() const {
       const Key key{std::min(id, otherId), std::max(id, otherId)};
       if (!other.object || otherId == id || edited_.count(key) == 1) continue;
       if (client.isUnsettled || other.isUnsettled) continue;
-      require((seen.count(&other) == 1) == (overlaps(client, other) && isWanted(client, other)),
-              "a ghost does not see what it overlaps");
+      const bool isPair =
+          isSilent_ ? pairs.count(key) == 1 : overlaps(client, other) && isWanted(client, other);
+      require((seen.count(&other) == 1) == isPair, "a ghost does not see what it overlaps");
     }
   }
 }
@@ -187,11 +209,26 @@ void Episode::checkGhosts() const {
 void Episode::checkTwin() {
   twin_.calculateOverlappingPairs(&dispatcher_);
   if (broadPhase_.options.margin > 0) return;
+  if (hasFilter() && onlyOpens_) checkTwinsPairs();
+  if (isSilent_) return;
   btOverlappingPairCache& cache = *twin_.getOverlappingPairCache();
   forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {
     if (a.twin != nullptr && b.twin != nullptr && overlaps(a, b) && isWanted(a, b))
       require(cache.findPair(a.twin, b.twin) != nullptr, "btDbvtBroadphase lacks a pair");
   });
+}
+
+/// It asks again when a box changes. So, while answers only turn to yes, its pairs are ours.
+void Episode::checkTwinsPairs() const {
+  const btBroadphasePairArray& array =
+      const_cast<btDbvtBroadphase&>(twin_).getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < array.size(); ++i) {
+    const auto& a = *static_cast<const Client*>(array[i].m_pProxy0->m_clientObject);
+    const auto& b = *static_cast<const Client*>(array[i].m_pProxy1->m_clientObject);
+    const Key key{std::min(a.id(), b.id()), std::max(a.id(), b.id())};
+    if (!overlaps(a, b) || edited_.count(key) == 1 || broadPhase_.kind == Cache::none) continue;
+    require(cache_->findPair(a.proxy, b.proxy) != nullptr, "btDbvtBroadphase has a pair more");
+  }
 }
 
 namespace {

@@ -17,6 +17,14 @@ btDefaultCollisionConstructionInfo smallPools() {
   return info;
 }
 
+/// By value.
+bool isSame(const Box& a, const Box& b) {
+  bool isSame = true;
+  for (int axis = 0; axis < 3; ++axis)
+    isSame = isSame && a.min[axis] == b.min[axis] && a.max[axis] == b.max[axis];
+  return isSame;
+}
+
 float roundedDown(btScalar x) {
   const auto f = static_cast<float>(x);
   return f > x ? std::nextafter(f, -std::numeric_limits<float>::infinity()) : f;
@@ -30,6 +38,7 @@ Episode::Episode(Bytes& bytes)
     strangeProxies_[i].m_uniqueId = kStrangeId + i,
     strangeProxies_[i].m_collisionFilterGroup = strangeProxies_[i].m_collisionFilterMask = -1,
     strangeProxies_[i].m_clientObject = &strangers_[i];
+  gDbvtMargin = 0;
   broadPhase_ = makeBroadPhase();
   use(broadPhase_);
   if (hasGhosts_) cache_->setInternalGhostPairCallback(&ghostCallback_);
@@ -244,6 +253,8 @@ void Episode::move() {
 
 /// In the model and in the twin.
 void Episode::setBox(Client& client, const Box& box) {
+  if (isSame(client.box, box)) return;
+  client.mustAsk = true;
   client.box = box;
   bool isInside = broadPhase_.options.margin > 0;
   for (int axis = 0; axis < 3; ++axis)
@@ -280,11 +291,12 @@ void Episode::leaveTwin(Client& client) {
   client.twin = nullptr;
 }
 
-/// Bullet's own asks filters when boxes begin to overlap, and never again.
+/// Bullet's own asks filters when a box changes, not for all pairs.
 void Episode::renewTwin() {
   twin_.getOverlappingPairCache()->setOverlapFilterCallback(hasFilter() ? &twinFilter_ : nullptr);
   for (auto& [id, client] : clients_) leaveTwin(client);
   for (auto& [id, client] : clients_) enterTwin(client);
+  onlyOpens_ = true;
 }
 
 }  // namespace fuzz

@@ -17,6 +17,9 @@
 #include "no_algorithm.h"
 #include "target.h"
 
+/// btDbvtBroadphase fattens boxes by it.
+extern btScalar gDbvtMargin;
+
 namespace fuzz {
 
 using Key = std::pair<int, int>;  // of unique ids, the smaller first
@@ -42,7 +45,8 @@ struct Client {
   lbvh::Aabb fat{};  ///< as the finder knows it
   std::unique_ptr<HalfSpace> plane;
   bool isUnsettled =
-      false;  ///< filter or plane changed: its pairs wait for the step, also a ghost's
+      false;            ///< filter or plane changed: its pairs wait for the step, also a ghost's
+  bool mustAsk = true;  ///< since the last step: another box, or its pairs were cleaned
 
   int id() const { return proxy->m_uniqueId; }
   int group() const { return proxy->m_collisionFilterGroup; }
@@ -62,8 +66,9 @@ struct NotMultiples : btOverlapFilterCallback {
     }
     return accepts(first, second);
   }
-  bool accepts(int a, int b) const { return (a + b) % of != 0; }
+  bool accepts(int a, int b) const { return (a + b) % of != 0 || (a + b) / of % 8 < opened; }
   int of = 3;
+  int opened = 0;                        ///< the more, the more it accepts
   mutable int answersLeft = 0;           ///< then it throws or meddles; 0: never
   std::function<bool(int, int)> meddle;  ///< false if it destroyed one of the two
 };
@@ -110,9 +115,11 @@ class Episode {
   void destroy();
   void destroyAll();
   void move();
-  void changeFilter();
+  void changeFilter(bool mayChangeAnswers = true);
   void changeCallback();
+  void changeAnswers(std::uint32_t how);
   void changePlane();
+  void beforeStep();
   void step();
   void stepThatFails();
   void stepThatMeddles();
@@ -140,6 +147,8 @@ class Episode {
   bool isAbove(const Client& client, const Client& plane) const;
   bool overlaps(const Client& a, const Client& b) const;
   bool isWanted(const Client& a, const Client& b) const;
+  std::set<Key> overlapping() const;
+  bool isExpected(const Key& key, const Client& a, const Client& b) const;
   /// The next step asks the filters for all pairs, also those that the user removed.
   bool asksAnew() const {
     return isRefiltered_ || cache_->getOverlapFilterCallback() != lastFilter_;
@@ -157,6 +166,7 @@ class Episode {
   void afterFailure();
   void checkGhosts() const;
   void checkTwin();
+  void checkTwinsPairs() const;
 
   Bytes& bytes_;
   const bool hasGhosts_;
@@ -177,8 +187,11 @@ class Episode {
   std::set<Key> stepPairs_;  ///< what overlapped at the last step, filter callbacks aside
   std::set<Key> edited_;     ///< pairs that the user removed or added himself
   const btOverlapFilterCallback* lastFilter_ = nullptr;  ///< of the last step
-  bool isRefiltered_ = false;                            ///< since then
-  bool isStepped_ = true;  ///< nothing has changed since the last step
+  bool isExchanged_ = false;   ///< the filter callback, since the last step
+  bool isRefiltered_ = false;  ///< since then
+  bool isSilent_ = false;      ///< since the filters were asked for all pairs, answers have changed
+  bool onlyOpens_ = true;      ///< since the twin was renewed, answers have only turned to yes
+  bool isStepped_ = true;      ///< nothing has changed since the last step
   int lastId_ = 0;
 };
 
