@@ -126,6 +126,48 @@ TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
   EXPECT_GT(filter.questions, 5000);
 }
 
+/// A filter that may also refuse all pairs.
+struct Refuser : Meddler {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    return Meddler::needBroadphaseCollision(a, b) && !refuses;
+  }
+  bool refuses = false;
+};
+
+// It is asked again about pairs that it refused, and changes anything meanwhile. None of these
+// pairs is forgotten.
+TEST_P(EveryCache, AFilterThatIsAskedAgainMayChangeAnything) {
+  Random random(88);
+  Refuser refuser;
+  cache().setOverlapFilterCallback(&refuser);
+  for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 8, 3));
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    refuser.meddle = [&](btBroadphaseProxy* a, btBroadphaseProxy*) {
+      const Box box = randomBox(random, 8, 3);
+      const std::uint32_t what = random.below(32);
+      if (what == 0 && objects->living.size() > 30) objects->destroy(a);
+      if (what == 1 && objects->living.size() > 30) objects->destroy(objects->any(random));
+      if (what < 4 && objects->living.size() < 90) objects->create(box);
+      if (what == 4) broadphase->setAabb(objects->any(random), box.min, box.max, nullptr);
+      if (what == 5) cache().cleanProxyFromPairs(objects->any(random), nullptr);
+      refuser.refuses = what % 2 == 0;
+    };
+    for (int step = 0; step < 4; ++step) {
+      objects->moveAny(10, random, 8, 3);
+      broadphase->calculateOverlappingPairs(nullptr);
+      objects->expectNoDead();
+    }
+    refuser.meddle = nullptr;
+    refuser.refuses = false;
+    for (btBroadphaseProxy* proxy : objects->living)
+      broadphase->setAabb(proxy, proxy->m_aabbMin - btVector3(1, 0, 0), proxy->m_aabbMax, nullptr);
+    step();
+    ASSERT_EQ(idPairsOf(cache()), objects->bruteForce());
+  }
+  EXPECT_GT(refuser.questions, 5000);
+}
+
 // A filter or ghost callback that throws ends a step, wherever it is; the next one is complete.
 TEST_P(EveryCache, StepAfterAThrowingFilterHasAllPairs) {
   Random random(83);

@@ -115,6 +115,44 @@ TEST(AdapterExhaustion, RefilterIsRepeatedAfterAFailedAllocation) {
   EXPECT_GT(allocations, 2);
 }
 
+// Neither in a step, nor where objects are destroyed, which lists the refused pairs of each.
+TEST(AdapterExhaustion, RefusedPairsAreNotForgotten) {
+  struct Switch : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      return isOn;
+    }
+    bool isOn = false;
+  } filter;
+  for (const bool destroys : {false, true}) {
+    const int allocations = failEach(
+        [&] {
+          filter.isOn = false;
+          auto scene = std::make_unique<Scene>(nullptr);
+          scene->broadphase.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+          scene->move();
+          scene->broadphase.calculateOverlappingPairs(nullptr);
+          EXPECT_EQ(scene->broadphase.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
+          return scene;
+        },
+        [&](Scene& scene) {
+          if (!destroys) scene.move();
+          if (!destroys) return scene.broadphase.calculateOverlappingPairs(nullptr);
+          scene.broadphase.destroyProxy(scene.proxies.back(), nullptr);
+          scene.proxies.pop_back();
+        },
+        [&](Scene& scene) {
+          filter.isOn = true;
+          const btVector3 by(btScalar(0.125), 0, 0);
+          for (std::size_t i = 1; i < scene.proxies.size(); ++i) {
+            btBroadphaseProxy* proxy = scene.proxies[i];
+            scene.broadphase.setAabb(proxy, proxy->m_aabbMin + by, proxy->m_aabbMax + by, nullptr);
+          }
+          scene.checkAfterAStep();
+        });
+    EXPECT_GT(allocations, destroys ? 1 : 5);
+  }
+}
+
 TEST(AdapterExhaustion, CreateProxiesMakesAllOrNone) {
   std::vector<GpuLbvhNewProxy> objects(3000);
   btCollisionObject client;

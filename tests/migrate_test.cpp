@@ -293,6 +293,34 @@ TEST_P(EveryKind, TakesTheFilterCallbackAlong) {
   expectPairsRight(spheres.world, true);
 }
 
+// What was refused before is asked about again after, in both broad phases.
+TEST(Migrate, RefusedPairsAreAskedAboutAgainInTheNewBroadphase) {
+  struct Switch : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      return isOn;
+    }
+    bool isOn = false;
+  } filter;
+  GpuLbvhBroadphase first, second;
+  Spheres spheres(first);
+  btCollisionWorld& world = spheres.world;
+  first.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+  for (GpuLbvhBroadphase* next : {&second, &first}) {
+    filter.isOn = false;
+    world.performDiscreteCollisionDetection();
+    migrateBroadphase(&world, next);
+    const btOverlappingPairCache& pairs = *next->getOverlappingPairCache();
+    EXPECT_EQ(pairs.getNumOverlappingPairs(), 0);
+    filter.isOn = true;
+    world.performDiscreteCollisionDetection();
+    EXPECT_EQ(pairs.getNumOverlappingPairs(), 0) << "nothing has moved";
+    for (int i = 0; i < world.getNumCollisionObjects(); ++i)
+      world.getCollisionObjectArray()[i]->getWorldTransform().getOrigin() += btVector3(1, 0, 0) / 8;
+    world.performDiscreteCollisionDetection();
+    expectPairsRight(world, true);
+  }
+}
+
 void expectGhostRight(btCollisionWorld& world, btGhostObject& ghost) {
   std::set<const btCollisionObject*> seen, expected;
   for (int i = 0; i < ghost.getNumOverlappingObjects(); ++i)
