@@ -61,8 +61,10 @@ struct GpuLbvhNewProxy {
 /// overlaps what satisfies all six comparisons of min with max. Boxes may be infinite.
 ///
 /// Filters: group and mask are read each step, unless announcedFilters says otherwise. A filter
-/// callback replaces them. It is asked once for each pair that begins to overlap, and for every
-/// pair after it was exchanged or refilter() was called.
+/// callback replaces them. It is asked about each pair that begins to overlap, and again about a
+/// pair that it refused in each step in which one of the two boxes has another value than in the
+/// step before. A pair that it accepted stays until the boxes part. It is asked about every pair
+/// after it was exchanged or refilter() was called. docs/contract.md has the details.
 ///
 /// Ghosts: while a ghost pair callback is installed, pairs of btGhostObjects are right at once
 /// after each createProxy, setAabb and destroyProxy, and clients must be btCollisionObjects. A
@@ -157,9 +159,10 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// Makes the proxy its box again.
   void clearPlane(btBroadphaseProxy* proxy);
 
-  /// To be called when the filter callback's answers have changed. The next
-  /// calculateOverlappingPairs asks it for every overlapping pair, removes pairs that it refuses
-  /// now and adds pairs that it accepts now. All other pairs stay as they are. Not needed for a
+  /// To be called when the filter callback's answers have changed and the pairs shall follow at
+  /// once, not only where boxes move and answers turn to yes. The next calculateOverlappingPairs
+  /// asks it for every overlapping pair, removes pairs that it refuses now and adds pairs that it
+  /// accepts now. All other pairs stay as they are. Not needed for a
   /// group or mask that was changed while there is no callback.
   void refilter();
 

@@ -10,17 +10,11 @@ void GpuLbvhRefusedPairs::add(lbvh::Pair pair) noexcept {
   try {
     m_pairs.reserve(1);
   } catch (const std::bad_alloc&) {
-    m_areAll = false;
+    m_hasLost = true;
     return;
   }
   m_pairs.push(pair);
   m_partners.add(pair);
-}
-
-void GpuLbvhRefusedPairs::clear() noexcept {
-  while (size() > 0) forget(m_pairs[static_cast<std::uint32_t>(size() - 1)]);
-  m_partners.invalidate();
-  m_areAll = true;
 }
 
 /// @throws std::bad_alloc
@@ -36,8 +30,8 @@ void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
   try {
     listPartners();
   } catch (const std::bad_alloc&) {
-    clear();
-    m_areAll = false;
+    while (size() > 0) forget(m_pairs[static_cast<std::uint32_t>(size() - 1)]);
+    m_hasLost = true;
     return;
   }
   m_partners.forEachOf(proxy->m_slot, [&](std::uint32_t partner) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "pair_index.h"
@@ -35,10 +36,9 @@ class GpuLbvhRefusedPairs {
   /// The proxy is about to be destroyed. Takes time in proportion to its pairs, but for a pass over
   /// all pairs after many were added.
   void forgetPairsOf(const GpuLbvhProxy* proxy) noexcept;
-  void clear() noexcept;
 
-  /// False after memory ran out: some are missing, until clear().
-  bool areAll() const { return m_areAll; }
+  /// Whether some were forgotten since the last call, because memory ran out.
+  bool takeLoss() { return std::exchange(m_hasLost, false); }
 
   /// Those of which a proxy is marked (GpuLbvhProxies::askAgain), sorted. Valid until the next
   /// call.
@@ -58,5 +58,5 @@ class GpuLbvhRefusedPairs {
   GpuLbvhPairIndex m_pairs;
   GpuLbvhPartners m_partners;  ///< in m_pairs
   std::vector<lbvh::Pair> m_marked;
-  bool m_areAll = true;
+  bool m_hasLost = false;
 };

@@ -88,7 +88,7 @@ void GpuLbvhStep::passOn(btDispatcher* dispatcher) {
   const bool mustAskAll = std::exchange(m_mustRefilter, false);
   try {
     GpuLbvhRefusedPairs& refused = m_sink.refusedPairs();
-    const bool offersAll = !cacheHadAll || mustAskAll || !refused.areAll();
+    const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;
     refused.forget(m_exact.removed());
     const lbvh::View<const lbvh::Pair> toOffer = pairsToOffer();
     m_proxies.clearMarksToAsk();
@@ -96,7 +96,6 @@ void GpuLbvhStep::passOn(btDispatcher* dispatcher) {
     m_sink.remove(m_exact.removed(), dispatcher);
     if (!cacheHadAll) removeStale(dispatcher);
     if (mustAskAll) removeRefused(dispatcher);
-    if (offersAll) refused.clear();
     offer(offersAll ? view(difference(view(overlapping()), view(m_sink.pairs()))) : toOffer);
   } catch (const std::bad_alloc& e) {
     fail(e.what());

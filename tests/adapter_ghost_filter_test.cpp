@@ -3,6 +3,7 @@
 // an object is created.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -82,6 +83,11 @@ class Ghosts {
     std::erase_if(accepts_, [&](const auto& pair) {
       return pair.first.first == index || pair.first.second == index;
     });
+  }
+  /// The step asks about its refused pairs, also where nothing has moved.
+  void clean(int index) {
+    cache().cleanProxyFromPairs(objects_.at(index).proxy, nullptr);
+    objects_.at(index).hasChanged = true;
   }
   bool has(int index) const { return objects_.count(index) != 0; }
   std::size_t size() const { return objects_.size(); }
@@ -167,6 +173,8 @@ TEST(GhostFilters, FollowTheRuleThroughRandomCalls) {
         ghosts.move(index, box);
       else if (what < 20)
         ghosts.nudge(index);
+      else if (what == 20 && !handedIn)
+        ghosts.clean(index);
       else if (what < 29)
         ++ghosts.filter.mindOf[static_cast<std::size_t>(index)];
       else
@@ -205,6 +213,77 @@ TEST(GhostFilters, AreAskedAgainAfterAnotherOneWasAsked) {
   broadphase.calculateOverlappingPairs(nullptr);
   EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
   for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
+}
+
+/// A ghost and an object that parted and met again since the last step. A filter refuses them now.
+class MetAgain {
+ public:
+  struct Filter : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      if (const auto once = std::exchange(meddle, nullptr)) once();
+      return accepts;
+    }
+    mutable std::function<void()> meddle;
+    bool accepts = true;
+  };
+
+  MetAgain() {
+    cache().setInternalGhostPairCallback(&callback_);
+    cache().setOverlapFilterCallback(&filter);
+    first = create(low, ghost_);
+    second = create(low, object_);
+    ghost_.setBroadphaseHandle(first);
+    EXPECT_EQ(pairsAfterAStep(), 1);
+    filter.accepts = false;
+    broadphase.setAabb(first, far, far + high, nullptr);
+    broadphase.setAabb(first, low, high, nullptr);
+  }
+  ~MetAgain() {
+    for (btBroadphaseProxy* proxy : {first, second}) broadphase.destroyProxy(proxy, nullptr);
+  }
+  btOverlappingPairCache& cache() { return *broadphase.getOverlappingPairCache(); }
+  int pairsAfterAStep() {
+    broadphase.calculateOverlappingPairs(nullptr);
+    return cache().getNumOverlappingPairs();
+  }
+  /// A new object, far away, gets the slot of the second.
+  void replaceSecond() {
+    broadphase.destroyProxy(second, nullptr);
+    second = create(far, object_);
+  }
+
+  const btVector3 low{0, 0, 0}, high{1, 1, 1}, far{50, 50, 50};
+  Filter filter;
+  GpuLbvhBroadphase broadphase;
+  btBroadphaseProxy *first = nullptr, *second = nullptr;
+
+ private:
+  btBroadphaseProxy* create(const btVector3& at, btCollisionObject& client) {
+    return broadphase.createProxy(at, at + high, 0, &client, 1, -1, nullptr);
+  }
+
+  btGhostPairCallback callback_;
+  btGhostObject ghost_;
+  btCollisionObject object_;
+};
+
+TEST(GhostFilters, ARefusalOfTheStepIsRemembered) {
+  MetAgain two;
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  two.filter.accepts = true;
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  two.cache().cleanProxyFromPairs(two.second, nullptr);
+  EXPECT_EQ(two.pairsAfterAStep(), 1);
+}
+
+TEST(GhostFilters, MayDestroyWhatTheStepAsksAbout) {
+  MetAgain two;
+  two.filter.meddle = [&] { two.replaceSecond(); };
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
+  EXPECT_FALSE(two.filter.meddle) << "it was asked";
+  two.filter.accepts = true;
+  two.broadphase.setAabb(two.second, two.far, two.far + two.high * 2, nullptr);
+  EXPECT_EQ(two.pairsAfterAStep(), 0);
 }
 
 struct Count : btBroadphaseAabbCallback {
