@@ -136,6 +136,7 @@ void GpuLbvhPairCache::addAll(lbvh::View<const lbvh::Pair> pairs, GpuLbvhRefused
       [&](lbvh::Pair pair) {
         if (!m_proxies.stillLives(pair)) return;
         const bool isIn = add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)) != nullptr;
+        if (isIn && refused.size() == 0) return;
         if (m_proxies.stillLives(pair)) refused.note(pair, !isIn);
       },
       [this](lbvh::Pair pair) {

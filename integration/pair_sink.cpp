@@ -71,12 +71,12 @@ class HandedInPairSink : public GpuLbvhPairSink {
     bool areAll = true;
     for (const lbvh::Pair pair : pairs) {
       if (!m_proxies.stillLives(pair)) continue;
-      GpuLbvhProxy* a = m_proxies.at(pair.first);
-      const btBroadphasePair* added = m_cache.addOverlappingPair(a, m_proxies.at(pair.second));
+      GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
+      const btBroadphasePair* added = m_cache.addOverlappingPair(a, b);
       if (isOfOthers(added, a))
         areAll = false;
       else if (m_proxies.stillLives(pair))
-        m_refused.note(pair, added == nullptr);
+        m_refused.note(pair, added == nullptr && hasRefused(a, b));
     }
     return areAll;
   }
@@ -98,6 +98,10 @@ class HandedInPairSink : public GpuLbvhPairSink {
   /// Bullet's caches scan all pairs for each proxy.
   void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                         btDispatcher* dispatcher) override;
+
+ protected:
+  /// The cache gave us no pair of the two.
+  virtual bool hasRefused(GpuLbvhProxy*, GpuLbvhProxy*) { return true; }
 
  private:
   /// Whether the cache gave us another broad phase's pair: Bullet's hashed cache knows proxies by
@@ -136,6 +140,12 @@ class DeferredPairSink final : public HandedInPairSink {
   bool needsGhostPairsAtOnce() const override { return false; }
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override;
   using HandedInPairSink::remove;
+
+ protected:
+  /// btNullPairCache has deferred removal, too. It takes no pairs, and refuses none.
+  bool hasRefused(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
+    return cache().getOverlapFilterCallback() != nullptr || !cache().needsBroadphaseCollision(a, b);
+  }
 };
 
 void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* dispatcher) {

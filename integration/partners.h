@@ -31,12 +31,7 @@ class GpuLbvhPartners {
 
   /// Does nothing to an invalid list. Makes a valid one invalid if there is no room left.
   void add(lbvh::Pair pair) {
-    if (!m_isValid) return;
-    if (m_nodes.size() + 2 > m_nodes.capacity() || pair.second >= m_first.capacity())
-      return invalidate();
-    if (pair.second >= m_first.size()) m_first.resize(pair.second + 1, lbvh::kNullIndex);
-    link(pair.first, pair.second);
-    link(pair.second, pair.first);
+    if (m_isValid) addToValid(pair);
   }
 
   /// Calls visit(slot) for each partner, for some more than once. Only while the list is valid.
@@ -52,6 +47,13 @@ class GpuLbvhPartners {
     std::uint32_t partner, next;
   };
 
+  void addToValid(lbvh::Pair pair) {
+    if (m_nodes.size() + 2 > m_nodes.capacity() || pair.second >= m_first.capacity())
+      return invalidate();
+    if (pair.second >= m_first.size()) m_first.resize(pair.second + 1, lbvh::kNullIndex);
+    link(pair.first, pair.second);
+    link(pair.second, pair.first);
+  }
   void link(std::uint32_t slot, std::uint32_t partner) {
     m_nodes.push_back({partner, m_first[slot]});
     m_first[slot] = static_cast<std::uint32_t>(m_nodes.size() - 1);

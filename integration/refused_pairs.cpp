@@ -41,23 +41,32 @@ void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
 
 lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::findMarked() {
   m_marked.clear();
+  m_behind.clear();
   const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
-  const auto isMarked = [&](std::uint32_t slot) {
-    return (marks[slot / 64] >> slot % 64 & 1) != 0;
-  };
   for (std::size_t word = 0; word < marks.size && size() > 0; ++word)
-    for (std::uint64_t left = marks[word]; left != 0; left &= left - 1) {
-      listPartners();
-      const auto slot = static_cast<std::uint32_t>(64 * word) +
-                        static_cast<std::uint32_t>(std::countr_zero(left));
-      m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-        const lbvh::Pair pair = lbvh::makePair(slot, partner);
-        const bool isKnown = partner < slot && isMarked(partner);
-        if (!isKnown && contains(pair)) m_marked.push_back(pair);
-      });
-    }
-  // A list may name a partner twice.
-  std::sort(m_marked.begin(), m_marked.end());
+    for (std::uint64_t left = marks[word]; left != 0; left &= left - 1)
+      findPairsOf(static_cast<std::uint32_t>(64 * word) +
+                  static_cast<std::uint32_t>(std::countr_zero(left)));
+  // As a rule the others are few: most pairs are found from their first proxy, in order.
+  std::sort(m_behind.begin(), m_behind.end());
+  const auto found = static_cast<std::ptrdiff_t>(m_marked.size());
+  m_marked.insert(m_marked.end(), m_behind.begin(), m_behind.end());
+  std::inplace_merge(m_marked.begin(), m_marked.begin() + found, m_marked.end());
+  // A list of partners may name one twice.
   m_marked.erase(std::unique(m_marked.begin(), m_marked.end()), m_marked.end());
   return {m_marked.data(), m_marked.size()};
+}
+
+/// Those of a marked proxy, but for those that are found from a marked partner before it.
+void GpuLbvhRefusedPairs::findPairsOf(std::uint32_t slot) {
+  listPartners();
+  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
+  const auto begin = static_cast<std::ptrdiff_t>(m_marked.size());
+  m_partners.forEachOf(slot, [&](std::uint32_t partner) {
+    const bool isBehind = partner < slot;
+    if (isBehind && (marks[partner / 64] >> partner % 64 & 1) != 0) return;
+    const lbvh::Pair pair = lbvh::makePair(slot, partner);
+    if (contains(pair)) (isBehind ? m_behind : m_marked).push_back(pair);
+  });
+  std::sort(m_marked.begin() + begin, m_marked.end());
 }

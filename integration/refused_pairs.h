@@ -53,10 +53,11 @@ class GpuLbvhRefusedPairs {
     if (link != lbvh::kNullIndex) m_pairs.takeOut(link);
   }
   void listPartners();
+  void findPairsOf(std::uint32_t slot);
 
   const GpuLbvhProxies& m_proxies;
   GpuLbvhPairIndex m_pairs;
-  GpuLbvhPartners m_partners;  ///< in m_pairs
-  std::vector<lbvh::Pair> m_marked;
+  GpuLbvhPartners m_partners;                  ///< in m_pairs
+  std::vector<lbvh::Pair> m_marked, m_behind;  ///< scratch
   bool m_hasLost = false;
 };
