@@ -82,6 +82,7 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
 
 void PairFinder::updateUnchanged() noexcept {
   impl_->hasDelta = false;
+  if (impl_->isPacked) impl_->pipeline->rest();
   const StepStats last = impl_->stats;
   StepStats& stats = impl_->stats;
   stats = StepStats{};

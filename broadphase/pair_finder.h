@@ -50,8 +50,9 @@ class GPULBVH_API PairFinder {
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
-  /// Counts as an update in which nothing has changed. Takes no time. The caller must be sure that
-  /// no box, filter or object has changed.
+  /// Counts as an update in which nothing has changed. Takes no time, but for one call some steps
+  /// after boxes have come to rest: it may put them in order again, so that queries are as fast as
+  /// they can be. The caller must be sure that no box, filter or object has changed.
   void updateUnchanged() noexcept;
 
   /// From the next update on, box `index` is another object, if there is one. The old object's

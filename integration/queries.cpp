@@ -48,6 +48,10 @@ void GpuLbvhQueries::useLastStep() {
   clearChanged();
 }
 
+void GpuLbvhQueries::keepLastStep() {
+  if (m_finder.packed().boxes == nullptr && m_finder.tree().nodes.empty()) invalidateScene();
+}
+
 void GpuLbvhQueries::clearChanged() {
   for (GpuLbvhProxy* proxy : m_changed) proxy->m_isChanged = false;
   m_changed.clear();

@@ -25,6 +25,9 @@ class GpuLbvhQueries {
   /// From now on the scene is what the finder's step left, which ran over the boxes as they are.
   void useLastStep();
 
+  /// The boxes are as in the last step. The scene stays, unless the finder had to give it up.
+  void keepLastStep();
+
   /// The next query builds a tree first.
   void invalidateScene() { m_isStale.store(true, std::memory_order_relaxed); }
 

@@ -54,6 +54,7 @@ bool GpuLbvhStep::findPairs(bool byGroup) {
     const auto filters = byGroup ? m_proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
     if (!m_proxies.takeChanges() && byGroup == m_wasByGroup) {
       m_finder.updateUnchanged();
+      m_queries.keepLastStep();
       m_exact.updateUnchanged();
       m_proxies.endStep();
       return true;

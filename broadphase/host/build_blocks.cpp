@@ -66,6 +66,7 @@ void BlockBuilder::findPlaces() {
                        places_[packed_.tree.blocks[leaf / kLanes].child[leaf % kLanes]] = leaf;
                    });
   for (const std::uint32_t id : packed_.oversized) places_[id] = kBeside;
+  wear_.begin(packed_.tree);
   knowsPlaces_ = true;
 }
 
@@ -155,16 +156,21 @@ void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
       tree.leafBlocks, [&](std::uint32_t first, std::uint32_t, std::uint32_t parents) {
         touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
         tasks_.forRanges(touched_.size(), kReplaceGrain, [&](std::size_t begin, std::size_t end) {
+          std::uint64_t before = 0, after = 0;
           forPrefetched(
               packed_.boxes.size > kBoxesInCache, end - begin,
               [&](std::size_t k) {
                 std::uint32_t& at = touched_[begin + k];
+                const bool isLeafBlock = first == 0;
+                if (isLeafBlock) before += wear_.surfaceOf(tree, at);
                 kernels_.packBounds(tree, parents + at / kLanes, at % kLanes, first + at);
+                if (isLeafBlock) after += wear_.surfaceOf(tree, at);
                 at /= kLanes;
               },
               [&](std::size_t k) {
                 prefetch(tree.blocks + first + touched_[begin + k], sizeof(BoxBlock));
               });
+          wear_.replace(before, after);
         });
       });
 }

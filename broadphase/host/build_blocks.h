@@ -9,6 +9,7 @@
 
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/block_wear.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/stages/step_header.h"
 
@@ -38,6 +39,14 @@ class BlockBuilder {
   std::uint32_t placeOf(std::uint32_t id) const;
   void findPlaces();
 
+  /// Whether replaced boxes have made the blocks so wide that they should be packed again. Once a
+  /// step. Boxes in index order are few, and packing does not make their blocks tighter.
+  bool wears() {
+    if (!knowsPlaces_ || packed_.tree.isInIndexOrder) return false;
+    wear_.endStep();
+    return wear_.isDue();
+  }
+
   const PackedBoxes& packed() const { return packed_; }
   std::size_t memoryBytes() const;
 
@@ -61,6 +70,7 @@ class BlockBuilder {
   std::size_t roomBeside_ = 0;
   std::vector<std::uint32_t> places_;   ///< by box: its leaf, kBeside, or kNullIndex
   std::vector<std::uint32_t> touched_;  ///< blocks whose bounds have changed
+  BlockWear wear_;                      ///< likewise after findPlaces()
   bool knowsPlaces_ = false;
 };
 

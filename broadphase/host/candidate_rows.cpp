@@ -56,16 +56,6 @@ void CandidateRows::apply(const RowEdit& edit) {
     erase(rows_[edit.row], at);
 }
 
-void CandidateRows::insert(std::uint32_t i, std::uint32_t entry) {
-  Row& row = rows_[i];
-  std::uint32_t* const begin = entries_.data() + row.start;
-  const bool isOwn = ((entry & kIndex) > i) | ((entry & kIsHub) != 0);
-  begin[row.size] = begin[row.own];  // without a branch, for it would be foretold badly
-  begin[isOwn ? row.own : row.size] = entry;
-  row.own = static_cast<std::uint16_t>(row.own + isOwn);
-  ++row.size;
-}
-
 void CandidateRows::erase(Row& row, std::uint32_t* at) {
   std::uint32_t* const begin = entries_.data() + row.start;
   if (at < begin + row.own) {

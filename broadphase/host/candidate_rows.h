@@ -75,8 +75,33 @@ class CandidateRows {
     ++rows_[i].expected;
     return reserve(i, std::size_t{rows_[i].size} + rows_[i].expected);
   }
-  void insert(std::uint32_t i, std::uint32_t entry);
+  void insert(std::uint32_t i, std::uint32_t entry) {
+    Filler filler = fill(i);
+    filler.insert(entry);
+    keep(i, filler);
+  }
   void clear(std::uint32_t i) { rows_[i].size = rows_[i].own = 0; }
+
+  /// Inserts many entries into a row, which is as it was until they are kept.
+  struct Filler {
+    std::uint32_t* begin;
+    std::uint32_t i, own, size;
+
+    void insert(std::uint32_t entry) {
+      const bool isOwn = ((entry & kIndex) > i) | ((entry & kIsHub) != 0);
+      begin[size] = begin[own];  // without a branch, for it would be mispredicted
+      begin[isOwn ? own : size] = entry;
+      own += isOwn;
+      ++size;
+    }
+  };
+  Filler fill(std::uint32_t i) {
+    return {entries_.data() + rows_[i].start, i, rows_[i].own, rows_[i].size};
+  }
+  void keep(std::uint32_t i, const Filler& filler) {
+    rows_[i].own = static_cast<std::uint16_t>(filler.own);
+    rows_[i].size = static_cast<std::uint16_t>(filler.size);
+  }
   /// An insertion must have been expected. Other edits want the candidate to be in the row.
   void apply(const RowEdit& edit);
 

@@ -78,6 +78,8 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
   NeighbourList& list = lists.byBox[i];
   std::uint32_t* const ids = lists.indices.data + list.start;
   const bool hasRow = rows_.size() != 0, hasAll = hasRow && !rows_.isHub(i);
+  const bool hasHubs = hasRow && !hubs_.empty();
+  CandidateRows::Filler row = hasRow ? rows_.fill(i) : CandidateRows::Filler{};
   std::uint32_t kept = 0;
   for (std::uint32_t first = 0; first < list.size; first += kAtOnce) {
     const auto count =
@@ -86,14 +88,14 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint32_t id = ids[first + k];
       if (id == i) continue;
-      const bool is = (overlaps >> k & 1) != 0;
-      if (hasAll || (hasRow && rows_.isHub(id)))
-        rows_.insert(i, id | (is ? kOverlaps : 0) | (hasAll && rows_.isHub(id) ? kIsHub : 0));
+      const bool is = (overlaps >> k & 1) != 0, isHub = hasHubs && rows_.isHub(id);
+      if (hasAll || isHub) row.insert(id | (is ? kOverlaps : 0) | (hasAll && isHub ? kIsHub : 0));
       ids[kept] = id;
       kept += is & (id > i);
     }
   }
   list.size = kept;
+  if (hasRow) rows_.keep(i, row);
   return kept;
 }
 
@@ -132,11 +134,15 @@ void Candidates::testChanged(const BoxChanges& changes) {
   const bool prefetches = n > (testsAll ? kMostInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
   flips_.resize(parts);
+  tested_ = 0;
   tasks_.forParts(words, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
     std::vector<std::uint64_t>& found = flips_[part];
     found.clear();
+    std::uint64_t candidates = 0;
     const auto test = [&](std::uint32_t i) {
-      testRow(changes, i, testsAll ? rows_.own(i) : rows_.all(i), found);
+      const View<const std::uint32_t> entries = testsAll ? rows_.own(i) : rows_.all(i);
+      candidates += entries.size;
+      testRow(changes, i, entries, found);
     };
     const auto forTested = [&](std::size_t word, std::size_t last, const auto& visit) {
       for (; word < last; ++word) {
@@ -145,15 +151,24 @@ void Candidates::testChanged(const BoxChanges& changes) {
         forBits(tested & ~changes.left[word], first, visit);
       }
     };
-    if (!prefetches) return forTested(begin, end, test);
+    if (!prefetches) forTested(begin, end, test);
     std::array<std::uint32_t, kWordsAtOnce * kMaskBits> ids;
-    for (; begin < end; begin += kWordsAtOnce) {
+    for (; prefetches && begin < end; begin += kWordsAtOnce) {
       std::size_t count = 0;
       forTested(begin, std::min(end, begin + kWordsAtOnce),
                 [&](std::uint32_t i) { ids[count++] = i; });
       forRows(changes.boxes, {ids.data(), count}, test);
     }
+    tested_.fetch_add(candidates, std::memory_order_relaxed);
   });
+}
+
+void Candidates::count(StepWork& work) const {
+  work.tested += tested_;
+  for (const LeftComparison::Part& part : left_.parts()) {
+    work.compared += part.entries;
+    work.edited += part.edits.size();
+  }
 }
 
 /// Calls visit(i) for each of the boxes, whose row and candidates it reads.

@@ -5,6 +5,7 @@
 // search, and does not know why a box was searched for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "broadphase/host/compare_left.h"
 #include "broadphase/host/pair_words.h"
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/host/skin_account.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -39,6 +41,8 @@ class Candidates {
   /// @param lists for each box that has left, all that its grown box overlaps
   /// @return false if there is no room: then all must be searched for
   bool compare(const BoxChanges& changes, const NeighbourLists& lists);
+  /// Adds up what that has done.
+  void count(StepWork& work) const;
   /// The changes, in no order, and how they are to be read.
   View<std::uint64_t> changes() { return {changes_.data(), changes_.size()}; }
   PairWords words() const { return words_; }
@@ -88,6 +92,7 @@ class Candidates {
   std::size_t pairs_ = 0, pairsAfter_ = 0;
   PairWords words_{0};
   std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: of boxes that have not left
+  std::atomic<std::uint64_t> tested_{0};
   LeftComparison left_;
   std::vector<std::uint64_t> changes_;
   bool areKnown_ = false;

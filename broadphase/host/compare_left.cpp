@@ -37,6 +37,7 @@ struct Comparison {
     for (const std::uint32_t entry : rows.all(i))
       part.marks[entry & kIndex] = (entry & kOverlaps) != 0 ? kWasIn | kOverlapped : kWasIn;
     takeItself(i);
+    part.entries += rows.all(i).size + found(i).size;
     for (std::uint32_t& entry : found(i)) entry = compareFound(i, entry);
     for (const std::uint32_t entry : rows.all(i))
       if (std::exchange(part.marks[entry & kIndex], 0) != 0) lose(i, entry);
@@ -99,7 +100,7 @@ void LeftComparison::compare(HostTasks& tasks, const BoxChanges& changes, const 
     Part& part = parts_[k];
     part.changes.clear();
     part.edits.clear();
-    part.ended = 0;
+    part.ended = part.entries = 0;
     part.marks.resize(changes.boxes.size);
     const Comparison all{changes, rows, lists, words, part};
     const std::uint32_t* const own = ids.data + begin;

@@ -35,6 +35,7 @@ class LeftComparison {
     std::vector<std::uint64_t> changes;
     std::vector<RowEdit> edits;  ///< of rows of boxes that have not left
     std::size_t ended = 0;       ///< pairs of removed objects
+    std::size_t entries = 0;     ///< that were compared, of rows before and after
     /// By box: 0, but while a row is compared. Whether a box was in it, and overlapped.
     std::vector<std::uint8_t> marks;
   };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Zlib
 #include "broadphase/host/find_neighbours.h"
 
-#include <atomic>
-
 namespace lbvh {
 namespace {
 
@@ -11,9 +9,11 @@ constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their co
 }  // namespace
 
 std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxes& targets,
-                                    const NeighbourLists& lists, std::uint64_t limit) {
+                                    const NeighbourLists& lists, std::uint64_t limit,
+                                    std::uint64_t mostTests) {
   std::atomic<std::uint64_t> found{0};
-  const NeighbourCount count{&found, limit};
+  tests_ = 0;
+  const NeighbourCount count{&found, limit, &tests_, mostTests};
   for (const std::uint32_t id : queries.nan) lists.byBox[id] = {0, 0};
   findTreeLists(queries, targets, lists, count);
   findOversizedLists(queries, targets, lists, count);

@@ -5,6 +5,7 @@
 // thread takes 5 ms a step instead of 25.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "broadphase/exec/host/buffer.h"
@@ -21,10 +22,16 @@ class NeighbourSearch {
 
   /// Writes the list of each box that is packed in `queries`: the boxes of `targets` that it
   /// overlaps; or, where both are the same, those of greater index.
+  /// @param mostTests after so many tests() the search stops
   /// @return how many neighbours there are. Lists that did not fit into lists.indices are not
-  ///   complete; beyond `limit` not all neighbours were counted.
+  ///   complete; beyond `limit`, and if the search has stopped, not all neighbours were counted.
   std::uint64_t find(const PackedBoxes& queries, const PackedBoxes& targets,
-                     const NeighbourLists& lists, std::uint64_t limit);
+                     const NeighbourLists& lists, std::uint64_t limit,
+                     std::uint64_t mostTests = ~std::uint64_t{0});
+
+  /// How often the last search has tested a box against a block: what it cost. The same on every
+  /// thread count, unless the search has stopped.
+  std::uint64_t tests() const { return tests_; }
 
   std::size_t memoryBytes() const { return memory_.bytes(); }
 
@@ -38,6 +45,7 @@ class NeighbourSearch {
   HostTasks& tasks_;
   const SimdKernels& kernels_;
   HostBuffer<std::uint32_t> memory_;  ///< of all workers
+  std::atomic<std::uint64_t> tests_{0};
 };
 
 }  // namespace lbvh

@@ -26,14 +26,7 @@ constexpr float kMostAhead = 1.5f;   // of its mean side
 constexpr float kMostMotion = 2.0f;  // likewise: beyond, it has jumped
 constexpr float kLoose = 2.0f;       // a box that has shrunk to less of its grown box leaves it
 
-// What a step costs, in searches for all boxes without a skin: measured.
-constexpr double kCostOfAll = 3;
-constexpr double kCostOfTests = 0.3;
-constexpr double kCostOfLeft = 5;
-constexpr double kMostDebt = 4, kMostCredit = 1;
-
-constexpr std::size_t kMostLeft = 2;     // half of the boxes
-constexpr std::size_t kRefitsOfAll = 4;  // then blocks have lost their shape
+constexpr std::size_t kMostLeft = 2;  // half of the boxes
 constexpr std::size_t kWatched = 128;
 constexpr std::size_t kWatchSteps = 8;
 constexpr std::size_t kFewMove = 8;                    // an eighth of the watched boxes
@@ -149,19 +142,26 @@ Skin::Plan Skin::plan(const StepInput& input, bool isKnown) {
   if (!wasOn) {
     if (!isReady_) grown_.clear();
     isReady_ = false;
-    debt_ = 0;
+    account_.open();
     steps_ = 0;
   }
   const bool hadFilters = hadFilters_;
   hadFilters_ = !input.filters.empty();
   const std::size_t n = input.boxes.size;
-  if (!wasOn || !isKnown || n < grown_.size() || hadFilters != hadFilters_) return searchAll(input);
-  findLeft(input);
-  leftSinceAll_ += leftIds_.size();
-  if (kMostLeft * leftIds_.size() > n || leftSinceAll_ > kRefitsOfAll * n) return searchAll(input);
-  const double share = static_cast<double>(leftIds_.size()) / static_cast<double>(n + 1);
-  debt_ = std::max(debt_ + kCostOfTests + kCostOfLeft * share - 1, -kMostCredit);
-  return Plan::left;
+  if (!wasOn) return searchAll(input);
+  if (isKnown && n >= grown_.size() && hadFilters == hadFilters_) {
+    findLeft(input);
+    if (areFewLeft(n)) return Plan::left;
+  }
+  if (use_ != Use::automatic || account_.allowsAll()) return searchAll(input);
+  turnOff();
+  return Plan::plain;
+}
+
+bool Skin::areFewLeft(std::size_t boxes) const {
+  const std::size_t left = leftIds_.size();
+  return kMostLeft * left <= boxes &&
+         (use_ != Use::automatic || account_.allowsLeft(left, changes_));
 }
 
 bool Skin::isWanted(const StepInput& input) {
@@ -175,7 +175,7 @@ bool Skin::isWanted(const StepInput& input) {
     case Use::automatic:
       break;
   }
-  if (isOn_ && debt_ > kMostDebt) turnOff();
+  if (isOn_ && account_.isOverdrawn()) turnOff();
   if (isOn_) {
     if (steps_ == kLongestPause) pause_ = 0;
     return true;
@@ -237,8 +237,6 @@ Skin::Plan Skin::searchAll(const StepInput& input) {
 
 void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size, known = std::min(n, grown_.size());
-  debt_ += kCostOfAll - 1;
-  leftSinceAll_ = 0;
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
   const bool isTold = input.changed.data != nullptr;
@@ -352,14 +350,20 @@ void Skin::growLeft(const StepInput& input, std::uint32_t i, Classes& change) {
   if (!input.filters.empty()) filters_[i] = input.filters[i];
 }
 
-void Skin::remember(const StepStats& stats) {
+void Skin::endAll(const StepStats& stats, std::size_t found, const StepWork& work) {
+  account_.chargeAll(grown_.size(), found, work);
   classes_[static_cast<int>(BoxClass::oversized)] = stats.oversizedBoxes;
   classes_[static_cast<int>(BoxClass::nan)] = stats.nanBoxes;
 }
 
-void Skin::describe(StepStats& stats) const {
+void Skin::endLeft(StepStats& stats, const StepWork& work) {
+  account_.chargeLeft(leftIds_.size(), work);
   stats.oversizedBoxes = classes_[static_cast<int>(BoxClass::oversized)];
   stats.nanBoxes = classes_[static_cast<int>(BoxClass::nan)];
+}
+
+StepInput Skin::grown() const {
+  return {{grown_.data(), grown_.size()}, {filters_.data(), filters_.size()}, {}, 0};
 }
 
 StepInput Skin::grown(const StepInput& input) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/skin_account.h"
 #include "broadphase/options.h"
 #include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
@@ -38,11 +39,20 @@ class Skin {
   /// From now on without a skin, for some time.
   void turnOff();
 
-  /// How many boxes of each class there are: remembered after a search of all, brought up to date
-  /// with each Plan::left.
-  void remember(const StepStats& stats);
-  void describe(StepStats& stats) const;
+  /// How many tests a search of all grown boxes is worth.
+  std::uint64_t mostTests(std::size_t boxes) const {
+    return use_ == Use::automatic ? account_.mostTests(boxes) : ~std::uint64_t{0};
+  }
+  /// After Plan::plain.
+  void endPlain(std::size_t boxes, std::uint64_t tests) { account_.notePlain(boxes, tests); }
+  /// After Plan::all: what it has done, how many candidates it has found, and how many boxes of
+  /// each class there are, which is kept up to date from then on.
+  void endAll(const StepStats& stats, std::size_t found, const StepWork& work);
+  /// After Plan::left: what it has done. Writes how many boxes of each class there are.
+  void endLeft(StepStats& stats, const StepWork& work);
 
+  /// The last step with grown boxes, and with filters of its own.
+  StepInput grown() const;
   /// The same step with grown boxes.
   StepInput grown(const StepInput& input) const;
   /// With Plan::left.
@@ -63,6 +73,7 @@ class Skin {
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
+  bool areFewLeft(std::size_t boxes) const;
   void findLeft(const StepInput& input);
   void findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
@@ -79,8 +90,7 @@ class Skin {
   std::vector<std::uint32_t> leftIds_;
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
   bool isLastKnown_ = false;
-  double debt_ = 0;  ///< what the skin has cost more than searches for all; in such searches
-  std::size_t leftSinceAll_ = 0;
+  SkinAccount account_;
   std::size_t changes_ = 0;  ///< how many bits of changed_ are set
   std::size_t known_ = 0;    ///< boxes of the last step
   int steps_ = 0;            ///< since it was turned on, or off

@@ -39,6 +39,9 @@ class AdaptivePipeline final : public Pipeline {
   void buildTree(View<const Aabb> boxes, StepStats& stats) override;
   Tree tree() const override { return host_->tree(); }
   PackedScene packed() const override;
+  void rest() noexcept override {
+    if (serving_ == Where::host) host_->rest();
+  }
 
   std::size_t memoryBytes() const override;
   const SpaceInfo* info() const override { return &info_; }

@@ -36,6 +36,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     lacksOneStep_ = false;
     tree_ = {};
     scene_ = {};
+    work_ = {};
     space_.setTimesStages(timesSmallSteps_ || input.boxes.size > kFew);
     const bool isKnown = std::exchange(goesOn_, false);  // until this step is done
     const std::vector<Pair> before = kValidate ? copyOfPairs() : std::vector<Pair>();
@@ -47,7 +48,7 @@ class HostPipeline final : public Pipeline, HostSearch {
         searchGrown(input, stats);
         break;
       case Skin::Plan::left:
-        if (searchLeft(input, stats)) break;
+        if (searchForLeft(input, stats)) break;
         skin_.growAll(input);
         searchGrown(input, stats);
     }
@@ -57,6 +58,19 @@ class HostPipeline final : public Pipeline, HostSearch {
     stats.removed = removed_.size;
     stats.capacity = std::max(pairBlocks_[current_].bytes() / sizeof(Pair), stats.pairs);
     if constexpr (kValidate) validate(input, before);
+  }
+
+  /// Queries would suffer for as long as nothing moves if the last steps have worn the order. A
+  /// tree, which lies in the same memory, serves them as well.
+  void rest() noexcept override {
+    if (!goesOn_ || !tree_.nodes.empty() || !isOrderWorn()) return;
+    StepStats unused;
+    try {
+      orderAgain(skin_.grown(), unused);
+    } catch (const std::exception&) {
+      scene_ = {};
+      goesOn_ = false;  // the next step searches for all
+    }
   }
 
   void buildTree(View<const Aabb> boxes, StepStats& stats) override {
@@ -111,32 +125,38 @@ class HostPipeline final : public Pipeline, HostSearch {
     listPairs();
     candidates_.forget();
     const Room room{pairBlocks_[next(1)], 2 * pairs_.size, input.maxPairs};
-    const NeighbourLists lists = findAll(input, false, room, stats);
+    NeighbourLists lists{};
+    work_.tests = 0;
+    findAll(input, false, room, kNoLimit, lists, stats);
+    skin_.endPlain(input.boxes.size, work_.tests);
     compare(input, lists, lists.indices.size, stats);
   }
 
   /// All grown boxes. Their candidates are kept for the next step.
   void searchGrown(const StepInput& input, StepStats& stats) {
     listPairs();
-    NeighbourLists lists;
+    NeighbourLists lists{};
     if (!findCandidates(input, lists, stats)) {
       skin_.turnOff();
       return searchPlain(input, stats);
     }
-    skin_.remember(stats);
+    skin_.endAll(stats, lists.indices.size, work_);
     requireAtMost(input.maxPairs, candidates_.pairs());
     compare(input, lists, candidates_.pairs(), stats);
     goesOn_ = candidates_.areKnown();
     if (!goesOn_) skin_.turnOff();
   }
 
-  /// @return false if there are too many
+  /// @return false if there are too many, or too many tests
   bool findCandidates(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
-    // Grown boxes have more pairs than boxes, but not much more; and each is found twice.
+    // Grown boxes have more pairs than boxes, and each is found twice. What is not touched costs
+    // nothing, and a second search would.
     const std::uint64_t n = input.boxes.size;
-    const Room room{pairBlocks_[next(1)], 4 * pairCount() + input.boxes.size,
+    const Room room{pairBlocks_[next(1)], 8 * pairCount() + 8 * input.boxes.size,
                     4 * input.maxPairs + n};
-    lists = findAll(skin_.grown(input), true, room, stats);
+    // In index order a plain search skips half of the blocks, and nothing can be concluded from it.
+    const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
+    if (!findAll(skin_.grown(input), true, room, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
     candidates_.adopt(lists, input.boxes);
     return true;
@@ -146,11 +166,12 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// The boxes that have left their grown boxes; and tests the candidates of those that changed.
   /// @return false if all must be searched for
-  bool searchLeft(const StepInput& input, StepStats& stats) {
+  bool searchForLeft(const StepInput& input, StepStats& stats) {
     const BoxChanges changes{input.boxes,  skin_.changed(), skin_.changes(),
                              skin_.left(), skin_.leftIds(), input.removedObjects};
     NeighbourLists lists{};
     stats.searched = 0;
+    if (isOrderWorn()) orderAgain(skin_.grown(input), stats);
     if (std::exchange(holdsAllLists_, false)) {
       pairBlocks_[next(1)] = Scratch();
       pairBlocks_[next(2)] = Scratch();
@@ -158,7 +179,9 @@ class HostPipeline final : public Pipeline, HostSearch {
     if (!findCandidatesOfLeft(input, lists, stats)) return false;
     {
       const auto timer = space_.timed("traversal", stats.traversalMs);
-      if (!candidates_.compare(changes, lists)) return false;
+      const bool areKnown = candidates_.compare(changes, lists);
+      candidates_.count(work_);
+      if (!areKnown) return false;
     }
     requireAtMost(input.maxPairs, candidates_.pairsAfter());
     const auto timer = space_.timed("delta", stats.deltaMs);
@@ -167,7 +190,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     lacksOneStep_ = !pairsAreRows_ && input.removedObjects.empty();
     goesOn_ = pairsAreRows_ = true;
     stats.mortonBits = mortonBits();
-    skin_.describe(stats);
+    skin_.endLeft(stats, work_);
     return true;
   }
 
@@ -175,7 +198,8 @@ class HostPipeline final : public Pipeline, HostSearch {
     const View<const std::uint32_t> left = skin_.leftIds();
     if (left.empty()) return true;
     const Room room{pairBlocks_[next(1)], kNeighbours * left.size, 4 * input.maxPairs + left.size};
-    return findLeft(skin_.grown(input), left, room, lists, stats);
+    lists = findLeft(skin_.grown(input), left, room, stats);
+    return true;
   } catch (const std::length_error&) {
     return false;
   }

@@ -13,6 +13,8 @@
 #include "broadphase/host/build_blocks.h"
 #include "broadphase/host/find_neighbours.h"
 #include "broadphase/host/order.h"
+#include "broadphase/host/search_budget.h"
+#include "broadphase/host/skin_account.h"
 #include "broadphase/host/sort_neighbours.h"
 #include "broadphase/pipelines/limits.h"
 #include "broadphase/pipelines/pipeline.h"
@@ -34,6 +36,7 @@ class HostSearch : protected TreeStages<HostSpace> {
 
   /// So few boxes are searched sooner than they are ordered.
   static constexpr std::size_t kFew = 256;
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   /// So few boxes that have left are not shared by threads.
   static constexpr std::size_t kFewLeft = 1024;
 
@@ -47,9 +50,11 @@ class HostSearch : protected TreeStages<HostSpace> {
   /// Stages 1 to 5, for all boxes.
   /// @param both whether each pair is to be in the lists of both of its boxes, and each box in its
   ///   own; else it is in that of the lesser index only
-  /// @return lists that are valid until the next search, or the next tree
+  /// @param lists valid until the next search, or the next tree
+  /// @return false if it has stopped, after so many tests
   /// @throws std::length_error
-  NeighbourLists findAll(const StepInput& input, bool both, const Room& room, StepStats& stats) {
+  bool findAll(const StepInput& input, bool both, const Room& room, std::uint64_t mostTests,
+               NeighbourLists& lists, StepStats& stats) {
     const std::size_t n = input.boxes.size;
     reserveScratch(n, n);
     orderBoxes(input.boxes, stats);
@@ -57,33 +62,46 @@ class HostSearch : protected TreeStages<HostSpace> {
     describe(*header(), stats);
     mortonBits_ = stats.mortonBits;
     stats.searched = n;
-    NeighbourLists lists{{}, scratch_.lend<NeighbourList>("neighbour lists", n).data};
+    lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", n).data;
     const PackedBoxes queries = allBlocks_.packed();  // by its address the search knows itself
-    findNeighbours(both ? queries : allBlocks_.packed(), lists, room, stats);
-    return lists;
+    const bool isWhole =
+        findNeighbours(both ? queries : allBlocks_.packed(), lists, room, mostTests, stats);
+    budget_.begin(n, search_.tests());
+    return isWhole;
   }
 
   /// Likewise for a few boxes, which are others now than in the search before; each is in its own
-  /// list, too.
-  /// @return false if all must be searched for
-  bool findLeft(const StepInput& input, View<const std::uint32_t> ids, const Room& room,
-                NeighbourLists& lists, StepStats& stats) {
-    const std::size_t n = input.boxes.size;
-    reserveScratch(ids.size, n);
-    {
-      const auto timer = space_.timed("sort", stats.sortMs);
-      orderByPlace(ids);
-    }
-    {
-      const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
-      if (!allBlocks_.replace({ids_.data(), ids.size}, input.boxes, input.filters)) return false;
-    }
-    pack(leftBlocks_, input, sortByClass(input.boxes, ids.size), false, stats);
+  /// list, too. The others keep their order, until that has cost too much.
+  NeighbourLists findLeft(const StepInput& input, View<const std::uint32_t> ids, const Room& room,
+                          StepStats& stats) {
     stats.searched = ids.size;
-    lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", n).data;
-    findNeighbours(leftBlocks_.packed(), lists, room, stats);
-    return true;
+    NeighbourLists lists{};
+    orderByPlace(ids, stats);
+    const bool isBounded = !allBlocks_.packed().tree.isInIndexOrder;
+    const std::uint64_t most = isBounded ? budget_.mostTests(ids.size) : kNoLimit;
+    if (replace(input, ids.size, stats) && searchLeft(input, ids.size, room, most, lists, stats)) {
+      budget_.spend(ids.size, search_.tests());
+      return lists;
+    }
+    orderAgain(input, stats);
+    orderByPlace(ids, stats);
+    searchLeft(input, ids.size, room, kNoLimit, lists, stats);
+    budget_.beginAgain(search_.tests());
+    return lists;
   }
+
+  /// The boxes of the last search, with nothing but their order renewed.
+  void orderAgain(const StepInput& input, StepStats& stats) {
+    reserveScratch(input.boxes.size, 0);
+    orderBoxes(input.boxes, stats);
+    pack(allBlocks_, input, header()->scene, header()->grid.bits == 0, stats);
+    mortonBits_ = 3 * header()->grid.bits;
+    budget_.beginAgain(0);
+  }
+
+  /// Once in each step that does not search for all. Whether queries would be faster, so that it
+  /// pays, after orderAgain().
+  bool isOrderWorn() { return allBlocks_.wears(); }
 
   /// Stage 6.
   View<Pair> sortNeighbours(const NeighbourLists& lists, std::size_t boxes, View<Pair> sorted,
@@ -95,6 +113,9 @@ class HostSearch : protected TreeStages<HostSpace> {
 
   /// The scene as the last search of all left it, and as findLeft() has changed it since.
   PackedScene searched() const { return {&allBlocks_.packed()}; }
+  std::uint64_t lastTests() const { return search_.tests(); }
+  StepWork work_;  ///< of the current step
+
   int mortonBits() const { return mortonBits_; }
 
   std::size_t searchBytes() const {
@@ -120,6 +141,7 @@ class HostSearch : protected TreeStages<HostSpace> {
   /// Stages 1 to 3: as for a tree, but along another curve.
   void orderBoxes(View<const Aabb> boxes, StepStats& stats) {
     StepHeader* header = header_.ensure(1).data;
+    work_.ordered += boxes.size;
     if (boxes.size <= kFew) return listByClass(boxes, stats);
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
@@ -178,7 +200,8 @@ class HostSearch : protected TreeStages<HostSpace> {
   }
 
   /// Writes the boxes to ids_ in the order of their places in the blocks.
-  void orderByPlace(View<const std::uint32_t> ids) {
+  void orderByPlace(View<const std::uint32_t> ids, StepStats& stats) {
+    const auto timer = space_.timed("sort", stats.sortMs);
     allBlocks_.findPlaces();
     const View<std::uint64_t> words = words_.ensure(ids.size);
     space_.tasks().forRanges(ids.size, kFewLeft, [&](std::size_t begin, std::size_t end) {
@@ -232,22 +255,45 @@ class HostSearch : protected TreeStages<HostSpace> {
     blocks.pack(input.boxes, input.filters, ids_.data(), scene, inIndexOrder);
   }
 
+  /// The first in ids_, in the order of their places.
+  /// @return false if too many would be beside the blocks
+  bool replace(const StepInput& input, std::size_t count, StepStats& stats) {
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+    return allBlocks_.replace({ids_.data(), count}, input.boxes, input.filters);
+  }
+
+  /// Searches for the first in ids_.
+  /// @return false if it has stopped, after so many tests
+  bool searchLeft(const StepInput& input, std::size_t count, const Room& room,
+                  std::uint64_t mostTests, NeighbourLists& lists, StepStats& stats) {
+    pack(leftBlocks_, input, sortByClass(input.boxes, count), false, stats);
+    reserveScratch(0, input.boxes.size);
+    lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", input.boxes.size).data;
+    return findNeighbours(leftBlocks_.packed(), lists, room, mostTests, stats);
+  }
+
   /// Stage 5: lists of neighbours among all boxes.
-  void findNeighbours(const PackedBoxes& queries, NeighbourLists& lists, const Room& room,
-                      StepStats& stats) {
+  /// @return false if it has stopped, after so many tests
+  bool findNeighbours(const PackedBoxes& queries, NeighbourLists& lists, const Room& room,
+                      std::uint64_t mostTests, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
     std::size_t size = room.expected == 0 ? 8 * queries.boxes.size : room.expected;
     for (;;) {
       room.indices.reset(scratchBytes<std::uint32_t>(size));
       lists.indices = room.indices.template lendRest<std::uint32_t>("neighbours");
-      const std::uint64_t found = search_.find(queries, allBlocks_.packed(), lists, room.most);
+      const std::uint64_t found =
+          search_.find(queries, allBlocks_.packed(), lists, room.most, mostTests);
+      const std::uint64_t tests = std::min(search_.tests(), mostTests);
+      work_.tests += tests;
+      if (search_.tests() > mostTests) return false;
       requireAtMost(room.most, found);
       if (found <= lists.indices.size) {
         lists.indices.size = static_cast<std::size_t>(found);
-        return;
+        return true;
       }
       size = 2 * static_cast<std::size_t>(found);  // for the added pairs, too
+      mostTests -= mostTests == kNoLimit ? 0 : tests;
     }
   }
 
@@ -255,6 +301,7 @@ class HostSearch : protected TreeStages<HostSpace> {
   BlockBuilder allBlocks_;
   BlockBuilder leftBlocks_;  ///< of those that are searched for, if not all are
   NeighbourSearch search_;
+  SearchBudget budget_;
   NeighbourSort neighbourSort_;
   Buffer<std::uint64_t> words_, spareWords_;
   int mortonBits_ = 0;  ///< of the last search of all

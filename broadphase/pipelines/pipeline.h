@@ -35,6 +35,10 @@ class Pipeline {
   ///   the result of the step before, and added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;
 
+  /// A step in which nothing has changed. May put the boxes of the last step in order for queries:
+  /// what packed() returned before is not valid any more.
+  virtual void rest() noexcept {}
+
   /// Builds only the tree over the boxes, for queries. A GPU's pipeline has none.
   virtual void buildTree(View<const Aabb>, StepStats&) {}
 

@@ -26,11 +26,14 @@ struct NeighbourLists {
   NeighbourList* byBox;
 };
 
-/// How many neighbours were found by all threads. If there are more than NeighbourLists::indices
-/// has room for, some lists were not written.
+/// How many neighbours all threads have found, and how many blocks they have tested a box against.
+/// If there are more neighbours than NeighbourLists::indices has room for, some lists were not
+/// written.
 struct NeighbourCount {
   std::atomic<std::uint64_t>* found;
-  std::uint64_t limit;  ///< stop early beyond this many
+  std::uint64_t limit;                          ///< stop early beyond this many
+  std::atomic<std::uint64_t>* tests = nullptr;  ///< null: nobody counts
+  std::uint64_t mostTests = ~std::uint64_t{0};  ///< stop early beyond this many
 };
 
 /// One thread's memory for a search.
@@ -91,7 +94,7 @@ struct SimdKernels {
   void (*packBounds)(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
                      std::uint32_t child);
   /// Writes the lists of the boxes in leaf blocks [begin, end) of `queries`: what they overlap of
-  /// `targets`, which is `queries` itself, or other boxes. False: beyond the limit.
+  /// `targets`, which is `queries` itself, or other boxes. False: beyond one of the limits.
   bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
                  std::uint32_t end, const SearchMemory& memory, const NeighbourLists& lists,
                  const NeighbourCount& count);

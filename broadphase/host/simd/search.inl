@@ -28,13 +28,14 @@ class Search {
       findBlocks(block);
       for (std::uint32_t lane = 0; lane < boxes; ++lane)
         if (!findList(block, lane)) return false;
-      if (!keepLists()) return false;
+      if (!keepLists() || !tellTests(kTestsToTell)) return false;
     }
-    return true;
+    return tellTests(1);
   }
 
  private:
   static constexpr std::uint32_t kRoom = 4096;
+  static constexpr std::uint32_t kTestsToTell = 1024;  ///< rarely, because all threads tell
 
   /// Writes the target leaf blocks that overlap the bounds of the query leaf block `block` into the
   /// memory of the search.
@@ -45,7 +46,7 @@ class Search {
     std::uint32_t depth = 0;
     if (tree_.boxes > 0) stack[depth++] = tree_.root;
     blocks_ = 0;
-    while (depth > 0) {
+    for (; depth > 0; ++tests_) {
       const BoxBlock& at = tree_.blocks[stack[--depth]];
       std::uint32_t hits = Simd::overlaps(around, at.corners[0], kLanes);
       if (skipsLesser_ && at.child[0] < tree_.leafBlocks && at.child[0] < block)
@@ -84,6 +85,7 @@ class Search {
       Simd::append(memory.nearby + nearby, memory.blocks + i, hits);
       nearby += static_cast<std::uint32_t>(std::popcount(hits));
     }
+    tests_ += (blocks + kLanes - 1) / kLanes + nearby;
     const std::size_t most = std::size_t{nearby} * kLanes + targets_.oversized.size;
     if (waitingEnd_ + most > kRoom && !keepLists()) return false;
     const std::uint32_t id = queries_.blocks[block].child[lane];
@@ -177,6 +179,14 @@ class Search {
     return true;
   }
 
+  /// Adds up the tests of all threads once there are a few. False: beyond the limit.
+  bool tellTests(std::uint64_t few) {
+    if (tests_ < few || count_.tests == nullptr) return true;
+    const std::uint64_t tests = tests_;
+    tests_ = 0;
+    return count_.tests->fetch_add(tests, std::memory_order_relaxed) + tests <= count_.mostTests;
+  }
+
   bool claim(std::uint64_t size, std::uint64_t& start) {
     start = count_.found->fetch_add(size, std::memory_order_relaxed);
     return start + size <= count_.limit;
@@ -195,6 +205,7 @@ class Search {
   const bool isSelfSearch_;
   const bool skipsLesser_;    ///< blocks before a box's own hold lesser indices only
   std::uint32_t blocks_ = 0;  ///< in the memory of the search
+  std::uint64_t tests_ = 0;   ///< of a box against a block, not yet told
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
   Waiting waiting_[kLanes];
   std::uint32_t list_[kRoom + kLanes];

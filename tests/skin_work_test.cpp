@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Zlib
+// What steps with a skin cost, whatever moves: by counts of boxes tested against blocks, beside
+// those of a finder without a skin. And what queries cost after them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "broadphase/host/simd/kernels.h"
+#include "broadphase/pipelines/host.h"
+#include "broadphase/query/scene_query.h"
+#include "portable.h"
+#include "support.h"
+
+namespace lbvh {
+namespace {
+
+using test::boxAt;
+using test::Boxes;
+using test::Random;
+using test::toVector;
+using test::view;
+
+const SimdKernels& own = simdKernels();
+std::uint64_t blocksTested = 0, candidatesTested = 0;
+
+/// The processor's own, which count on one thread what they do.
+SimdKernels countingKernels() {
+  SimdKernels kernels = own;
+  kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
+                      std::uint32_t end, const SearchMemory& memory, const NeighbourLists& lists,
+                      const NeighbourCount& count) {
+    const std::uint64_t before = *count.tests;
+    const bool isWhole = own.search(queries, targets, begin, end, memory, lists, count);
+    blocksTested += *count.tests - before;
+    return isWhole;
+  };
+  kernels.findFlips = [](const Aabb* boxes, const Aabb& box, const std::uint32_t* candidates,
+                         std::uint32_t count) {
+    candidatesTested += count;
+    return own.findFlips(boxes, box, candidates, count);
+  };
+  return kernels;
+}
+
+class Finder {
+ public:
+  explicit Finder(const char* skin, int threads = 1)
+      : kernels_(threads == 1 ? countingKernels() : own) {
+    test::setVariable("GPULBVH_SKIN", skin);
+    pipeline_ = makeHostPipeline(threads, kernels_);
+    test::unsetVariable("GPULBVH_SKIN");
+  }
+
+  /// @return how many boxes were searched for
+  std::size_t step(const Boxes& boxes) {
+    blocksTested = candidatesTested = 0;
+    StepStats stats;
+    stats.searched = boxes.size();
+    pipeline_->step({view(boxes), {}, {}, Options{}.maxPairs, {}}, stats);
+    return stats.searched;
+  }
+
+  Pipeline* operator->() const { return pipeline_.get(); }
+  SceneQuery scene() const { return SceneQuery(pipeline_->packed()); }
+
+ private:
+  const SimdKernels kernels_;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+/// Boxes in a cube, each of which has about five neighbours, and how they may move.
+struct Moving {
+  explicit Moving(int count) : side(1.1f * std::cbrt(static_cast<float>(count))) {
+    boxes.resize(static_cast<std::size_t>(count));
+    directions.resize(boxes.size());
+    for (Aabb& box : boxes) teleport(box);
+    for (Aabb& direction : directions)
+      for (float& along : direction.min) along = random.uniform(-1, 1);
+  }
+
+  void teleport(Aabb& box) {
+    box = boxAt(random.uniform(0, side), random.uniform(0, side), random.uniform(0, side),
+                random.uniform(0.3f, 0.6f));
+  }
+  void teleport(float share) {
+    for (Aabb& box : boxes)
+      if (random.uniform(0, 1) < share) teleport(box);
+  }
+  /// Each `every`-th box flies straight on, within the cube.
+  void fly(std::size_t every, float by) {
+    for (std::size_t i = 0; i < boxes.size(); i += every)
+      for (int axis = 0; axis < 3; ++axis) {
+        float& along = directions[i].min[axis];
+        const float middle = boxes[i].min[axis];
+        if (middle < 0 || middle > side) along = std::abs(along) * (middle < 0 ? 1.0f : -1.0f);
+        boxes[i].min[axis] += by * along;
+        boxes[i].max[axis] += by * along;
+      }
+  }
+
+  const float side;
+  Random random{901};
+  Boxes boxes, directions, before;
+};
+
+struct Motion {
+  std::string name;
+  std::function<void(Moving&, int step)> step;
+};
+
+std::vector<Motion> motions() {
+  std::vector<Motion> all;
+  for (const float percent : {0.1f, 1.0f, 5.0f, 10.0f, 20.0f, 40.0f, 100.0f})
+    all.push_back({"teleport " + std::to_string(percent),
+                   [=](Moving& scene, int) { scene.teleport(percent / 100); }});
+  for (const std::size_t every : {20u, 10u, 3u, 1u})
+    for (const float by : {0.05f, 0.3f, 1.0f, 4.0f})
+      all.push_back({"each " + std::to_string(every) + "th flies " + std::to_string(by),
+                     [=](Moving& scene, int) { scene.fly(every, by); }});
+  for (const std::size_t every : {50u, 10u, 3u})
+    all.push_back(
+        {"each " + std::to_string(every) + "th jumps and returns", [=](Moving& scene, int step) {
+           if (step % 2 == 1) return scene.boxes.swap(scene.before);
+           scene.before = scene.boxes;
+           for (std::size_t i = 0; i < scene.boxes.size(); i += every)
+             scene.teleport(scene.boxes[i]);
+         }});
+  all.push_back({"bursts", [](Moving& scene, int step) {
+                   if (step % 16 < 4) scene.teleport(0.4f);
+                 }});
+  all.push_back({"all come to rest", [](Moving& scene, int step) {
+                   scene.fly(1, 0.2f / static_cast<float>(1 + step));
+                 }});
+  all.push_back({"more come", [](Moving& scene, int) {
+                   for (int more = 0; more < 40; ++more) {
+                     scene.boxes.emplace_back();
+                     scene.teleport(scene.boxes.back());
+                   }
+                 }});
+  return all;
+}
+
+constexpr int kRestFirst = 6, kSteps = 40;
+
+TEST(SkinWork, AStepTestsFewMoreBlocksThanASearchOfAll) {
+  for (const Motion& motion : motions()) {
+    SCOPED_TRACE(motion.name);
+    Finder finder("automatic"), plain("never");
+    Moving scene(8000);
+    std::vector<double> costs;
+    std::uint64_t candidates = 0;
+    for (int k = -kRestFirst; k < kSteps; ++k) {
+      if (k >= 0) motion.step(scene, k);
+      const bool isAll = finder.step(scene.boxes) == scene.boxes.size();
+      const auto cost = static_cast<double>(blocksTested);
+      candidates += candidatesTested;
+      plain.step(scene.boxes);
+      costs.push_back(cost / static_cast<double>(blocksTested));
+      EXPECT_LE(costs.back(), isAll ? 2.5 : 1.5) << "step " << k;
+      ASSERT_EQ(toVector(finder->added()), toVector(plain->added())) << "step " << k;
+      ASSERT_EQ(toVector(finder->removed()), toVector(plain->removed())) << "step " << k;
+    }
+    for (std::size_t k = 10; k <= costs.size(); ++k) {
+      double ten = 0;
+      for (std::size_t i = k - 10; i < k; ++i) ten += costs[i];
+      EXPECT_LE(ten, 15) << "until step " << k;
+    }
+    std::printf("%-28s blocks %4.2f of a search of all, at most %4.2f; candidates %4.1f a box\n",
+                motion.name.c_str(),
+                std::accumulate(costs.begin(), costs.end(), 0.0) / double(costs.size()),
+                *std::max_element(costs.begin(), costs.end()),
+                double(candidates) / double(costs.size() * scene.boxes.size()));
+  }
+}
+
+/// How often a bound or a box is tested when queries look for what small boxes overlap, and when
+/// they follow rays along an axis, in all of the scene.
+std::size_t testsOfQueries(const SceneQuery& scene, float side) {
+  Random random(902);
+  std::size_t tests = 0;
+  for (int k = 0; k < 100; ++k) {
+    Aabb around =
+        boxAt(random.uniform(0, side), random.uniform(0, side), random.uniform(0, side), 1);
+    if (k % 2 == 0) around.min[k % 3] = -(around.max[k % 3] = INFINITY);
+    const auto hits = [&](const auto& bounds) {
+      ++tests;
+      return overlap(bounds, around);
+    };
+    scene.forEach(hits, [](std::uint32_t) {});
+  }
+  return tests;
+}
+
+TEST(SkinWork, QueriesAreFastSomeStepsAfterBoxesCameToRest) {
+  for (const bool isTold : {false, true})
+    for (const Motion& motion : motions()) {
+      SCOPED_TRACE(motion.name);
+      Finder finder("automatic"), plain("never");
+      Moving scene(8000);
+      for (int k = -kRestFirst; k < kSteps; ++k) {
+        if (k >= 0) motion.step(scene, k);
+        finder.step(scene.boxes);
+      }
+      for (int k = 0; k < 100; ++k) {
+        if (isTold)
+          finder->rest();
+        else
+          finder.step(scene.boxes);
+      }
+      plain.step(scene.boxes);
+      EXPECT_LE(double(testsOfQueries(finder.scene(), scene.side)),
+                1.5 * double(testsOfQueries(plain.scene(), scene.side)));
+    }
+}
+
+TEST(SkinWork, BoxesAreOrderedAlikeOnAnyNumberOfThreads) {
+  const auto orderOf = [](const SceneQuery& scene) {
+    std::vector<std::uint32_t> order;
+    scene.forEach([](const auto&) { return true; },
+                  [&](std::uint32_t box) { order.push_back(box); });
+    return order;
+  };
+  for (const float share : {0.01f, 0.05f, 0.4f}) {
+    Finder one("automatic"), three("automatic", 3);
+    Moving scene(20'000);
+    for (int k = -kRestFirst; k < 12; ++k) {
+      if (k >= 0) scene.teleport(share);
+      const std::size_t searched = one.step(scene.boxes);
+      ASSERT_EQ(three.step(scene.boxes), searched) << "step " << k;
+      ASSERT_EQ(orderOf(three.scene()), orderOf(one.scene())) << "step " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lbvh
