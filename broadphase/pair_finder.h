@@ -76,7 +76,8 @@ class GPULBVH_API PairFinder {
   /// The tree of the last buildTree, for queries (query/tree_query.h). An update drops it.
   Tree tree() const;
 
-  /// What the last update left in order, for query/scene_query.h; until the next one.
+  /// What the last update left in order, for query/scene_query.h; until the next one, or
+  /// updateUnchanged().
   PackedScene packed() const;
 
   /// Figures of the last update, and where it ran.

@@ -181,6 +181,32 @@ TEST(SkinWork, AStepTestsFewMoreBlocksThanASearchOfAll) {
   }
 }
 
+// Below and beyond the number of candidates from which a box is a hub.
+TEST(SkinWork, AMovingPlatformCostsWhatItHasPartnersFor) {
+  constexpr int kSide = 100;
+  for (const int side : {20, 30, 33, 40, 60, 80}) {
+    Finder finder("always");
+    Boxes boxes;
+    for (int i = 0; i < kSide * kSide; ++i)
+      boxes.push_back(boxAt(float(i % kSide), 0, float(i / kSide), 0.45f));
+    const float end = float(side) - 0.5f;
+    boxes.push_back({{-0.5f, 0.4f, -0.5f}, {end, 1, end}});
+    finder.step(boxes);
+    finder.step(boxes);
+    const auto partners = static_cast<std::uint64_t>(side * side);
+    ASSERT_EQ(finder->pairs().size, partners);
+    for (int k = 0; k < 10; ++k) {
+      for (int axis = 0; axis < 3; ++axis) {
+        boxes.back().min[axis] += 0.01f;
+        boxes.back().max[axis] += 0.01f;
+      }
+      EXPECT_LE(finder.step(boxes), 1u) << partners;
+      EXPECT_LE(blocksTested, 64 + partners / 2) << partners;
+      EXPECT_LE(candidatesTested, partners + partners / 4) << partners;
+    }
+  }
+}
+
 /// How often a bound or a box is tested when queries look for what small boxes overlap, and when
 /// they follow rays along an axis, in all of the scene.
 std::size_t testsOfQueries(const SceneQuery& scene, float side) {

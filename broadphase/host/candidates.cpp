@@ -21,10 +21,11 @@ constexpr std::size_t kMostInOrder = 65536;
 
 }  // namespace
 
-std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxes) {
+std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxes,
+                              View<const Aabb> grown) {
   areKnown_ = false;
   pairs_ = 0;
-  const bool fits = layOut(lists, boxes);
+  const bool fits = layOut(lists, boxes, grown);
   std::atomic<std::size_t> pairs{0};
   tasks_.forRanges(boxes.size, kRowGrain, [&](std::size_t begin, std::size_t end) {
     std::size_t found = 0;
@@ -57,13 +58,14 @@ void Candidates::forget() {
 }
 
 /// Rows in the order of their boxes, each with some room for more.
-bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes) {
+bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
+                        View<const Aabb> grown) {
   hubs_.clear();
   left_.reset();
   const auto roomOf = [&](std::uint32_t i) -> std::size_t {
     const std::size_t size = lists.byBox[i].size;
     if (size <= CandidateRows::kMostEntries) return size + size / 4 + (size > 1 ? 1 : 0);
-    hubs_.push_back({i, boxes[i]});
+    hubs_.push_back({i, size, boxes[i], grown[i]});
     return hubs_.size() <= kMostHubs ? kMostHubs : CandidateRows::kNoRoom;
   };
   if (!rows_.layOut(boxes.size, roomOf)) return false;
@@ -99,18 +101,11 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
   return kept;
 }
 
-bool Candidates::haveHubsChanged(View<const Aabb> boxes) const {
-  return std::any_of(hubs_.begin(), hubs_.end(),
-                     [&](const Hub& hub) { return differ(hub.box, boxes[hub.id]); });
-}
-
 bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists) {
   rows_.resize(changes.boxes.size);
   words_ = {static_cast<int>(std::bit_width(changes.boxes.size))};
-  const auto hasLeft = [&](const Hub& hub) { return changes.hasLeft(hub.id); };
-  if (std::any_of(hubs_.begin(), hubs_.end(), hasLeft)) return false;
   testChanged(changes);
-  left_.compare(tasks_, changes, rows_, lists, words_);
+  left_.compare(tasks_, changes, rows_, {hubs_.data(), hubs_.size()}, lists, words_);
   if (!makeRoom(changes, lists)) return false;
   changes_.clear();
   std::size_t ended = 0;
@@ -242,6 +237,12 @@ void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) 
   tasks_.forRanges(changes.leftIds.size, kEditGrain, [&](std::size_t begin, std::size_t end) {
     fillLeft({changes.leftIds.data + begin, end - begin}, lists);
   });
+  for (Hub& hub : hubs_) {
+    if (!changes.hasLeft(hub.id)) continue;
+    hub.candidates = hub.former.size();
+    hub.box = changes.boxes[hub.id];
+    hub.grown = changes.grown[hub.id];
+  }
   pairs_ = pairsAfter_;
 }
 
@@ -362,6 +363,7 @@ std::size_t Candidates::memoryBytes() const {
   std::size_t bytes = rows_.memoryBytes() + left_.memoryBytes() + hubs_.capacity() * sizeof(Hub) +
                       changes_.capacity() * sizeof(std::uint64_t);
   for (const auto& flips : flips_) bytes += flips.capacity() * sizeof(std::uint64_t);
+  for (const Hub& hub : hubs_) bytes += hub.former.capacity() * sizeof(std::uint32_t);
   return bytes;
 }
 

@@ -27,15 +27,16 @@ class Candidates {
   /// Takes over the lists of a search among all grown boxes, in which each box has all that it
   /// overlaps. Leaves in them what the boxes themselves overlap, of greater index.
   /// @return how many pairs those are
-  std::size_t adopt(const NeighbourLists& lists, View<const Aabb> boxes);
+  std::size_t adopt(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
 
   /// False if the lists were such that one cannot go on from them: nothing is known.
   bool areKnown() const { return areKnown_; }
   /// Gives the memory back.
   void forget();
 
-  /// Whether a box has changed that is a candidate of very many. Then all must be searched for.
-  bool haveHubsChanged(View<const Aabb> boxes) const;
+  /// Boxes with very many candidates, sorted. If one of them changes, it must be among those that
+  /// have left, and be told whom it may have to leave: all that its last grown box overlaps.
+  View<Hub> hubs() { return {hubs_.data(), hubs_.size()}; }
 
   /// Finds the changes of a step. Nothing is final before commit(), so that a step may fail.
   /// @param lists for each box that has left, all that its grown box overlaps
@@ -60,17 +61,12 @@ class Candidates {
   std::size_t memoryBytes() const;
 
  private:
-  struct Hub {
-    std::uint32_t id;
-    Aabb box;
-  };
-
   static constexpr std::uint32_t kOverlaps = CandidateRows::kOverlaps;
   static constexpr std::uint32_t kIndex = CandidateRows::kIndex, kIsHub = CandidateRows::kIsHub;
   static constexpr std::size_t kAtOnce = 64;  ///< candidates that are tested together
   static constexpr std::size_t kMostHubs = 64;
 
-  bool layOut(const NeighbourLists& lists, View<const Aabb> boxes);
+  bool layOut(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
   std::uint32_t fill(std::uint32_t i, const NeighbourLists& lists, View<const Aabb> boxes);
   void testChanged(const BoxChanges& changes);
   template <class Visit>
@@ -88,7 +84,7 @@ class Candidates {
   HostTasks& tasks_;
   const SimdKernels& kernels_;
   CandidateRows rows_;
-  std::vector<Hub> hubs_;  ///< sorted
+  std::vector<Hub> hubs_;
   std::size_t pairs_ = 0, pairsAfter_ = 0;
   PairWords words_{0};
   std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: of boxes that have not left

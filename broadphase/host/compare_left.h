@@ -10,6 +10,7 @@
 #include "broadphase/exec/changes.h"
 #include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/candidate_rows.h"
+#include "broadphase/host/hub.h"
 #include "broadphase/host/pair_words.h"
 #include "broadphase/types.h"
 
@@ -23,6 +24,7 @@ struct BoxChanges {
   View<const std::uint64_t> left;           ///< a bit a box
   View<const std::uint32_t> leftIds;        ///< the same
   View<const std::uint8_t> removedObjects;  ///< as in StepInput
+  View<const Aabb> grown;                   ///< of those that have left, new ones
 
   bool hasChanged(std::uint32_t i) const { return hasBit(changed, i); }
   bool hasLeft(std::uint32_t i) const { return hasBit(left, i); }
@@ -42,8 +44,9 @@ class LeftComparison {
 
   /// @param lists for each box that has left, all that its grown box overlaps: they become the
   ///   entries of its row
+  /// @param hubs sorted; those that have left know whom they may have to leave
   void compare(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
-               const NeighbourLists& lists, PairWords words);
+               View<const Hub> hubs, const NeighbourLists& lists, PairWords words);
 
   /// After a search for all. Whatever a comparison that failed has left behind is gone.
   void reset() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/hub.h"
 #include "broadphase/host/skin_account.h"
 #include "broadphase/options.h"
 #include "broadphase/stages/step_header.h"
@@ -33,7 +34,8 @@ class Skin {
 
   /// Decides about a step, and grows boxes anew.
   /// @param isKnown whether candidates are known for the grown boxes as they are
-  Plan plan(const StepInput& input, bool isKnown);
+  /// @param hubs then: boxes that leave when they change, because others know their candidates
+  Plan plan(const StepInput& input, bool isKnown, View<const Hub> hubs);
   /// The same step is to search for all after Plan::left, because there is no room.
   void growAll(const StepInput& input);
   /// From now on without a skin, for some time.
@@ -73,7 +75,8 @@ class Skin {
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
-  bool areFewLeft(std::size_t boxes) const;
+  bool areFewLeft(std::size_t boxes, std::size_t ofHubs) const;
+  std::size_t leaveHubs(const StepInput& input, View<const Hub> hubs);
   void findLeft(const StepInput& input);
   void findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;

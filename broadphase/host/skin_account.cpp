@@ -47,9 +47,9 @@ void SkinAccount::chargeLeft(std::size_t left, const StepWork& work) {
 void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMostCredit); }
 
 /// As if all were to be ordered, too.
-bool SkinAccount::allowsLeft(std::size_t left, std::size_t changed) const {
+bool SkinAccount::allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const {
   const double tested = of(changed - left) * row_;
-  const double work = left_ * of(left) + kOrdering * of(boxes_) +
+  const double work = left_ * of(left) + kOrdering * of(boxes_) + 2 * kComparing * of(ofHubs) +
                       kTesting * std::min(tested, of(boxes_) * row_ / 2);
   return work <= kMostOfLeft * plain_;
 }

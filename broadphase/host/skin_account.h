@@ -32,7 +32,8 @@ class SkinAccount {
   void chargeLeft(std::size_t left, const StepWork& work);
 
   /// Before a step: whether it is cheap enough to search for those that have left, or for all.
-  bool allowsLeft(std::size_t left, std::size_t changed) const;
+  /// @param ofHubs candidates of hubs among those that have left
+  bool allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const;
   bool allowsAll() const { return debt_ + all_ - 1 <= kMostDebt; }
   /// After so many tests of grown boxes, a search of all is to stop, and the step to become a plain
   /// one: together they test at most 2.5 times as much as that.

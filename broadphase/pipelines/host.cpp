@@ -17,6 +17,7 @@
 #include "broadphase/host/patch_pairs.h"
 #include "broadphase/host/skin.h"
 #include "broadphase/pipelines/host_search.h"
+#include "broadphase/query/block_query.h"
 #include "broadphase/stages/validate.h"
 
 namespace lbvh {
@@ -114,10 +115,8 @@ class HostPipeline final : public Pipeline, HostSearch {
  private:
   Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    const Skin::Plan plan = skin_.plan(input, isKnown);
-    const bool hubsChanged = plan == Skin::Plan::left && candidates_.haveHubsChanged(input.boxes);
-    if (hubsChanged) skin_.growAll(input);
-    return hubsChanged ? Skin::Plan::all : plan;
+    const View<const Hub> hubs{candidates_.hubs().data, candidates_.hubs().size};
+    return skin_.plan(input, isKnown, hubs);
   }
 
   /// All boxes as they are.
@@ -158,7 +157,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
     if (!findAll(skin_.grown(input), true, room, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    candidates_.adopt(lists, input.boxes);
+    candidates_.adopt(lists, input.boxes, skin_.grown(input).boxes);
     return true;
   } catch (const std::length_error&) {
     return false;
@@ -167,8 +166,9 @@ class HostPipeline final : public Pipeline, HostSearch {
   /// The boxes that have left their grown boxes; and tests the candidates of those that changed.
   /// @return false if all must be searched for
   bool searchForLeft(const StepInput& input, StepStats& stats) {
-    const BoxChanges changes{input.boxes,  skin_.changed(), skin_.changes(),
-                             skin_.left(), skin_.leftIds(), input.removedObjects};
+    const BoxChanges changes{input.boxes,        skin_.changed(), skin_.changes(),
+                             skin_.left(),       skin_.leftIds(), input.removedObjects,
+                             skin_.grown().boxes};
     NeighbourLists lists{};
     stats.searched = 0;
     if (isOrderWorn()) orderAgain(skin_.grown(input), stats);
@@ -177,6 +177,7 @@ class HostPipeline final : public Pipeline, HostSearch {
       pairBlocks_[next(2)] = Scratch();
     }
     if (!findCandidatesOfLeft(input, lists, stats)) return false;
+    findFormerOfHubs(changes);
     {
       const auto timer = space_.timed("traversal", stats.traversalMs);
       const bool areKnown = candidates_.compare(changes, lists);
@@ -202,6 +203,17 @@ class HostPipeline final : public Pipeline, HostSearch {
     return true;
   } catch (const std::length_error&) {
     return false;
+  }
+
+  /// Where a hub has left, all boxes that may have it in their rows.
+  void findFormerOfHubs(const BoxChanges& changes) {
+    for (Hub& hub : candidates_.hubs()) {
+      hub.former.clear();
+      if (!changes.hasLeft(hub.id)) continue;
+      queryPacked(
+          *searched().boxes, [&](const Aabb& bounds) { return overlap(bounds, hub.grown); },
+          [&](std::uint32_t id) { hub.former.push_back(id); });
+    }
   }
 
   /// Stages 6 and 7: added pairs go where the neighbours were, removed ones over the old pairs.
