@@ -247,6 +247,39 @@ TEST(SkinWork, QueriesAreFastSomeStepsAfterBoxesCameToRest) {
     }
 }
 
+// Of a tree that was built in between, nothing is lost.
+TEST(SkinWork, UpdatesWithoutChangesMakeQueriesFastAgain) {
+  const auto finderWith = [](const char* skin) {
+    test::setVariable("GPULBVH_SKIN", skin);
+    Options options;
+    options.backend = Backend::host;
+    options.threads = 1;
+    PairFinder finder(options);
+    test::unsetVariable("GPULBVH_SKIN");
+    return finder;
+  };
+  PairFinder finder = finderWith("automatic"), plain = finderWith("never");
+  Moving scene(8000);
+  for (int k = -kRestFirst; k < 6; ++k) {
+    if (k >= 0) scene.teleport(0.003f);
+    finder.update(view(scene.boxes));
+  }
+  plain.update(view(scene.boxes));
+  const auto tests = [&](const SceneQuery& query) {
+    return static_cast<double>(testsOfQueries(query, scene.side));
+  };
+  const double best = tests(SceneQuery(plain.packed()));
+  EXPECT_GT(tests(SceneQuery(finder.packed())), 1.2 * best) << "the order is worn";
+  finder.buildTree(view(scene.boxes));
+  const double ofTree = tests(SceneQuery(finder.tree()));
+  for (int k = 0; k < 100; ++k) finder.updateUnchanged();
+  EXPECT_EQ(tests(SceneQuery(finder.tree())), ofTree);
+  finder.update(view(scene.boxes));  // drops the tree
+  for (int k = 0; k < 100; ++k) finder.updateUnchanged();
+  EXPECT_LT(tests(SceneQuery(finder.packed())), 1.1 * best);
+  EXPECT_EQ(toVector(finder.pairs()), toVector(plain.pairs()));
+}
+
 TEST(SkinWork, BoxesAreOrderedAlikeOnAnyNumberOfThreads) {
   const auto orderOf = [](const SceneQuery& scene) {
     std::vector<std::uint32_t> order;
