@@ -247,7 +247,7 @@ TEST(SkinWork, QueriesAreFastSomeStepsAfterBoxesCameToRest) {
     }
 }
 
-// Of a tree that was built in between, nothing is lost.
+// A tree that was built in between stays as it is.
 TEST(SkinWork, UpdatesWithoutChangesMakeQueriesFastAgain) {
   const auto finderWith = [](const char* skin) {
     test::setVariable("GPULBVH_SKIN", skin);

@@ -70,7 +70,7 @@ class BlockBuilder {
   std::size_t roomBeside_ = 0;
   std::vector<std::uint32_t> places_;   ///< by box: its leaf, kBeside, or kNullIndex
   std::vector<std::uint32_t> touched_;  ///< blocks whose bounds have changed
-  BlockWear wear_;                      ///< likewise after findPlaces()
+  BlockWear wear_;                      ///< known after findPlaces()
   bool knowsPlaces_ = false;
 };
 

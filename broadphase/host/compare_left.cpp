@@ -120,7 +120,7 @@ struct Comparison {
   bool isInRow(std::uint32_t i, std::uint32_t id) const {
     return (!rows.isHub(id) || rows.isHub(i)) && !changes.hasLeft(id);
   }
-  /// Of an entry of i's row. Hubs do not mark each other.
+  /// The mark of an entry `id` in i's row. Hubs do not mark each other.
   std::uint32_t hubMark(std::uint32_t i, std::uint32_t id) const {
     return rows.isHub(id) && !rows.isHub(i) ? CandidateRows::kIsHub : 0;
   }

@@ -5,7 +5,7 @@
 constexpr float kSkin = 1.0f / 16;   // of a box's mean side
 constexpr float kAhead = 1.8f;       // of how far it has moved from the middle of its grown box
 constexpr float kMostAhead = 1.5f;   // of its mean side
-constexpr float kMostMotion = 2.0f;  // likewise: beyond, it has jumped
+constexpr float kMostMotion = 2.0f;  // of its mean side: beyond, it has jumped
 constexpr float kLoose = 2.0f;       // a box that has shrunk to less of its grown box leaves it
 
 #include "broadphase/host/simd/lanes.inl"

@@ -113,7 +113,6 @@ class HostSearch : protected TreeStages<HostSpace> {
 
   /// The scene as the last search of all left it, and as findLeft() has changed it since.
   PackedScene searched() const { return {&allBlocks_.packed()}; }
-  std::uint64_t lastTests() const { return search_.tests(); }
   StepWork work_;  ///< of the current step
 
   int mortonBits() const { return mortonBits_; }
@@ -304,7 +303,7 @@ class HostSearch : protected TreeStages<HostSpace> {
   SearchBudget budget_;
   NeighbourSort neighbourSort_;
   Buffer<std::uint64_t> words_, spareWords_;
-  int mortonBits_ = 0;  ///< of the last search of all
+  int mortonBits_ = 0;  ///< when all boxes were last ordered
 };
 
 }  // namespace lbvh
