@@ -28,6 +28,7 @@ namespace {
 
 struct Simd {
   static constexpr const char* kName = "avx2";
+  static constexpr std::uint32_t kWidth = 8;
 
   struct Box {
     __m256 corners[6];

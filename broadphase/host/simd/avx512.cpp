@@ -11,6 +11,7 @@ namespace {
 
 struct Simd {
   static constexpr const char* kName = "avx512";
+  static constexpr std::uint32_t kWidth = 16;
 
   struct Box {
     __m512 corners[6];

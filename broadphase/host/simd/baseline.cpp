@@ -9,6 +9,7 @@ namespace {
 
 struct Simd {
   static constexpr const char* kName = "baseline";
+  static constexpr std::uint32_t kWidth = 4;
 
   struct Box {
     float corners[6];

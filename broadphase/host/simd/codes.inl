@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 and 2 on the host: bounds and Hilbert codes of sixteen boxes at a time, by the vector
+// Stages 1 and 2 on the host: bounds and Hilbert codes of kWidth boxes at a time, by the vector
 // types of lanes.h alone. Included by kernels.inl.
 
 /// Turns cells into Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2,
@@ -27,12 +27,12 @@ inline void toHilbert(Words& x, Words& y, Words& z) {
   z ^= flips;
 }
 
-/// Sixteen boxes, each coordinate in a vector.
+/// kWidth boxes, each coordinate in a vector.
 struct Boxes {
   Floats lo[3], hi[3];
 
   explicit Boxes(const Aabb* boxes) {
-    for (std::uint32_t i = 0; i < kLanes; ++i)
+    for (std::uint32_t i = 0; i < kWidth; ++i)
       for (int axis = 0; axis < 3; ++axis) {
         lo[axis][i] = boxes[i].min[axis];
         hi[axis][i] = boxes[i].max[axis];
@@ -54,7 +54,7 @@ struct Boxes {
 
   static bool any(const Integers& lanes) {
     std::int32_t all = 0;
-    for (std::uint32_t i = 0; i < kLanes; ++i) all |= lanes[i];
+    for (std::uint32_t i = 0; i < kWidth; ++i) all |= lanes[i];
     return all != 0;
   }
 };
@@ -68,33 +68,33 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
     high[axis] = Floats{} - SceneBounds::kFar;
   }
   std::size_t from = begin;
-  for (; from + kLanes <= end; from += kLanes) {
-    const Boxes sixteen(&boxes[from]);
-    if (!sixteen.areOrdinary() || sixteen.areInverted()) {
-      for (std::uint32_t i = 0; i < kLanes; ++i)
+  for (; from + kWidth <= end; from += kWidth) {
+    const Boxes several(&boxes[from]);
+    if (!several.areOrdinary() || several.areInverted()) {
+      for (std::uint32_t i = 0; i < kWidth; ++i)
         sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from + i));
       continue;
     }
     Floats extent{};
     for (int axis = 0; axis < 3; ++axis) {
       Floats centres;
-      sixteen.centre(axis, centres);
+      several.centre(axis, centres);
       select(centres < low[axis], centres, low[axis], low[axis]);
       select(centres > high[axis], centres, high[axis], high[axis]);
-      const Floats length = sixteen.hi[axis] - sixteen.lo[axis];
+      const Floats length = several.hi[axis] - several.lo[axis];
       select(length > extent, length, extent, extent);
     }
     Words exponents;
     bitsAs(extent, exponents);
     exponents = (exponents >> 23 & 255u) - 127u;
     std::uint32_t total = 0;
-    for (std::uint32_t i = 0; i < kLanes; ++i) total += exponents[i];
+    for (std::uint32_t i = 0; i < kWidth; ++i) total += exponents[i];
     sum.exponents += static_cast<std::int32_t>(total);
-    sum.measured += kLanes;
-    sum.ordinary += kLanes;
+    sum.measured += kWidth;
+    sum.ordinary += kWidth;
   }
   for (; from < end; ++from) sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from));
-  for (std::uint32_t i = 0; i < kLanes; ++i) {
+  for (std::uint32_t i = 0; i < kWidth; ++i) {
     SceneBounds lane;
     for (int axis = 0; axis < 3; ++axis) {
       lane.lo[axis] = low[axis][i];
@@ -105,7 +105,7 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
   return sum;
 }
 
-/// Grid::cell() of sixteen centres on one axis.
+/// Grid::cell() of kWidth centres on one axis.
 inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres, Words& cells) {
   const auto count = static_cast<float>(1 << bits);
   Floats t = (centres - grid.lo[axis]) * grid.perLength * count;
@@ -121,15 +121,15 @@ template <class Key>
 void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
                 std::size_t begin, std::size_t end) {
   constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
-  for (std::size_t from = begin; from < end; from += kLanes) {
-    const std::size_t count = std::min<std::size_t>(kLanes, end - from);
-    Aabb last[kLanes] = {};  // where there are fewer than sixteen left
-    if (count < kLanes) std::copy_n(&boxes[from], count, last);
-    const Boxes sixteen(count < kLanes ? last : &boxes[from]);
+  for (std::size_t from = begin; from < end; from += kWidth) {
+    const std::size_t count = std::min<std::size_t>(kWidth, end - from);
+    Aabb last[kWidth] = {};  // where there are fewer left
+    if (count < kWidth) std::copy_n(&boxes[from], count, last);
+    const Boxes several(count < kWidth ? last : &boxes[from]);
     Words cells[3];
     for (int axis = 0; axis < 3; ++axis) {
       Floats centres;
-      sixteen.centre(axis, centres);
+      several.centre(axis, centres);
       toCells(grid, axis, kBits, centres, cells[axis]);
     }
     toHilbert<kBits>(cells[0], cells[1], cells[2]);
@@ -140,7 +140,7 @@ void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32
         keys[from + i] = morton63(cells[0][i], cells[1][i], cells[2][i]);
       ids[from + i] = static_cast<std::uint32_t>(from + i);
     }
-    if (sixteen.areOrdinary()) continue;
+    if (several.areOrdinary()) continue;
     for (std::size_t i = from; i < from + count; ++i) {
       const BoxClass boxClass = classify(boxes[i]);
       if (boxClass != BoxClass::ordinary) keys[i] = AssignCodes<Key>::keyBehindCodes(boxClass);

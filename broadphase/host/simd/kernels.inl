@@ -10,9 +10,17 @@
 // - shouldCollide(filters, lane, others): which of sixteen filters one filter may collide with
 // - append(out, in, bits): writes those of sixteen words whose bits are set, and perhaps more
 // - compareEight(a, b): which of eight pairs differ, and which are less
+// - kWidth: how many numbers of 32 bits a register holds
 // - kRow: how many indices pair_sort.inl puts into a register
 
 #include "broadphase/host/simd/lanes.inl"
+
+// GCC takes a vector that is longer than the registers to pieces, lane by lane, wherever a mask
+// chooses.
+constexpr std::uint32_t kWidth = Simd::kWidth;
+using Words = Lanes<std::uint32_t, kWidth>;
+using Integers = Lanes<std::int32_t, kWidth>;
+using Floats = Lanes<float, kWidth>;
 
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/delta.inl"

@@ -23,6 +23,7 @@ constexpr auto kBytesOf = [] {
 
 struct Simd {
   static constexpr const char* kName = "neon";
+  static constexpr std::uint32_t kWidth = 4;
 
   struct Box {
     float32x4_t corners[6];

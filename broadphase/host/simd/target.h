@@ -18,10 +18,6 @@
 
 namespace lbvh {
 
-using Words = Lanes<std::uint32_t, kLanes>;
-using Integers = Lanes<std::int32_t, kLanes>;
-using Floats = Lanes<float, kLanes>;
-
 /// The comparison of several pairs with as many others: a bit each.
 struct PairMasks {
   std::uint32_t differ, less;
