@@ -205,6 +205,101 @@ TEST(Hilbert, CodesBeginWithThoseOfCoarserGrids) {
   }
 }
 
+template <class Key>
+void expectKeysOfSharedStage(const Boxes& boxes, const Grid& grid,
+                             void (*assign)(View<const Aabb>, const Grid&, Key*, std::uint32_t*,
+                                            std::size_t, std::size_t)) {
+  const Key untouched = 7;
+  for (const std::size_t begin : {0u, 3u})
+    for (const std::size_t end : {boxes.size(), boxes.size() - 5, begin + 1, begin + 40}) {
+      std::vector<Key> keys(boxes.size() + 40, untouched), expected(keys);
+      std::vector<std::uint32_t> ids(keys.size(), 7), expectedIds(ids);
+      const AssignHilbertCodes<Key> shared{view(boxes), &grid, expected.data(), expectedIds.data()};
+      for (std::size_t i = begin; i < end; ++i) shared(static_cast<std::uint32_t>(i));
+      assign(view(boxes), grid, keys.data(), ids.data(), begin, end);
+      ASSERT_EQ(keys, expected) << begin << " " << end;
+      ASSERT_EQ(ids, expectedIds) << begin << " " << end;
+    }
+}
+
+// Every third coordinate is one at an edge: of the numbers, of the classes, or of the grid.
+TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
+  using Limits = std::numeric_limits<float>;
+  const float edges[] = {NAN,
+                         Limits::infinity(),
+                         -Limits::infinity(),
+                         0.0f,
+                         -0.0f,
+                         Limits::denorm_min(),
+                         -Limits::min(),
+                         kGiant,
+                         -kGiant,
+                         std::nextafter(kGiant, 2 * kGiant),
+                         std::nextafter(-kGiant, -2 * kGiant),
+                         Limits::max(),
+                         -Limits::max(),
+                         -50.0f,
+                         50.0f,
+                         std::nextafter(50.0f, 0.0f)};
+  Random random(48);
+  for (const std::uint32_t odd : {0u, 1u, 30u}) {  // of a hundred coordinates
+    Boxes boxes(1000);
+    for (Aabb& box : boxes)
+      for (int k = 0; k < 6; ++k)
+        (k < 3 ? box.min[k] : box.max[k - 3]) =
+            random.below(100) < odd ? edges[random.below(16)] : random.uniform(-60, 60);
+    for (const float perLength : {0.01f, 0.0f, 1e30f, 1e-30f}) {
+      const Grid grid{{-50, -50, -50}, perLength, 10};
+      expectKeysOfSharedStage(boxes, grid, simdKernels().assignShortKeys);
+      expectKeysOfSharedStage(boxes, grid, simdKernels().assignLongKeys);
+    }
+  }
+}
+
+// Blocks are packed as BoxBlock::set() and clear() would, also where few boxes are left.
+TEST_P(HostKernelsTest, PackBoxesAndBoundsIntoBlocks) {
+  Random random(49);
+  for (const std::uint32_t n : {1u, 15u, 16u, 17u, 50u, 256u}) {
+    Boxes boxes(n);
+    std::vector<std::uint32_t> ids(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      boxes[i] = boxAt(random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, 9), 1);
+      if (i % 3 == 0) boxes[i].min[i % 2] = boxes[i].max[1 + i % 2] = -0.0f;
+      ids[i] = n - 1 - i;
+    }
+    BlockTree tree;
+    tree.boxes = n;
+    tree.leafBlocks = BlockTree::blocksOver(n);
+    std::vector<BoxBlock> blocks(tree.leafBlocks + 1), expected(blocks);
+    tree.blocks = blocks.data();
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) expected.back().clear(lane);
+    for (std::uint32_t leaf = 0; leaf < tree.leafBlocks * kLanes; ++leaf) {
+      BoxBlock& block = expected[leaf / kLanes];
+      if (leaf < n)
+        block.set(leaf % kLanes, boxes[ids[leaf]], ids[leaf]);
+      else
+        block.clear(leaf % kLanes);
+      for (int k = 0; k < 6 && leaf < n; ++k) {
+        float& bound = expected.back().corners[k][leaf / kLanes];
+        const float corner = block.corners[k][leaf % kLanes];
+        bound = k < 3 ? std::min(bound, corner) : std::max(bound, corner);
+      }
+      expected.back().child[leaf / kLanes] = leaf / kLanes;
+    }
+    simdKernels().packLeaves({tree, view(boxes), {}, {}, {}}, ids.data(), 0, tree.leafBlocks);
+    simdKernels().packParent(tree, tree.leafBlocks, 0, tree.leafBlocks);
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+        ASSERT_EQ(blocks[b].child[lane], expected[b].child[lane]) << n << " " << b << " " << lane;
+        for (int k = 0; k < 6; ++k) {
+          ASSERT_EQ(blocks[b].corners[k][lane], expected[b].corners[k][lane]) << n << " " << b;
+          if (k >= 3 && blocks[b].corners[k][lane] == 0)
+            ASSERT_FALSE(std::signbit(blocks[b].corners[k][lane])) << n << " " << b;
+        }
+      }
+  }
+}
+
 TEST_P(HostKernelsTest, KeysSortOversizedAndNanBoxesLast) {
   const float inf = std::numeric_limits<float>::infinity();
   Boxes boxes(21, boxAt(3, 4, 5, 1));

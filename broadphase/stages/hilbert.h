@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Keys along a Hilbert curve. Consecutive cells of the curve touch, so that boxes which follow each
 // other have small bounds together; along a Morton curve they jump. The host has the same for
-// sixteen boxes at a time (host/simd/codes.inl).
+// several boxes at a time (host/simd/codes.inl).
 #pragma once
 
 #include <cstdint>

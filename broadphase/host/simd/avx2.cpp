@@ -37,6 +37,12 @@ struct Simd {
     }
   };
 
+  static void load(const float* const (&fours)[2], Lanes<float, 8>& out) {
+    const __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(fours[0]));
+    const __m256 both = _mm256_insertf128_ps(low, _mm_loadu_ps(fours[1]), 1);
+    std::memcpy(&out, &both, sizeof out);
+  }
+
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     return overlapsEight(box, first, stride) | overlapsEight(box, first + 8, stride) << 8;
   }

@@ -20,6 +20,14 @@ struct Simd {
     }
   };
 
+  static void load(const float* const (&fours)[4], Lanes<float, 16>& out) {
+    __m512 all = _mm512_castps128_ps512(_mm_loadu_ps(fours[0]));
+    all = _mm512_insertf32x4(all, _mm_loadu_ps(fours[1]), 1);
+    all = _mm512_insertf32x4(all, _mm_loadu_ps(fours[2]), 2);
+    all = _mm512_insertf32x4(all, _mm_loadu_ps(fours[3]), 3);
+    std::memcpy(&out, &all, sizeof out);
+  }
+
   /// Looks at the signs of six differences, which are right for all finite numbers. That takes half
   /// the time of six comparisons into mask registers.
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {

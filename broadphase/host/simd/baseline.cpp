@@ -18,6 +18,10 @@ struct Simd {
     }
   };
 
+  static void load(const float* const (&fours)[1], Lanes<float, 4>& out) {
+    std::memcpy(&out, fours[0], sizeof out);
+  }
+
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     std::uint32_t bits = 0;
     for (std::uint32_t from = 0; from < kLanes; from += 4)

@@ -1,63 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 and 2 on the host: bounds and Hilbert codes of kWidth boxes at a time, by the vector
-// types of lanes.h alone. Included by kernels.inl.
-
-/// Turns cells into Hilbert codes, spread over the axes: bit b of x, y and z are bits 3 b + 2,
-/// 3 b + 1 and 3 b of the code. Skilling 2004, "Programming the Hilbert curve".
-template <int kBits>
-inline void toHilbert(Words& x, Words& y, Words& z) {
-  const auto turn = [&x](Words& cell, int bit) {
-    const std::uint32_t low = (1u << bit) - 1;
-    const Words isSet = -(cell >> bit & 1u);
-    const Words swapped = (x ^ cell) & ~isSet & low;
-    cell ^= swapped;
-    x ^= swapped | (isSet & low);
-  };
-  for (int bit = kBits - 1; bit > 0; --bit) {
-    turn(x, bit);
-    turn(y, bit);
-    turn(z, bit);
-  }
-  y ^= x;
-  z ^= y;
-  Words flips{};
-  for (int bit = kBits - 1; bit > 0; --bit) flips ^= -(z >> bit & 1u) & ((1u << bit) - 1);
-  x ^= flips;
-  y ^= flips;
-  z ^= flips;
-}
-
-/// kWidth boxes, each coordinate in a vector.
-struct Boxes {
-  Floats lo[3], hi[3];
-
-  explicit Boxes(const Aabb* boxes) {
-    for (std::uint32_t i = 0; i < kWidth; ++i)
-      for (int axis = 0; axis < 3; ++axis) {
-        lo[axis][i] = boxes[i].min[axis];
-        hi[axis][i] = boxes[i].max[axis];
-      }
-  }
-
-  void centre(int axis, Floats& out) const { out = 0.5f * lo[axis] + 0.5f * hi[axis]; }
-
-  /// Whether classify() calls all of them ordinary.
-  bool areOrdinary() const {
-    Integers odd{};
-    for (int axis = 0; axis < 3; ++axis)
-      odd |= (lo[axis] < -kGiant) | (hi[axis] > kGiant) | (lo[axis] != lo[axis]) |
-             (hi[axis] != hi[axis]);
-    return !any(odd);
-  }
-
-  bool areInverted() const { return any((lo[0] > hi[0]) | (lo[1] > hi[1]) | (lo[2] > hi[2])); }
-
-  static bool any(const Integers& lanes) {
-    std::int32_t all = 0;
-    for (std::uint32_t i = 0; i < kWidth; ++i) all |= lanes[i];
-    return all != 0;
-  }
-};
+// Stages 1 and 2 on the host: bounds and Hilbert codes of several boxes at a time, by the vector
+// types of lanes.h. Included by kernels.inl.
 
 /// The sum of MeasureScene (morton.h) over boxes [begin, end).
 SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
@@ -69,8 +12,11 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
   }
   std::size_t from = begin;
   for (; from + kWidth <= end; from += kWidth) {
-    const Boxes several(&boxes[from]);
-    if (!several.areOrdinary() || several.areInverted()) {
+    const Boxes several([&](std::uint32_t i) -> const Aabb& { return boxes[from + i]; });
+    Integers areMeasured;
+    several.areOrdinary(areMeasured);
+    several.clearInverted(areMeasured);
+    if (!all(areMeasured)) {
       for (std::uint32_t i = 0; i < kWidth; ++i)
         sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from + i));
       continue;
@@ -79,10 +25,10 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
     for (int axis = 0; axis < 3; ++axis) {
       Floats centres;
       several.centre(axis, centres);
-      select(centres < low[axis], centres, low[axis], low[axis]);
-      select(centres > high[axis], centres, high[axis], high[axis]);
+      least(centres, low[axis], low[axis]);
+      greatest(high[axis], centres, high[axis]);
       const Floats length = several.hi[axis] - several.lo[axis];
-      select(length > extent, length, extent, extent);
+      greatest(extent, length, extent);
     }
     Words exponents;
     bitsAs(extent, exponents);
@@ -105,42 +51,148 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
   return sum;
 }
 
-/// Grid::cell() of kWidth centres on one axis.
-inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres, Words& cells) {
+/// Grid::cell() of several centres on one axis.
+inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres, Integers& cells) {
   const auto count = static_cast<float>(1 << bits);
   Floats t = (centres - grid.lo[axis]) * grid.perLength * count;
-  select(t > 0.0f, t, Floats{}, t);
-  select(t < count - 1, t, Floats{} + (count - 1), t);
-  Integers integers;
-  toIntegers(t, integers);
-  bitsAs(integers, cells);
+  greatest(Floats{}, t, t);  // zero for a NaN
+  least(t, Floats{} + (count - 1), t);
+  toIntegers(t, cells);
 }
 
-/// AssignCodes (morton.h) along a Hilbert curve.
+/// One bit of toHilbert(): one level of the curve, in signed lanes.
+template <int kBit, class Lane, class Cells>
+inline void turn(Cells (&cells)[3]) {
+  constexpr auto kSign = static_cast<Lane>(8 * sizeof(Lane) - 1);
+  constexpr auto kUp = static_cast<Lane>(kSign - kBit), kLow = static_cast<Lane>((1 << kBit) - 1);
+  Cells& x = cells[0];
+  x ^= (x << kUp >> kSign) & kLow;
+  for (int axis = 1; axis < 3; ++axis) {
+    // Flips the lower bits of x where the bit is set, else exchanges those of x and the cell.
+    Cells& cell = cells[axis];
+    const Cells isSet = cell << kUp >> kSign;
+    const Cells changes = ((x ^ cell) | isSet) & kLow;
+    x ^= changes;
+    cell ^= changes & ~isSet;
+  }
+}
+
+/// toHilbert (hilbert.h) of several cells, in signed lanes of more than kBits bits. Each step waits
+/// for the one before: the processor works on two vectors of cells at once.
+template <int kBits, class Lane, int kBit = kBits - 1, class Cells>
+inline void toHilbert(Cells (&cells)[2][3]) {
+  if constexpr (kBit > 0) {
+    turn<kBit, Lane>(cells[0]);
+    turn<kBit, Lane>(cells[1]);
+    toHilbert<kBits, Lane, kBit - 1>(cells);
+  } else {
+    for (auto& [x, y, z] : cells) {
+      y ^= x;
+      z ^= y;
+      Cells flips = z >> Lane{1};  // each bit becomes the parity of those above it
+      for (int bits = 1; bits < kBits; bits *= 2) flips ^= flips >> static_cast<Lane>(bits);
+      x ^= flips;
+      y ^= flips;
+      z ^= flips;
+    }
+  }
+}
+
+/// spreadBits10 (morton.h) without multiplications, which SSE2 has not.
+inline void spreadTenBits(Words& v) {
+  v &= 1023u;
+  v = (v | v << 16u) & 0xFF0000FFu;
+  v = (v | v << 8u) & 0x0F00F00Fu;
+  v = (v | v << 4u) & 0xC30C30C3u;
+  v = (v | v << 2u) & 0x49249249u;
+}
+
+/// morton30 (morton.h) of several cells, by their ten bits from bit `shift` on.
+inline void interleave(const Words (&cells)[3], std::uint32_t shift, Words& out) {
+  Words spread[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    spread[axis] = cells[axis] >> shift;
+    spreadTenBits(spread[axis]);
+  }
+  out = spread[0] << 2u | spread[1] << 1u | spread[2];
+}
+
+/// Codes of 30 bits from 4 kWidth cells. Cells of ten bits fit into half a lane: two vectors share
+/// one.
+inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
+  using Halves = Lanes<std::int16_t, 2 * kWidth>;
+  Halves halves[2][3];
+  for (std::uint32_t k = 0; k < 2; ++k)
+    for (int axis = 0; axis < 3; ++axis) {
+      const Integers both = cells[2 * k][axis] | cells[2 * k + 1][axis] << 16;
+      bitsAs(both, halves[k][axis]);
+    }
+  toHilbert<10, std::int16_t>(halves);
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    Words both[3], codes[2];
+    for (int axis = 0; axis < 3; ++axis) bitsAs(halves[k][axis], both[axis]);
+    interleave(both, 0, codes[0]);
+    interleave(both, 16, codes[1]);
+    std::memcpy(keys + 2 * k * kWidth, codes, sizeof codes);
+  }
+}
+
+/// Codes of 63 bits from 2 kWidth cells: their lowest ten bits, the next ten, and the highest.
+inline void writeCodes(Integers (&cells)[2][3], std::uint64_t* keys) {
+  toHilbert<21, std::int32_t>(cells);
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    Words words[3], low, middle;
+    for (int axis = 0; axis < 3; ++axis) bitsAs(cells[k][axis], words[axis]);
+    interleave(words, 0, low);
+    interleave(words, 10, middle);
+    const Words high = (words[0] >> 20u) << 2u | (words[1] >> 20u) << 1u | words[2] >> 20u;
+    for (std::uint32_t i = 0; i < kWidth; ++i)
+      keys[k * kWidth + i] = low[i] | std::uint64_t{middle[i]} << 30 | std::uint64_t{high[i]} << 60;
+  }
+}
+
+/// So many vectors of boxes are coded at once.
 template <class Key>
-void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
-                std::size_t begin, std::size_t end) {
-  constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
-  for (std::size_t from = begin; from < end; from += kWidth) {
-    const std::size_t count = std::min<std::size_t>(kWidth, end - from);
-    Aabb last[kWidth] = {};  // where there are fewer left
-    if (count < kWidth) std::copy_n(&boxes[from], count, last);
-    const Boxes several(count < kWidth ? last : &boxes[from]);
-    Words cells[3];
+constexpr std::uint32_t kVectors = sizeof(Key) == 4 ? 4 : 2;
+
+/// Writes the codes of kVectors<Key> * kWidth boxes.
+/// @return whether all boxes are ordinary: the others need another key
+template <class Key>
+inline bool codeBoxes(const Aabb* boxes, const Grid& grid, Key* keys) {
+  Integers areOrdinary[kVectors<Key>], cells[kVectors<Key>][3];
+  for (std::uint32_t k = 0; k < kVectors<Key>; ++k) {
+    const Boxes several([&](std::uint32_t i) -> const Aabb& { return boxes[k * kWidth + i]; });
+    several.areOrdinary(areOrdinary[k]);
     for (int axis = 0; axis < 3; ++axis) {
       Floats centres;
       several.centre(axis, centres);
-      toCells(grid, axis, kBits, centres, cells[axis]);
+      toCells(grid, axis, AssignCodes<Key>::kCodeBits / 3, centres, cells[k][axis]);
     }
-    toHilbert<kBits>(cells[0], cells[1], cells[2]);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if constexpr (sizeof(Key) == 4)
-        keys[from + i] = morton30(cells[0][i], cells[1][i], cells[2][i]);
-      else
-        keys[from + i] = morton63(cells[0][i], cells[1][i], cells[2][i]);
-      ids[from + i] = static_cast<std::uint32_t>(from + i);
+  }
+  writeCodes(cells, keys);
+  for (std::uint32_t k = 1; k < kVectors<Key>; ++k) areOrdinary[0] &= areOrdinary[k];
+  return all(areOrdinary[0]);
+}
+
+/// AssignHilbertCodes (hilbert.h).
+template <class Key>
+void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
+                std::size_t begin, std::size_t end) {
+  constexpr std::uint32_t kCodedAtOnce = kVectors<Key> * kWidth;
+  for (std::size_t from = begin; from < end; from += kCodedAtOnce) {
+    const std::size_t count = std::min<std::size_t>(kCodedAtOnce, end - from);
+    bool areOrdinary;
+    if (count == kCodedAtOnce) {
+      areOrdinary = codeBoxes(&boxes[from], grid, keys + from);
+    } else {
+      Aabb last[kCodedAtOnce] = {};
+      Key lastKeys[kCodedAtOnce];
+      std::copy_n(&boxes[from], count, last);
+      areOrdinary = codeBoxes(last, grid, lastKeys);
+      std::copy_n(lastKeys, count, keys + from);
     }
-    if (several.areOrdinary()) continue;
+    for (std::size_t i = from; i < from + count; ++i) ids[i] = static_cast<std::uint32_t>(i);
+    if (areOrdinary) continue;
     for (std::size_t i = from; i < from + count; ++i) {
       const BoxClass boxClass = classify(boxes[i]);
       if (boxClass != BoxClass::ordinary) keys[i] = AssignCodes<Key>::keyBehindCodes(boxClass);

@@ -5,6 +5,7 @@
 // set of functions. What Simd offers; each "which" is a mask with a bit for each lane:
 //
 // - Box(block, lane): one box of a block, each coordinate in all lanes
+// - load(fours, out): four numbers from each of kWidth / 4 places, one behind the other
 // - overlaps(box, first, stride): which of sixteen boxes overlap it, in six arrays `stride` apart
 // - greater(indices, index): which of sixteen indices are greater, all signed
 // - shouldCollide(filters, lane, others): which of sixteen filters one filter may collide with
@@ -22,6 +23,7 @@ using Words = Lanes<std::uint32_t, kWidth>;
 using Integers = Lanes<std::int32_t, kWidth>;
 using Floats = Lanes<float, kWidth>;
 
+#include "broadphase/host/simd/boxes.inl"
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/delta.inl"
 #include "broadphase/host/simd/flips.inl"

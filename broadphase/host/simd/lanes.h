@@ -62,6 +62,7 @@ struct Lanes {
   LBVH_OPERATOR(&)
   LBVH_OPERATOR(|)
   LBVH_OPERATOR(^)
+  LBVH_OPERATOR(<<)
   LBVH_OPERATOR(>>)
 #undef LBVH_OPERATOR
 #define LBVH_COMPARISON(op)                                            \

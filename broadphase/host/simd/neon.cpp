@@ -32,6 +32,10 @@ struct Simd {
     }
   };
 
+  static void load(const float* const (&fours)[1], Lanes<float, 4>& out) {
+    std::memcpy(&out, fours[0], sizeof out);
+  }
+
   /// Looks at the signs of six differences, which are right for all finite numbers.
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     const auto apart = [&](std::size_t from) {
