@@ -59,7 +59,7 @@ TEST(Sort, OrdersIndicesLikeAStableSort) {
         std::stable_sort(expected.begin(), expected.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
         HostSpace(threads).orderByKey(test::view(keys), all(order), spare.data(), spare.data() + n,
-                                      31);
+                                      0, 31);
         ASSERT_EQ(order, expected) << n << " keys, " << distinct << ", " << threads << " threads";
       }
 }

@@ -8,6 +8,8 @@
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/stages/grid.h"
+#include "broadphase/stages/morton.h"
 #include "broadphase/stages/step_header.h"
 
 namespace lbvh {
@@ -29,10 +31,21 @@ class CurveOrder {
     });
   }
 
+  /// The lowest bit of a short key that a sort needs. Seven bits an axis take two passes instead
+  /// of three. They do where few boxes share one of their cells, because it is no longer than a
+  /// box.
+  static int lowestBit(const StepHeader& step) {
+    constexpr int kFewBits = 7;
+    const float cell = 1 / (step.grid.perLength * (1 << kFewBits));
+    if (step.arguments.boxes > kFewBoxes || ChooseGrid::isTooCoarse(step.scene, cell)) return 0;
+    return AssignCodes<std::uint32_t>::lowestBit(kFewBits);
+  }
+
   std::size_t memoryBytes() const { return partial_.bytes(); }
 
  private:
   static constexpr std::size_t kGrain = 4096;  // boxes
+  static constexpr std::size_t kFewBoxes = 65536;
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;

@@ -15,7 +15,7 @@ SceneBounds WorldOrder::sort(View<const Aabb> boxes, View<std::uint32_t> ids) {
   header.scene = order_.measure(mine);
   ChooseGrid{mine, nullptr, &header}(0);
   if (header.grid.bits == 10)
-    sortByShortKeys(mine, header.grid, ids);
+    sortByShortKeys(mine, header, ids);
   else
     sortByLongKeys(mine, header.grid, ids);
   return header.scene;
@@ -48,16 +48,17 @@ View<const Aabb> WorldOrder::inOnePiece(View<const Aabb> boxes, View<const std::
 }
 
 /// Key and index in one word.
-void WorldOrder::sortByShortKeys(View<const Aabb> boxes, const Grid& grid,
+void WorldOrder::sortByShortKeys(View<const Aabb> boxes, const StepHeader& header,
                                  View<std::uint32_t> ids) {
   const View<std::uint32_t> keys = shortKeys_.ensure(ids.size);
   const View<std::uint64_t> words = words_.ensure(ids.size);
-  order_.assignKeys(boxes, grid, keys.data, places_.ensure(ids.size).data);
+  order_.assignKeys(boxes, header.grid, keys.data, places_.ensure(ids.size).data);
   tasks_.forRanges(ids.size, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) words[k] = std::uint64_t{keys[k]} << 32 | ids[k];
   });
-  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(ids.size).data, 32,
-                                            AssignCodes<std::uint32_t>::kKeyBits);
+  const int shift = CurveOrder::lowestBit(header);
+  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(ids.size).data, 32 + shift,
+                                            AssignCodes<std::uint32_t>::kKeyBits - shift);
   tasks_.forRanges(ids.size, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = static_cast<std::uint32_t>(sorted[k]);
   });

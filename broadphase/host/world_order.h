@@ -30,7 +30,7 @@ class WorldOrder {
  private:
   View<const Aabb> inOnePiece(View<const Aabb> boxes, View<const std::uint32_t> ids);
   static SceneBounds sortByClass(View<const Aabb> boxes, View<std::uint32_t> ids);
-  void sortByShortKeys(View<const Aabb> boxes, const Grid& grid, View<std::uint32_t> ids);
+  void sortByShortKeys(View<const Aabb> boxes, const StepHeader& header, View<std::uint32_t> ids);
   void sortByLongKeys(View<const Aabb> boxes, const Grid& grid, View<std::uint32_t> ids);
 
   static constexpr std::size_t kGrain = 4096;

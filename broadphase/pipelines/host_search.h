@@ -189,8 +189,9 @@ class HostSearch : protected TreeStages<HostSpace> {
     const Scratch::Frame frame(scratch_);
     const auto words = scratch_.lend<std::uint64_t>("words", keys.size);
     const auto spare = scratch_.lend<std::uint64_t>("spare words", keys.size);
-    space_.orderByKey(keys, {ids_.data(), keys.size}, words.data, spare.data,
-                      AssignCodes<std::uint32_t>::kKeyBits);
+    const int shift = CurveOrder::lowestBit(*header());
+    space_.orderByKey(keys, {ids_.data(), keys.size}, words.data, spare.data, shift,
+                      AssignCodes<std::uint32_t>::kKeyBits - shift);
   }
 
   void sortByKeys(View<std::uint64_t> keys, StepStats& stats) {

@@ -44,16 +44,16 @@ class HostRadixSort {
     });
   }
 
-  /// Writes the indices of the keys, sorted by the low `bits` bits of the keys. Key and index move
-  /// together in one word, which takes half of byKey's time. Both spare arrays are as long as the
-  /// keys.
+  /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
+  /// index move together in one word, which takes half of byKey's time. Both spare arrays are as
+  /// long as the keys.
   void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
-             std::uint64_t* spare, std::uint64_t* otherSpare, int bits) {
+             std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
     std::uint64_t* from = spare;
     tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
     });
-    from = words(tasks, {from, keys.size}, otherSpare, 32, bits);
+    from = words(tasks, {from, keys.size}, otherSpare, 32 + shift, bits);
     tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
     });

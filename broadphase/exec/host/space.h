@@ -76,10 +76,11 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, shift, bits);
   }
 
-  /// Writes the indices of the keys, sorted by key. Both spare arrays have a word a key.
+  /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit
+  /// `shift` on. Both spare arrays have a word a key.
   void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> indices, std::uint64_t* spare,
-                  std::uint64_t* otherSpare, int bits) {
-    sort_.order(tasks_, keys, indices.data, spare, otherSpare, bits);
+                  std::uint64_t* otherSpare, int shift, int bits) {
+    sort_.order(tasks_, keys, indices.data, spare, otherSpare, shift, bits);
   }
 
   /// Sorts by the low `bits` bits. @return which of the two arrays has the result
