@@ -329,6 +329,16 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 }
 
 #if defined(__x86_64__)
+// A hypervisor traps CPUID, which then takes longer than all the rest of a constructor.
+TEST(SimdKernels, ProcessorIsAskedOnceAProcess) {
+  for (int k = 0; k < 3; ++k) {
+    finderOn(1);
+    PairFinder{Options{}};
+    EXPECT_EQ(simdKernels(InstructionSet::neon), nullptr);
+  }
+  EXPECT_EQ(timesProcessorWasAsked(), 1u);
+}
+
 // Otherwise every test of the other sets would be skipped as not available on this processor.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");

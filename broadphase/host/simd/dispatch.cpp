@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Zlib
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -15,12 +16,26 @@ extern const SimdKernels kAvx512Kernels;
 
 namespace {
 
-/// Whether the system keeps these registers, and the processor has these features. They are bits of
-/// CPUID's leaf 7 in EBX (Intel, "Software Developer's Manual", volume 2A).
+std::atomic<std::uint32_t> timesAsked{0};
+
+/// The registers that the system keeps, and the processor's features: bits of CPUID's leaf 7 in EBX
+/// (Intel, "Software Developer's Manual", volume 2A).
+struct Processor {
+  std::uint32_t registers = 0, features = 0;
+
+  Processor() {
+    constexpr std::uint32_t kOsxsave = 1u << 27;
+    ++timesAsked;
+    if (cpuid(0, 0).eax < 7 || (cpuid(1, 0).ecx & kOsxsave) == 0) return;
+    registers = registersOfSystem();
+    features = cpuid(7, 0).ebx;
+  }
+};
+
 bool has(std::uint32_t registers, std::uint32_t features) {
-  constexpr std::uint32_t kOsxsave = 1u << 27;
-  return cpuid(0, 0).eax >= 7 && (cpuid(1, 0).ecx & kOsxsave) != 0 &&
-         (registersOfSystem() & registers) == registers && (cpuid(7, 0).ebx & features) == features;
+  static const Processor processor;  // asked once: a hypervisor traps CPUID, which takes long
+  return (processor.registers & registers) == registers &&
+         (processor.features & features) == features;
 }
 
 constexpr std::uint32_t kYmm = 1u << 1 | 1u << 2, kZmm = kYmm | 7u << 5;
@@ -32,6 +47,14 @@ constexpr std::uint32_t kAvx512 =
 #elif defined(LBVH_ARM64)
 extern const SimdKernels kNeonKernels;
 #endif
+
+std::uint32_t timesProcessorWasAsked() {
+#if defined(LBVH_X86_64)
+  return timesAsked;
+#else
+  return 0;
+#endif
+}
 
 const SimdKernels* simdKernels(InstructionSet wanted) {
   if (wanted == InstructionSet::baseline) return &kBaselineKernels;

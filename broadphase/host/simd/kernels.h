@@ -117,4 +117,7 @@ const SimdKernels* simdKernels(InstructionSet wanted);
 /// baseline.
 const SimdKernels& simdKernels();
 
+/// How often this process has executed CPUID to learn which instructions there are. For tests.
+std::uint32_t timesProcessorWasAsked();
+
 }  // namespace lbvh
