@@ -48,7 +48,7 @@ for scene in $(for boxes in "$@"; do for share in ${moving//,/ }; do echo "$boxe
   for order in kept sorting; do
     options=()
     if [ $order = sorting ]; then options=(--sort-each-step); fi
-    LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=$first \
+    LD_LIBRARY_PATH=$interpreter PTXVM_NO_PDL=1 PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=$first \
       PTXVM_PROFILE_SYNCS=$steps "$bin/replay" --backend cuda "${options[@]}" "$scratch/walk.aabb" \
       >"$scratch/replay.txt"
     python3 benchmarks/counts.py "$boxes" "$share" "$scratch/profile.csv" "$scratch/replay.txt" >>"$scratch/rows.csv"

@@ -34,7 +34,7 @@ trap 'rm -rf "$scratch"' EXIT
 counted() {
   local kind=$1
   shift
-  LD_LIBRARY_PATH=$interpreter PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=8 \
+  LD_LIBRARY_PATH=$interpreter PTXVM_NO_PDL=1 PTXVM_PROFILE=$scratch/profile.csv PTXVM_PROFILE_FROM_SYNC=8 \
     PTXVM_PROFILE_SYNCS=2 "$bin/worlds" --backend cuda --only "$kind" --rounds 5 "$@" |
     tail -n 1 >"$scratch/$kind.row"
   python3 - "$scratch/profile.csv" <<'END'

@@ -47,7 +47,9 @@ class CudaBlocks {
   /// launches, of which one has as many blocks as the device holds, however few the keys. A merge
   /// sort then takes 1 to 11 launches, and fewer instructions.
   static constexpr std::size_t kLeastMerged = 2305, kMostMerged = 1 << 17;
-  static bool merges(std::size_t boxes) { return boxes >= kLeastMerged && boxes <= kMostMerged; }
+  static bool merges(std::size_t boxes) {
+    return kCubMerges && boxes >= kLeastMerged && boxes <= kMostMerged;
+  }
 
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The
   /// header's grid may have other bits, which costs only time.
@@ -107,11 +109,11 @@ class CudaBlocks {
       space_.forEach(n, assign(keys.data, ids.data));
     }
     const auto timer = space_.timed("sort", stats.sortMs);
-    if (merges(n))
-      space_.mergeSort(keys, ids);
-    else
-      space_.sortInto(keys, ids, scratch_.lend<Key>("sorted codes", n), sorted, bits.lowest,
-                      bits.count);
+    if constexpr (kCubMerges) {
+      if (merges(n)) return space_.mergeSort(keys, ids);
+    }
+    space_.sortInto(keys, ids, scratch_.lend<Key>("sorted codes", n), sorted, bits.lowest,
+                    bits.count);
   }
 
   Buffer<std::uint32_t> ended_{space_.memory()};

@@ -103,6 +103,13 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* f, 
       fprintf(stderr, "ptxvm: thread block clusters are not implemented\n");
       return E(cudaErrorNotSupported);
     }
+    static bool refuses = env_long("PTXVM_NO_PDL", 0);
+    if (refuses && at.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+        at.val.programmaticStreamSerializationAllowed) {
+      Kern* q = kern_of(f);
+      fprintf(stderr, "ptxvm: programmatic dependent launch of %s refused\n", q ? q->name.c_str() : "?");
+      return E(cudaErrorNotSupported);
+    }
   }
   return E(launch(f, c->gridDim, c->blockDim, a, c->dynamicSmemBytes, c->stream, coop));
 }

@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cub/device/device_merge_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
@@ -22,6 +21,7 @@
 #include "broadphase/exec/cuda/graphs.cuh"
 #include "broadphase/exec/cuda/kernels.cuh"
 #include "broadphase/exec/cuda/memory.cuh"
+#include "broadphase/exec/cuda/merge_sort.cuh"
 #include "broadphase/exec/cuda/threads.cuh"
 #include "broadphase/exec/cuda/upload.cuh"
 #include "broadphase/exec/space.h"
@@ -146,10 +146,10 @@ class CudaSpace {
 
   /// The same in place; see CudaBlocks::merges.
   template <class Key>
-  void mergeSort(View<Key> keys, View<std::uint32_t> values) {
+  void mergeSort(View<Key> keys, View<std::uint32_t> values) requires kCubMerges {
     withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceMergeSort::StableSortPairs(scratch, bytes, keys.data, values.data,
-                                                   count(keys.size), Less{}, stream_);
+      return mergeSortPairs(scratch, bytes, keys.data, values.data, count(keys.size), Less{},
+                            stream_);
     });
   }
 

@@ -227,6 +227,30 @@ static void fail_next() {
   OK(cudaFree(p));
 }
 
+// ---- PTXVM_NO_PDL
+static cudaError_t launch_early(int* p, int allowed) {
+  cudaLaunchAttribute a{};
+  a.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  a.val.programmaticStreamSerializationAllowed = allowed;
+  cudaLaunchConfig_t c{};
+  c.gridDim = 1;
+  c.blockDim = 16;
+  c.attrs = &a;
+  c.numAttrs = 1;
+  return cudaLaunchKernelEx(&c, inc, p);
+}
+static void early(cudaError_t expected) {
+  int *p, h[16];
+  OK(cudaMalloc(&p, 64));
+  OK(cudaMemset(p, 0, 64));
+  OK(launch_early(p, 0));
+  IS(launch_early(p, 1), expected);
+  IS(cudaGetLastError(), expected);
+  OK(cudaMemcpy(h, p, 64, cudaMemcpyDeviceToHost));
+  IS(h[3], expected == cudaSuccess ? 2 : 1);
+}
+static void early_launch() { early(cudaSuccess); }
+static void early_refused() { early(cudaErrorNotSupported); }
 // ---- PTXVM_DELAY
 static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -375,6 +399,8 @@ int main(int argc, char** argv) {
                     {"not_ready", not_ready, {}},
                     {"not_ready_injected", not_ready_injected, {"PTXVM_FAIL", "cudaEventQuery:1=600"}},
                     {"fail_next", fail_next, {}},
+                    {"early_launch", early_launch, {}},
+                    {"early_refused", early_refused, {"PTXVM_NO_PDL", "1"}},
                     {"delays", delays, {"PTXVM_DELAY", "cudaMalloc:2=1000,launch:2=200,sync:every3=100"}},
                     {"threads", threads, {"PTXVM_DEVICES", "3"}},
                     {"exit_in_kernel", exit_in_kernel, {"PTXVM_STATS", "1"}},
