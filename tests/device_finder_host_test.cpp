@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_finder_checks.h"
+#include "failing_new.h"
 
 namespace lbvh {
 namespace {
@@ -49,6 +50,34 @@ TEST(DeviceFinderOnHost, AfterAStoppedSearchAllPairsAreAdded) {
   const DeviceLists last = finder.find(DeviceScene::of(test::view(boxes)), request, nullptr);
   EXPECT_EQ(last.report->added, 3u);
   EXPECT_EQ(last.report->removed, 0u);
+}
+
+/// The engine has dropped its own list, as it may. Each search has more pairs than the one before,
+/// so that memory must grow.
+TEST(DeviceFinderOnHost, AfterBadAllocAllPairsAreAdded) {
+  DeviceRequest request;
+  request.changes = true;
+  const test::Boxes few(10, test::boxAt(0, 0, 0, 1)), many(100, test::boxAt(0, 0, 0, 1));
+  bool hasFailed = true;
+  long allocations = 0;
+  for (; hasFailed; ++allocations) {
+    SCOPED_TRACE(allocations);
+    DevicePairFinder finder(onHost());
+    EXPECT_EQ(finder.find(DeviceScene::of(test::view(few)), request, nullptr).report->added, 45u);
+    hasFailed = false;
+    try {
+      failing_new::callWith(
+          allocations, [&] { finder.find(DeviceScene::of(test::view(many)), request, nullptr); });
+    } catch (const std::bad_alloc&) {
+      hasFailed = true;
+    }
+    if (!hasFailed) break;
+    const DeviceLists after = finder.find(DeviceScene::of(test::view(many)), request, nullptr);
+    EXPECT_EQ(after.report->added, 4950u);
+    EXPECT_EQ(after.added.size, 4950u);
+    EXPECT_EQ(after.report->removed, 0u);
+  }
+  EXPECT_GE(allocations, 10);
 }
 
 TEST(DeviceFinderOnHost, HasTheRoomThatWasReserved) {

@@ -30,6 +30,7 @@ class HostDevicePipeline final : public DevicePipeline {
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
                    CUstream_st* stream) override {
     requireNone(stream);
+    lists_.begin(request);
     worlds_.clear();  // its boxes are written over
     worlds_.build(gather(scene));
     PairRule rule(scene);

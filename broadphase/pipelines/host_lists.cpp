@@ -6,6 +6,10 @@
 
 namespace lbvh {
 
+void HostLists::begin(const DeviceRequest& request) {
+  comparedSize_ = request.changes ? std::exchange(lastSize_, 0) : 0;
+}
+
 View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceRequest& request) {
   if (!request.countsByWorld) return {};
   const std::size_t size = std::size_t{scene.worldCount} + 1;
@@ -52,8 +56,8 @@ void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
   const View<Pair> sorted = lastButOne_.ensure(std::max(size, room_));
   neighbourSort_.writePairs(found, boxes, {sorted.data, size});
   const View<Pair> added = added_.ensure(std::max(size, room_));
-  const View<Pair> removed = removed_.ensure(std::max(lastSize_, room_));
-  const auto changes = delta_.compare(tasks_, {last_.data(), std::exchange(lastSize_, 0)},
+  const View<Pair> removed = removed_.ensure(std::max(comparedSize_, room_));
+  const auto changes = delta_.compare(tasks_, {last_.data(), comparedSize_},
                                       View<const Pair>{sorted.data, size}, {}, added.data);
   std::copy(changes.removed.begin(), changes.removed.end(), removed.begin());
   std::swap(last_, lastButOne_);

@@ -51,6 +51,9 @@ class HostLists {
   /// From now on a list in the finder's memory has room for so many pairs.
   void reserve(std::size_t pairs) { room_ = std::max(room_, pairs); }
 
+  /// Comes first in each search: one with `changes` that throws has forgotten the last pairs.
+  void begin(const DeviceRequest& request);
+
   /// Where the pairs of each world are to be counted. Empty if nobody asks.
   View<std::uint32_t> byWorld(const DeviceScene& scene, const DeviceRequest& request);
 
@@ -80,6 +83,7 @@ class HostLists {
   HostBuffer<Pair> pairs_, added_, removed_;
   HostBuffer<Pair> last_, lastButOne_;  ///< pairs of the last search with changes, and before
   std::size_t lastSize_ = 0;
+  std::size_t comparedSize_ = 0;  ///< so many pairs of `last_` this search is compared with
   HostBuffer<std::uint32_t> offsets_, neighbours_, byWorld_;
 };
 
