@@ -51,7 +51,8 @@ struct GpuLbvhNewProxy {
   int mask = btBroadphaseProxy::AllFilter;       ///< m_collisionFilterMask
 };
 
-/// A btBroadphaseInterface that finds its pairs with a linear BVH built anew each step.
+/// A btBroadphaseInterface that finds its pairs with blocks of boxes sorted along a space-filling
+/// curve, which are sorted again when that order is worn.
 ///
 /// Pairs: each calculateOverlappingPairs gives the cache the exact pairs of the closed boxes, as
 /// the difference to the call before, in sorted order. Pairs that live on keep their algorithms.
@@ -171,8 +172,8 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// refilter().
   void filterChanged(btBroadphaseProxy* proxy);
 
-  /// Does nothing, like the next ones for programs that call these of btDbvtBroadphase: each step
-  /// builds everything anew.
+  /// Does nothing, like the next ones for programs that call these of btDbvtBroadphase: steps
+  /// sort the boxes again by themselves when that is worth it.
   void optimize() {}
   /// As setAabb: there is nothing to force.
   void setAabbForceUpdate(btBroadphaseProxy* proxy, const btVector3& aabbMin,

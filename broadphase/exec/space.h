@@ -12,8 +12,9 @@
 //   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which is associative and
 //                                     exact, so that the order does not matter
 //   space.sumBefore(counts)           exclusive scan in place with +=
-//   space.sortByKey(keys, values, spareKeys, spareValues, bits)
-//                                     stable, by the low `bits` bits; result in keys, values
+//   space.sortByKey(keys, values, spareKeys, spareValues, shift, bits)
+//                                     stable, by `bits` bits from bit `shift` on; result in keys,
+//                                     values
 //   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
 //   space.upload(view, buffer)        the view where the space can read it, perhaps padded (boxes
 //                                     with NaN, others with zeros), so that its size seldom changes
