@@ -41,7 +41,8 @@ struct DeviceScene {
   const std::uint32_t* bodies = nullptr;  ///< by box; boxes of one body do not pair, see kNoBody
   const std::uint8_t* movable = nullptr;  ///< by box; two with a 0 do not pair
 
-  /// By box: less than `worldCount`, or kAllWorlds. Null: all are in world 0.
+  /// By box: less than `worldCount`, or kAllWorlds. Null: all are in world 0, which queries may
+  /// name and whose pairs are counted first, even if `worldCount` is 0.
   const std::uint32_t* worlds = nullptr;
   std::uint32_t worldCount = 0;  ///< at most 2^24
 
@@ -113,7 +114,8 @@ struct DeviceLists {
   View<const std::uint32_t> neighbours;  ///< offsets[i] <= k < offsets[i + 1]
   View<const Pair> added;                ///< sorted
   View<const Pair> removed;              ///< sorted
-  View<const std::uint32_t> byWorld;     ///< pairs of each world; last: of two boxes in all worlds
+  View<const std::uint32_t>
+      byWorld;  ///< pairs of each world; last, if there are worlds: of two boxes in all
   const DeviceReport* report = nullptr;  ///< in the finder's memory
 };
 

@@ -62,6 +62,9 @@ TEST_F(CudaDeviceQueries, HitNothingBeforeASearch) { test::hitsNothingBeforeASea
 TEST_F(CudaDeviceQueries, RoomForThemIsNoSearch) {
   test::reservesQueriesAfterASearch(*memory_, {});
 }
+TEST_F(CudaDeviceQueries, WithoutWorldsAllBoxesAreInWorldZero) {
+  test::withoutWorldsAllBoxesAreInWorldZero(*memory_, {});
+}
 TEST_F(CudaDeviceQueries, TheLeastIndexWinsATie) { test::theLeastIndexWinsATie(*memory_, {}); }
 TEST_F(CudaDeviceQueries, TheCallerMayOwnTheHits) { test::callerOwnsTheHits(*memory_, {}); }
 

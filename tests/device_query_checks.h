@@ -190,4 +190,34 @@ void callerOwnsTheHits(Space& space, const DeviceOptions& options) {
   }
 }
 
+/// All boxes are in world 0, which is there without being counted. Packed boxes are searched as
+/// they are; with counts they are gathered first.
+template <class Space>
+void withoutWorldsAllBoxesAreInWorldZero(Space& space, const DeviceOptions& options) {
+  SceneModel scene;
+  scene.boxes.assign(6, boxAt(1, 1, 1, 1));
+  const QueryModel queries{std::vector<Ray>(3, Ray{{0, 0, 0}, {1, 1, 1}, 1}),
+                           Boxes(3, boxAt(2, 2, 2, 1)),
+                           {0, kAllWorlds, 1}};
+  const Indices all{0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(hitsOf(scene, queries.rays, queries.worlds), (std::vector<Indices>{all, all, {}}));
+  const std::vector<float> packed = scene.packed();
+  const float* there = space.put(packed);
+  DeviceScene asked;
+  asked.boxes = scene.boxes.size();
+  asked.lower = {there, sizeof(Aabb)};
+  asked.upper = {there + 3, sizeof(Aabb)};
+  for (const bool counts : {false, true}) {
+    SCOPED_TRACE(counts);
+    DeviceRequest request;
+    request.countsByWorld = counts;
+    DevicePairFinder finder(options);
+    const Found found = ask(space, finder, asked, request);
+    EXPECT_EQ(found.report.errors, 0u);
+    if (counts) EXPECT_EQ(found.byWorld, Indices{15});
+    answersRays(space, finder, scene, queries);
+    answersBoxes(space, finder, scene, queries);
+  }
+}
+
 }  // namespace lbvh::test

@@ -143,6 +143,12 @@ TEST(DeviceQueries, RoomForThemIsNoSearch) {
   });
 }
 
+TEST(DeviceQueries, WithoutWorldsAllBoxesAreInWorldZero) {
+  onThreads([](auto& memory, const auto& options) {
+    test::withoutWorldsAllBoxesAreInWorldZero(memory, options);
+  });
+}
+
 TEST(DeviceQueries, TheLeastIndexWinsATie) {
   onThreads(
       [](auto& memory, const auto& options) { test::theLeastIndexWinsATie(memory, options); });

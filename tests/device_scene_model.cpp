@@ -70,10 +70,15 @@ std::uint32_t errorsOf(const SceneModel& scene) {
   return errors;
 }
 
+/// Without worlds there is world 0.
+std::uint32_t worldsOf(const SceneModel& scene) {
+  return scene.worlds.empty() ? std::max(scene.worldCount, 1u) : scene.worldCount;
+}
+
 /// Whether a query may meet a box, as far as worlds go.
 bool mayMeet(const SceneModel& scene, std::size_t box, const Indices& worlds, std::size_t query) {
   if (worlds.empty() || worlds[query] == kAllWorlds) return true;
-  if (worlds[query] >= scene.worldCount) return false;
+  if (worlds[query] >= worldsOf(scene)) return false;
   if (scene.worlds.empty()) return worlds[query] == 0;
   return scene.worlds[box] == worlds[query] || scene.worlds[box] == kAllWorlds;
 }
@@ -201,7 +206,7 @@ std::vector<Indices> hitsOf(const SceneModel& scene, const Boxes& queries, const
 
 bool haveUnknown(const SceneModel& scene, const Indices& worlds) {
   return std::any_of(worlds.begin(), worlds.end(), [&](std::uint32_t world) {
-    return world >= scene.worldCount && world != kAllWorlds;
+    return world >= worldsOf(scene) && world != kAllWorlds;
   });
 }
 

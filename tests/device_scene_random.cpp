@@ -204,7 +204,8 @@ Boxes randomQueries(std::size_t n, Random& random) {
 Indices randomWorlds(std::size_t n, const SceneModel& scene, bool mayBeUnknown, Random& random) {
   return some<std::uint32_t>(n, [&] {
     if (mayBeUnknown && isOneIn(5, random)) return scene.worldCount + random.below(2);
-    if (scene.worldCount == 0 || isOneIn(4, random)) return kAllWorlds;
+    if (isOneIn(4, random)) return kAllWorlds;
+    if (scene.worldCount == 0) return scene.worlds.empty() ? 0 : kAllWorlds;
     return random.below(scene.worldCount);
   });
 }

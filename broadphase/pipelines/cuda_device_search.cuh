@@ -114,11 +114,11 @@ class DeviceSearch : protected CudaStages {
   Boxes gather(const DeviceScene& scene, const DeviceRequest& request) {
     const std::size_t n = scene.boxes;
     if (isPlain(scene, request))
-      return {{reinterpret_cast<const Aabb*>(scene.lower.data), n}, nullptr, scene.worldCount};
+      return {{reinterpret_cast<const Aabb*>(scene.lower.data), n}, nullptr, worldsOf(scene)};
     const GatherBoxes gather{scene, boxes_.ensure(n).data, ranks_.ensure(n).data,
                              &header()->errors};
     space_.forEach(GatherBoxes::elements(scene), gather);
-    return {{gather.boxes, n}, gather.ranks, scene.worldCount};
+    return {{gather.boxes, n}, gather.ranks, worldsOf(scene)};
   }
 
   /// Memory for what was asked, where the caller brought none.
@@ -192,7 +192,7 @@ class DeviceSearch : protected CudaStages {
     measure(packed, nullptr, counts, chainsFor(n, std::max(n, keptBoxes_)).words, unused_);
     if (boxes.ranks == nullptr) {
       orderByCode(packed, unused_);
-      return {CudaStages::pack(packed, nullptr, unused_), {}, false, n};  // worlds.count is 0
+      return {CudaStages::pack(packed, nullptr, unused_), {boxes.worlds, {}, {}}, false, n};
     }
     orderByWorld(packed, boxes.ranks, boxes.worlds, plan_.bits, unused_);
     const View<std::uint32_t> slots = slots_.ensure(2 * (std::size_t{boxes.worlds} + 1));

@@ -23,12 +23,11 @@ class QueryWalk {
   /// meets and some others. @return false if there is no such world
   template <class Meets, class Visit>
   __device__ bool run(std::uint32_t world, const Meets& meets, const Visit& visit) const {
-    if (world == kAllWorlds) {
+    if (world != kAllWorlds && world >= in_.worlds.count) return false;
+    if (world == kAllWorlds || !in_.hasWorlds) {
       walk(0, in_.leaves.blockCount, kAllWorlds, meets, visit);
       return true;
     }
-    if (world >= in_.worlds.count) return false;
-    if (!in_.hasWorlds) return true;
     walkWorld(world, meets, visit);
     walkWorld(in_.worlds.count, meets, visit);
     return true;

@@ -13,6 +13,11 @@
 
 namespace lbvh {
 
+/// How many worlds boxes and queries may name: without `worlds` there is world 0.
+LBVH_HD inline std::uint32_t worldsOf(const DeviceScene& scene) {
+  return scene.worlds == nullptr && scene.worldCount == 0 ? 1 : scene.worldCount;
+}
+
 /// Which pairs of boxes that overlap in one world count.
 struct PairRule {
   const Filter* filters = nullptr;
@@ -57,7 +62,7 @@ struct PairRule {
 struct GatherBoxes {
   DeviceScene scene;
   Aabb* boxes;            ///< packed; with a NaN those that do not count
-  std::uint32_t* ranks;   ///< the world; `worldCount` if it is in all, one more if it is in none
+  std::uint32_t* ranks;   ///< the world; worldsOf() if it is in all, one more if it is in none
   std::uint32_t* errors;  ///< of DeviceReport; 0 before
 
   LBVH_HD static std::size_t elements(const DeviceScene& scene) {
@@ -93,11 +98,11 @@ struct GatherBoxes {
   LBVH_HD std::uint32_t rankOf(std::uint32_t i) const {
     if (scene.worlds == nullptr) return 0;
     const std::uint32_t world = scene.worlds[i];
-    if (world == kAllWorlds) return scene.worldCount;
-    return world < scene.worldCount ? world : nowhere();
+    if (world == kAllWorlds) return worldsOf(scene);
+    return world < worldsOf(scene) ? world : nowhere();
   }
   /// The rank of what overlaps nothing.
-  LBVH_HD std::uint32_t nowhere() const { return scene.worldCount + 1; }
+  LBVH_HD std::uint32_t nowhere() const { return worldsOf(scene) + 1; }
 
   LBVH_HD Aabb boxAt(std::uint32_t i) const {
     const float* lower = at(scene.lower, i);
