@@ -35,7 +35,8 @@ struct Options {
   /// Where to find the pairs. An error where it cannot be had.
   Backend backend = Backend::automatic;
 
-  /// Host threads; 0 = all cores. The result does not depend on it.
+  /// Host threads; 0 = all cores. More than 64 count as 64, or as all cores if those are more. The
+  /// result does not depend on it.
   int threads = 0;
 
   /// Of the host's inner loops. An error where the processor does not have it.
@@ -100,7 +101,7 @@ struct DeviceOptions {
   /// pairs are the same. Backend::automatic is an error, for nobody could tell where they lie.
   Backend backend = Backend::cuda;
 
-  /// On the host; 0: all cores. Not negative.
+  /// On the host, as Options::threads. Not negative.
   int threads = 0;
 
   /// On the GPU.

@@ -287,6 +287,19 @@ TEST(PairFinder, RefusesBadArguments) {
   EXPECT_EQ(whyUnavailable(Backend::host), "");
 }
 
+TEST(PairFinder, UsesAtMostTheThreadsThatPay) {
+  const int most = std::max(64, PairFinder().stats().threads);
+  for (const auto& [asked, used] : {std::pair{3, 3}, {64, 64}, {2147483647, most}}) {
+    const Options options = withThreads(asked);
+    PairFinder finder(options);
+    EXPECT_EQ(finder.stats().threads, used);
+    DeviceOptions device;
+    device.backend = Backend::host;
+    device.threads = asked;
+    EXPECT_NO_THROW(DevicePairFinder{device});
+  }
+}
+
 TEST(PairFinder, SaysWhichBackendAndWhy) {
   Options options;
   options.backend = Backend::host;

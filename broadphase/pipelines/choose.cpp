@@ -82,7 +82,7 @@ std::string whyUnavailable(InstructionSet instructions) {
 
 std::unique_ptr<Pipeline> choosePipeline(const Options& asked, Stats& stats) {
   Options options = asked;
-  options.threads = asked.threads > 0 ? asked.threads : HostTasks::machineThreads();
+  options.threads = HostTasks::threadsFor(std::max(asked.threads, 0));
   const SimdKernels& kernels = *simdKernels(options.instructions);
   stats.threads = options.threads;
   stats.instructions = kernels.name;

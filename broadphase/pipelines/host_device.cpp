@@ -19,7 +19,7 @@ class HostDevicePipeline final : public DevicePipeline {
  public:
   HostDevicePipeline(const DeviceOptions& options, const SimdKernels& kernels)
       : maxPairs_(options.maxPairs),
-        space_(options.threads == 0 ? HostTasks::machineThreads() : options.threads),
+        space_(HostTasks::threadsFor(options.threads)),
         worlds_(space_.tasks(), kernels),
         search_(space_.tasks(), kernels),
         lists_(space_.tasks(), kernels),
@@ -98,7 +98,7 @@ class HostDevicePipeline final : public DevicePipeline {
     return {{boxes_.data(), n},
             {scene.filters, filters},
             scene.worlds != nullptr ? ranks_.data() : nullptr,
-            scene.worldCount};
+            worldsOf(scene)};
   }
 
   const std::uint64_t maxPairs_;

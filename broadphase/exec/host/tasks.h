@@ -18,6 +18,15 @@ class HostTasks {
  public:
   static int machineThreads();
 
+  /// How many threads a finder uses if it is asked for so many: 0 is as many as the machine has.
+  /// More than kMostThreads count as that, or as what the machine has if it has more: each thread
+  /// has memory of its own.
+  static int threadsFor(int asked) {
+    return asked == 0 ? machineThreads()
+                      : std::min(asked, std::max(machineThreads(), kMostThreads));
+  }
+  static constexpr int kMostThreads = 64;
+
   /// @param threads at least 1; with 1 nothing of oneTBB runs
   explicit HostTasks(int threads);
   ~HostTasks();
