@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "broadphase/stages/grid.h"
 #include "support.h"
@@ -161,6 +163,28 @@ TEST(Grid, KeepsAWideSceneThatLongCodesResolve) {
   const Grid grid = gridOf(boxes);
   EXPECT_EQ(grid.bits, 21);
   EXPECT_NE(grid.cell(19000, 0, 21), grid.cell(19900, 0, 21));
+}
+
+/// The inverse of such a scene's length is infinite.
+TEST(Grid, ResolvesDenormalCoordinates) {
+  for (const float scale : {1.0f, 1e-40f, 1e-41f}) {
+    test::Random random(5);
+    Boxes boxes;
+    const auto place = [&] { return scale * random.uniform(0, 20); };
+    for (int i = 0; i < 2000; ++i) {
+      const float x = place(), y = place(), z = place();
+      boxes.push_back({{x, y, z}, {x + scale, y + scale, z + scale}});
+    }
+    const Grid grid = gridOf(boxes);
+    std::set<std::array<std::uint32_t, 3>> cells;
+    for (const Aabb& box : boxes) {
+      std::array<std::uint32_t, 3> cell;
+      for (int axis = 0; axis < 3; ++axis)
+        cell[static_cast<std::size_t>(axis)] = grid.cell(centre(box, axis), axis, grid.bits);
+      cells.insert(cell);
+    }
+    EXPECT_GT(cells.size(), 1900u) << scale;
+  }
 }
 
 }  // namespace

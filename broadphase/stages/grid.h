@@ -38,8 +38,16 @@ struct ChooseGrid {
     grid.bits = 10;
     for (const int finer : {14, 21})
       if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
+    // The inverse of a denormal length is infinite. With 21 bits the greatest finite number gives
+    // each denormal coordinate a cell of its own.
+    if (grid.perLength > kMostPerLength) {
+      grid.perLength = kMostPerLength;
+      grid.bits = 21;
+    }
     header->grid = grid;
   }
+
+  static constexpr float kMostPerLength = 3.40282347e+38f;
 
   LBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
     float longest = 0;
