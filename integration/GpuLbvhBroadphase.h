@@ -6,6 +6,7 @@
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
+#include <LinearMath/btThreads.h>
 
 #include <memory>
 
@@ -184,6 +185,14 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
   /// The number that was set last.
   btScalar getVelocityPrediction() const { return m_prediction; }
+  /// Only their number.
+  struct RayTestStacks {
+    /// How many threads may cast rays at once.
+    static constexpr int size() { return BT_MAX_THREAD_COUNT; }
+  };
+  /// Programs read the size of btDbvtBroadphase's to learn how many threads may cast rays together:
+  /// here as many as Bullet can have.
+  static constexpr RayTestStacks m_rayTestStacks{};
 
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The traps of docs/contract.md that no other test covers.
+#include <memory>
+
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
 
@@ -90,6 +92,12 @@ TEST(AdapterTraps, OutlivesItsWorldAndNeedsNoDispatcher) {
     ours.destroyProxy(proxy, nullptr);
   }
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
+}
+
+// OpenMW reads the size to learn how many threads may cast rays.
+TEST(AdapterTraps, RaysMayBeCastOnAllOfBulletsThreads) {
+  const auto broadphase = std::make_unique<GpuLbvhBroadphase>();
+  EXPECT_EQ(broadphase->m_rayTestStacks.size(), int{BT_MAX_THREAD_COUNT});
 }
 
 }  // namespace
