@@ -202,8 +202,15 @@ function(_bullet_find)
 
   _bullet_choose()
   if(NOT headers AND said_by)
+    set(advice "")
+    foreach(place IN LISTS places)
+      if(EXISTS "${place}/src/LinearMath/btScalar.h")
+        set(advice ", but Bullet's sources: install its build to a PREFIX (cmake --install) and say \
+-D Bullet_ROOT=PREFIX, or call add_subdirectory(${place}) before GpuLbvhBroadphase's")
+      endif()
+    endforeach()
     set(BulletPhysics_REASON
-      "${said_by} (${places}) names no installed Bullet" PARENT_SCOPE)
+      "${said_by} (${places}) names no installed Bullet${advice}" PARENT_SCOPE)
     return()
   elseif(NOT headers)
     set(BulletPhysics_REASON

@@ -142,6 +142,8 @@ says("${source}/src ${is_double}" BULLET3=${source} USE_DOUBLE_PRECISION=ON)
 says("${source}/src ${is_single}" BULLET3=${source} ${for_double})
 says("Bullet_ROOT .${SCRATCH}/nowhere. names no installed Bullet" Bullet_ROOT=${SCRATCH}/nowhere)
 says("Bullet_DIR .${SCRATCH}/nowhere. names no installed Bullet" Bullet_DIR=${SCRATCH}/nowhere)
+says("${source}. names no installed Bullet, but Bullet's sources: install .* -D Bullet_ROOT=PREFIX, or call add_subdirectory"
+  Bullet_ROOT=${source})
 
 if(REAL)
   return()
