@@ -187,8 +187,10 @@ TEST(Memory, PairsTakeTwentyFourBytes) {
   Options options;
   options.threads = 1;  // oneTBB's own memory does not grow with the scene, nor does CUDA's
   options.backend = Backend::host;
+  Boxes apart;
+  for (int i = 0; i < 300; ++i) apart.push_back(test::boxAt(3.0f * static_cast<float>(i), 0, 0, 1));
   PairFinder finder(options);
-  finder.update({boxes.data(), 2});  // so that code and the like are there
+  for (int step = 0; step < 5; ++step) finder.update(view(apart));  // so that the code is there
   const std::size_t before = residentBytes();
   for (int step = 0; step < 5; ++step) finder.update(view(boxes));
   const std::size_t used = residentBytes() - before, pairs = finder.stats().pairs;
