@@ -18,7 +18,9 @@ endif()
 # Private to our targets; never exported.
 add_library(gpulbvh_warnings INTERFACE)
 if(MSVC)
-  target_compile_options(gpulbvh_warnings INTERFACE /W4 $<$<BOOL:${GPULBVH_WERROR}>:/WX>)
+  # nvcc, which knows no options that begin with a slash, would take them for input files.
+  target_compile_options(gpulbvh_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:/W4>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:/WX>)
 else()
   target_compile_options(gpulbvh_warnings INTERFACE
     # Clang finds GCC 12's own std::stable_sort deprecated.
