@@ -29,7 +29,9 @@ class DeviceQueries : protected DeviceSearch {
   DeviceHits all(const Queries& queries, View<std::uint32_t> list, std::size_t most) {
     const std::size_t n = queries.size();
     const std::size_t room = list.data != nullptr ? list.size : most;
+    const bool isFirst = header_.data() == nullptr;
     StepHeader* const header = header_.ensure(1).data;
+    if (isFirst) space_.fill(View<StepHeader>{header, 1}, 0);  // its padding is copied with it
     const View<std::uint32_t> offsets = offsets_.ensure(n + 1);
     std::uint32_t* const words = words_.ensure(2 * room).data;
     const FoundPairs found{pairs_.ensure(room), limit_, countOf(&header->pairs), {},

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Zlib
+# What benchmarks/gpu.sh takes for a failure under compute-sanitizer, with programs made up for it:
+# no error that a test provokes, and no read of CUB's own; but reads of ours. Usage: gpu_sanitize.sh ROOT
+set -euo pipefail
+root=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/bin" "$scratch/tools"
+for program in cuda_test cuda_stages_test cuda_device_scene_test replay make_scene rigid_bodies; do
+  printf '#!/bin/sh\nexit 0\n' >"$scratch/bin/$program"
+done
+# As the tool does where errors of calls count, CUB's kernels are watched and a sticky error is made.
+cat >"$scratch/tools/compute-sanitizer" <<'END'
+#!/usr/bin/env bash
+echo "$*" >>"$(dirname "$0")/calls"
+bad() { echo "counted: $1" >&2; exit 9; }
+case $* in
+  *memcheck*) [[ $* == *'--report-api-errors no'* ]] || bad 'an error of a call' ;;
+  *racecheck*) [[ $* == *'--kernel-name-exclude kns=cub'* ]] || bad 'a hazard in CUB' ;;
+  *initcheck*)
+    for kernel in 'void cub::CUB_1::DeviceMergeSort<int>(int)' ${OURS:+"$OURS"}; do
+      printf '%s\n' '========= Uninitialized __global__ memory read of size 4 bytes' \
+        "=========     at $kernel+0x10"
+    done ;;
+esac
+if [[ $* == *_test ]]; then
+  [[ ${GTEST_FILTER:-} == -*Sticky* ]] || bad 'a sticky error'
+fi
+END
+chmod +x "$scratch"/*/*
+
+sanitize() {
+  PATH=$scratch/tools:$PATH "$root/benchmarks/gpu.sh" --bin "$scratch/bin" "$scratch/out" sanitize \
+    >"$scratch/log" 2>&1
+}
+fail() { echo "$*"; cat "$scratch/log"; exit 1; }
+sanitize || fail "sanitize fails without a fault"
+[ "$(wc -l <"$scratch/tools/calls")" -eq 15 ] || fail "not every program ran under every tool"
+if OURS='lbvh::packBlocksKernel(int)' sanitize; then fail "a read of ours was not noticed"; fi
+grep -q '1.*lbvh::packBlocksKernel' "$scratch/log" || fail "the kernel is not named"
+if grep -q 'cub::' "$scratch/log"; then fail "CUB's read was counted"; fi
