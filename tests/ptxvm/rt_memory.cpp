@@ -17,10 +17,33 @@ struct Pool {
   u64 threshold = 0;
   int reuse[3] = {1, 1, 1};
   size_t used = 0, high = 0;
+  size_t idle = 0;  // freed, and not yet given back to the device
+  void trim(size_t keep) { idle = std::min(idle, keep > used ? keep - used : 0); }
 };
 static std::map<u64, Pool*> g_pooled;
+static std::set<Pool*> g_pools;
+// As at a call that synchronises.
+void trim_pools() {
+  for (Pool* pool : g_pools) pool->trim(pool->threshold);
+}
+static size_t idle_memory(int d) {
+  size_t sum = 0;
+  for (const Pool* pool : g_pools) sum += pool->dev == d ? pool->idle : 0;
+  return sum;
+}
 static size_t granule(size_t n) { return (n + 511) & ~511ull; }
 static size_t page_up(size_t n) { return (n + 4095) & ~4095ull; }
+
+// Unless PTXVM_GUARD is 0: the device's own memory has no access but inside of API calls, which run kernels and copies.
+static std::map<void*, size_t> g_guarded;
+static bool guards() {
+  static bool on = env_long("PTXVM_GUARD", 1);
+  return on;
+}
+void guard_memory(bool open) {
+  if (guards())
+    for (auto& [p, bytes] : g_guarded) mprotect(p, bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
 
 // New memory reads 0xCD; inaccessible pages follow it.
 static int mem_alloc(void** p, size_t n, u8 kind, int d = current_device()) {
@@ -35,6 +58,7 @@ static int mem_alloc(void** p, size_t n, u8 kind, int d = current_device()) {
   mprotect((char*)q + page_up(n), 8192, PROT_NONE);
   memset(q, 0xCD, n);
   vm_add_alloc(q, n, kind, d);
+  if (kind == K_DEVICE && guards()) g_guarded[q] = page_up(n);
   if (dev) g_used[d] += granule(n);
   *p = q;
   return 0;
@@ -57,6 +81,7 @@ static int mem_free(void* p, bool host) {
   }
   g_hostflags.erase((u64)p);
   vm_del_alloc(p);
+  g_guarded.erase(p);
   munmap(p, page_up(n) + 8192);
   return 0;
 }
@@ -128,7 +153,8 @@ API cudaError_t cudaHostGetFlags(unsigned* f, void* h) {
 API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
-  *f = *t - g_used[current_device()];
+  size_t held = g_used[current_device()] + idle_memory(current_device());
+  *f = *t - std::min(held, *t);  // an allocation that needs it gets what is idle
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
@@ -162,10 +188,12 @@ API cudaError_t cudaMemAdvise(const void* p, size_t n, cudaMemoryAdvise, cudaMem
   return E(a && a->kind == K_MANAGED && (u64)p + n <= a->hi ? 0 : cudaErrorInvalidValue);
 }
 
-// Stream-ordered allocation: one pool per device (others may be created), memory returned at once.
+// Stream-ordered allocation: one pool per device (others may be created). Freed memory is the pool's until a call
+// that synchronises.
 static Pool& default_pool(int d) {
   static std::vector<Pool> pools(MAX_DEVICES);
   pools[d].dev = d;
+  g_pools.insert(&pools[d]);
   return pools[d];
 }
 static Pool*& current_pool(int d) {
@@ -185,6 +213,7 @@ static int pool_alloc(void** p, size_t n, Pool* pool, cudaStream_t s) {
   if (!r && *p) {
     g_pooled[(u64)*p] = pool;
     pool->used += granule(n);
+    pool->idle -= std::min(pool->idle, granule(n));
     pool->high = std::max(pool->high, pool->used);
   }
   return r;
@@ -204,7 +233,14 @@ API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
     fprintf(stderr, "ptxvm: memory nodes in graphs are not implemented\n");
     return E(cudaErrorNotSupported);
   }
-  return E(p ? mem_free(p, false) : cudaErrorInvalidValue);
+  if (!p) return E(cudaErrorInvalidValue);
+  const Alloc* a = vm_find_alloc((u64)p);
+  const size_t bytes = a ? granule(a->hi - a->lo) : 0;
+  auto pooled = g_pooled.find((u64)p);
+  Pool* pool = pooled == g_pooled.end() ? nullptr : pooled->second;
+  const int r = mem_free(p, false);
+  if (!r && pool) pool->idle += bytes;
+  return E(r);
 }
 API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* p, int d) {
   ENTER("", 0);
@@ -230,6 +266,7 @@ API cudaError_t cudaMemPoolCreate(cudaMemPool_t* p, const cudaMemPoolProps* prop
   if (!props || no_such_device(props->location.id)) return E(cudaErrorInvalidValue);
   auto* q = new Pool;
   q->dev = props->location.id;
+  g_pools.insert(q);
   *p = (cudaMemPool_t)q;
   return cudaSuccess;
 }
@@ -241,12 +278,15 @@ API cudaError_t cudaMemPoolDestroy(cudaMemPool_t p) {
   for (auto& a : g_pooled)
     if (a.second == q)
       a.second = &default_pool(q->dev), a.second->used += granule(vm_find_alloc(a.first)->hi - a.first);
+  g_pools.erase(q);
   delete q;
   return cudaSuccess;
 }
-API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t p, size_t) {
+API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t p, size_t keep) {
   ENTER("", 0);
-  return E(p ? 0 : cudaErrorInvalidValue);
+  if (!p) return E(cudaErrorInvalidValue);
+  ((Pool*)p)->trim(keep);
+  return cudaSuccess;
 }
 API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void* v) {
   ENTER("", 0);
@@ -276,7 +316,7 @@ API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void
       *(int*)v = ((Pool*)p)->reuse[(int)a - (int)cudaMemPoolReuseFollowEventDependencies];
       return cudaSuccess;
     case cudaMemPoolAttrReleaseThreshold: *(u64*)v = ((Pool*)p)->threshold; return cudaSuccess;
-    case cudaMemPoolAttrReservedMemCurrent:
+    case cudaMemPoolAttrReservedMemCurrent: *(u64*)v = ((Pool*)p)->used + ((Pool*)p)->idle; return cudaSuccess;
     case cudaMemPoolAttrUsedMemCurrent: *(u64*)v = ((Pool*)p)->used; return cudaSuccess;
     case cudaMemPoolAttrReservedMemHigh:
     case cudaMemPoolAttrUsedMemHigh: *(u64*)v = ((Pool*)p)->high; return cudaSuccess;

@@ -109,6 +109,7 @@ static void memory_of_devices() {  // PTXVM_MEM_MB=16
   OK(cudaFree(p[1]));  // whatever device is current
   OK(cudaFree(managed));
   OK(cudaSetDevice(1));
+  OK(cudaStreamSynchronize(s1));
   OK(cudaMemGetInfo(&f, &t));
   IS(f, 16 << 20);
   cudaMemPool_t pool, of[2];
