@@ -67,7 +67,7 @@ class Atomics {
     sums_.ensure(1);
     sink_.ensure(1);
     memory_.ensure(words_);
-    cudaCheck(cudaMemset(memory_.data(), 0, words_ * sizeof(std::uint32_t)));
+    fillNow(memory_.data(), 0, words_ * sizeof(std::uint32_t));
   }
 
   /// @return atomics a microsecond, by lane
@@ -82,7 +82,7 @@ class Atomics {
   template <class T>
   double rateOnOne(unsigned lanes) {
     const unsigned times = 16 * (lanes == 1 ? 16 : 1);
-    cudaCheck(cudaMemset(sums_.data(), 0, sizeof(unsigned long long)));
+    fillNow(sums_.data(), 0, sizeof(unsigned long long));
     T* const sum = reinterpret_cast<T*>(sums_.data());
     const double found = rate(AddToOne<T>{sum, lanes}, times, lanes);
     T added = 0;

@@ -52,7 +52,7 @@ double rateOfMappedWrites(Stopwatch& watch, lbvh::PinnedBuffer<unsigned char>& h
 void measureDeviceMemory(Stopwatch& watch, std::size_t bytes, Rows& rows) {
   lbvh::DeviceBuffer<uint4> from, to;
   const std::size_t n = bytes / sizeof(uint4);
-  cudaCheck(cudaMemset(from.ensure(n).data, 1, bytes));
+  fillNow(from.ensure(n).data, 1, bytes);
   to.ensure(n);
   const double us = watch.onStream(
       [&] { copyWords<<<blocks(n), kThreads, 0, watch.stream()>>>(from.data(), to.data(), n); });

@@ -5,11 +5,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <vector>
 
 #include "broadphase/exec/cuda/check.cuh"
 
 namespace micro {
+
+/// Is over when it returns: cudaMemset may return before, and the stopwatch's stream does not wait.
+inline void fillNow(void* there, int value, std::size_t bytes) {
+  cudaCheck(cudaMemset(there, value, bytes));
+  cudaCheck(cudaStreamSynchronize(cudaStreamLegacy));
+}
 
 class Stopwatch {
  public:

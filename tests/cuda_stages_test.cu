@@ -50,7 +50,7 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   DeviceBuffer<Key> keys, spareKeys;
   DeviceBuffer<std::uint32_t> ids, spareIds;
   DeviceBuffer<std::uint32_t> arrivals;
-  cudaCheck(cudaMemcpy(deviceGrid.ensure(1).data, &grid, sizeof grid, cudaMemcpyHostToDevice));
+  test::toDevice(deviceGrid.ensure(1).data, &grid, 1);
   space.forEach(
       n, AssignCodes<Key>{space.upload(view(boxes), upload), deviceGrid.data(), keys.ensure(n).data,
                           ids.ensure(n).data, arrivals.ensure(n).data});
@@ -73,9 +73,10 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
 
   if constexpr (kCubMerges) {
     const View<Key> unsorted = spareKeys.ensure(n);
-    cudaCheck(cudaMemcpy(unsorted.data, found.data(), n * sizeof(Key), cudaMemcpyHostToDevice));
+    test::toDevice(unsorted.data, found.data(), n);
     space.forEach(n, Iota{ids.data()});
     space.mergeSort(unsorted, View<std::uint32_t>{ids.data(), n});
+    space.wait();
     cudaCheck(cudaMemcpy(order.data(), ids.data(), n * 4, cudaMemcpyDeviceToHost));
     EXPECT_EQ(order, expectedOrder);
   }
@@ -302,33 +303,49 @@ TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
 TEST_F(CudaStages, MemoryIsFreedInTheOrderOfTheStreamOrInTheEnd) {
   cudaStream_t stream = nullptr;
   cudaCheck(cudaStreamCreate(&stream));
-  const auto free = [] {
-    std::size_t bytes = 0, all = 0;
-    cudaCheck(cudaMemGetInfo(&bytes, &all));
+  // The device's free memory would also count what the pool keeps, and what other programs use.
+  cudaMemPool_t pool = nullptr;
+  cudaCheck(cudaDeviceGetMemPool(&pool, 0));
+  const auto used = [&] {
+    cudaCheck(cudaStreamSynchronize(stream));
+    std::uint64_t bytes = 0;
+    cudaCheck(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &bytes));
     return bytes;
   };
+  const auto isAllocated = [](const void* p) {
+    cudaPointerAttributes found{};
+    cudaCheck(cudaPointerGetAttributes(&found, p));
+    return found.type != cudaMemoryTypeUnregistered;
+  };
   constexpr std::size_t kMiB = 1 << 20;
-  const std::size_t before = free();
+  const std::uint64_t before = used();
   for (const bool hasPools : {true, false}) {
-    CudaMemory memory(stream, hasPools);
+    const void *onDevice = nullptr, *onHost = nullptr;
     {
-      DeviceBuffer<char> device(DeviceMemory{&memory});
-      PinnedBuffer<char> pinned(PinnedMemory{&memory});
-      for (std::size_t i = 1; i <= 16; ++i) {
-        device.ensure(i * kMiB);
-        pinned.ensure(i * kMiB);
+      CudaMemory memory(stream, hasPools);
+      {
+        DeviceBuffer<char> device(DeviceMemory{&memory});
+        PinnedBuffer<char> pinned(PinnedMemory{&memory});
+        for (std::size_t i = 1; i <= 16; ++i) {
+          onDevice = device.ensure(i * kMiB).data;
+          onHost = pinned.ensure(i * kMiB).data;
+        }
+        const std::size_t most = (hasPools ? 1 : 2) * device.bytes() + 2 * pinned.bytes();
+        EXPECT_GE(memory.bytes(), device.bytes() + pinned.bytes());
+        EXPECT_LE(memory.bytes(), most) << "doubles what waits to be freed";
+        EXPECT_GE(used(), before + (hasPools ? device.bytes() : 0));
+        const CudaMemory::Ban ban(memory);
+        EXPECT_THROW(device.ensure(100 * kMiB), std::length_error);
+        EXPECT_GE(device.capacity(), 16 * kMiB) << "nothing has changed";
       }
-      const std::size_t most = (hasPools ? 1 : 2) * device.bytes() + 2 * pinned.bytes();
-      EXPECT_GE(memory.bytes(), device.bytes() + pinned.bytes());
-      EXPECT_LE(memory.bytes(), most) << "doubles what waits to be freed";
-      const CudaMemory::Ban ban(memory);
-      EXPECT_THROW(device.ensure(100 * kMiB), std::length_error);
-      EXPECT_GE(device.capacity(), 16 * kMiB) << "nothing has changed";
+      EXPECT_EQ(used(), before) << "of a pool, freed in the order of the stream";
+      if (!hasPools) EXPECT_TRUE(isAllocated(onDevice)) << "waits for the end";
+      EXPECT_TRUE(isAllocated(onHost)) << "waits for the end";
+      memory.requireMayGrow();
     }
-    EXPECT_EQ(free() < before, !hasPools);
-    memory.requireMayGrow();
+    if (!hasPools) EXPECT_FALSE(isAllocated(onDevice));
+    EXPECT_FALSE(isAllocated(onHost));
   }
-  EXPECT_EQ(free(), before);
   cudaStreamDestroy(stream);
 }
 

@@ -8,6 +8,7 @@
 #include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/pair_finder.h"
 #include "cuda_stress.h"
+#include "device_boxes.cuh"
 #include "support.h"
 
 namespace lbvh::stress {
@@ -87,8 +88,7 @@ class Comparison {
 template <class T>
 View<const T> upload(View<const T> host, DeviceBuffer<T>& buffer) {
   const View<T> device = buffer.ensure(host.size);
-  if (!host.empty())
-    cudaCheck(cudaMemcpy(device.data, host.data, host.size * sizeof(T), cudaMemcpyHostToDevice));
+  test::toDevice(device.data, host.data, host.size);
   return device;
 }
 

@@ -12,6 +12,7 @@
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/pipelines/host.h"
 #include "cuda_fixture.h"
+#include "device_boxes.cuh"
 #include "support.h"
 
 namespace lbvh {
@@ -192,7 +193,7 @@ class Followed {
     gpu_->step(input, stats);
     host_->step(inputNow(), stats);
     endStep();
-    ASSERT_EQ(toVector(gpu_->pairs()), toVector(host_->pairs()));
+    ASSERT_EQ(test::download(gpu_->pairs()), toVector(host_->pairs()));
     ASSERT_EQ(toVector(gpu_->added()), toVector(host_->added()));
     ASSERT_EQ(toVector(gpu_->removed()), toVector(host_->removed()));
   }

@@ -9,7 +9,8 @@
 namespace lbvh {
 
 template <class T>
-std::vector<T> download(CudaSpace&, View<const T> there) {
+std::vector<T> download(CudaSpace& space, View<const T> there) {
+  space.wait();
   return test::download(there);
 }
 

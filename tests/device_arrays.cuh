@@ -38,8 +38,7 @@ class DeviceArrays {
   /// Writes over what was put.
   template <class T>
   void overwrite(T* there, const std::vector<std::remove_const_t<T>>& list) {
-    cudaCheck(cudaMemcpy(const_cast<std::remove_const_t<T>*>(there), list.data(),
-                         list.size() * sizeof(T), cudaMemcpyHostToDevice));
+    toDevice(const_cast<std::remove_const_t<T>*>(there), list.data(), list.size());
   }
   void clear() { lists_.clear(); }
   cudaStream_t stream() const { return stream_; }

@@ -20,6 +20,15 @@ std::vector<std::remove_const_t<T>> download(View<T> there) {
   return host;
 }
 
+/// Is over when it returns: cudaMemcpy may return before its last bytes are there, and streams that
+/// do not block would not wait for them.
+template <class T>
+void toDevice(T* there, const T* host, std::size_t size) {
+  if (size == 0) return;
+  cudaCheck(cudaMemcpy(there, host, size * sizeof(T), cudaMemcpyHostToDevice));
+  cudaCheck(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
 template <class T>
 class OnDevice {
  public:
@@ -28,9 +37,7 @@ class OnDevice {
 
   void assign(const std::vector<T>& host) {
     size_ = host.size();
-    buffer_.ensure(size_);
-    if (size_ > 0)
-      cudaCheck(cudaMemcpy(buffer_.data(), host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    toDevice(buffer_.ensure(size_).data, host.data(), size_);
   }
   View<const T> view() const { return {buffer_.data(), size_}; }
 

@@ -34,7 +34,7 @@ static size_t idle_memory(int d) {
 static size_t granule(size_t n) { return (n + 511) & ~511ull; }
 static size_t page_up(size_t n) { return (n + 4095) & ~4095ull; }
 
-// Unless PTXVM_GUARD is 0: the device's own memory has no access but inside of API calls, which run kernels and copies.
+// Unless PTXVM_GUARD is 0: the host has no access to device memory but inside of API calls.
 static std::map<void*, size_t> g_guarded;
 static bool guards() {
   static bool on = env_long("PTXVM_GUARD", 1);
