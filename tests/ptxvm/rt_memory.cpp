@@ -188,8 +188,8 @@ API cudaError_t cudaMemAdvise(const void* p, size_t n, cudaMemoryAdvise, cudaMem
   return E(a && a->kind == K_MANAGED && (u64)p + n <= a->hi ? 0 : cudaErrorInvalidValue);
 }
 
-// Stream-ordered allocation: one pool per device (others may be created). Freed memory is the pool's until a call
-// that synchronises.
+// Stream-ordered allocation: one pool per device (others may be created). Freed memory is the pool's until a
+// call that synchronises.
 static Pool& default_pool(int d) {
   static std::vector<Pool> pools(MAX_DEVICES);
   pools[d].dev = d;
@@ -316,7 +316,9 @@ API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, cudaMemPoolAttr a, void
       *(int*)v = ((Pool*)p)->reuse[(int)a - (int)cudaMemPoolReuseFollowEventDependencies];
       return cudaSuccess;
     case cudaMemPoolAttrReleaseThreshold: *(u64*)v = ((Pool*)p)->threshold; return cudaSuccess;
-    case cudaMemPoolAttrReservedMemCurrent: *(u64*)v = ((Pool*)p)->used + ((Pool*)p)->idle; return cudaSuccess;
+    case cudaMemPoolAttrReservedMemCurrent:
+      *(u64*)v = ((Pool*)p)->used + ((Pool*)p)->idle;
+      return cudaSuccess;
     case cudaMemPoolAttrUsedMemCurrent: *(u64*)v = ((Pool*)p)->used; return cudaSuccess;
     case cudaMemPoolAttrReservedMemHigh:
     case cudaMemPoolAttrUsedMemHigh: *(u64*)v = ((Pool*)p)->high; return cudaSuccess;
