@@ -57,7 +57,7 @@ class SkinAccount {
   static constexpr double kMostDebt = 3, kMostCredit = 1;
   static constexpr double kMostOfLeft = 1.4;  ///< a step that searches for those that have left
   static constexpr double kMostOfAll = 3;     ///< what is charged
-  static constexpr double kMostTestsOfAll = 1.5;
+  static constexpr double kMostTestsOfAll = 1.45;  ///< a search is stopped between blocks
 
   void charge(double work);
 
