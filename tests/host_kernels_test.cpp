@@ -333,7 +333,7 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 TEST(SimdKernels, ProcessorIsAskedOnceAProcess) {
   for (int k = 0; k < 3; ++k) {
     finderOn(1);
-    PairFinder{Options{}};
+    const PairFinder another{Options{}};
     EXPECT_EQ(simdKernels(InstructionSet::neon), nullptr);
   }
   EXPECT_EQ(timesProcessorWasAsked(), 1u);
