@@ -348,13 +348,12 @@ void Candidates::writeHubLists(const NeighbourLists& lists) const {
 /// Calls visit(hub, i) for each hub and each box of greater index that overlaps it and is none.
 template <class Visit>
 void Candidates::forHubPairs(const Visit& visit) const {
-  const auto isBefore = [](const Hub& hub, std::uint32_t id) { return hub.id < id; };
+  const View<const Hub> hubs{hubs_.data(), hubs_.size()};
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
     for (const std::uint32_t entry : rows_.own(i)) {
       const std::uint32_t id = entry & kIndex;
       if ((entry & kIsHub) == 0 || (entry & kOverlaps) == 0 || id > i) continue;
-      const auto hub = std::lower_bound(hubs_.begin(), hubs_.end(), id, isBefore);
-      visit(static_cast<std::size_t>(hub - hubs_.begin()), i);
+      visit(static_cast<std::size_t>(&findHub(hubs, id) - hubs.data), i);
     }
   }
 }

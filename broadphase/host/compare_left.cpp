@@ -36,18 +36,13 @@ struct Comparison {
 
   void compare(std::uint32_t i) const {
     takeItself(i);
-    if (rows.isHub(i)) compareHub(hubOf(i));
+    if (rows.isHub(i)) compareHub(findHub(hubs, i));
     for (const std::uint32_t entry : rows.all(i))
       part.marks[entry & kIndex] = (entry & kOverlaps) != 0 ? kWasIn | kOverlapped : kWasIn;
     part.entries += rows.all(i).size + found(i).size;
     for (std::uint32_t& entry : found(i)) entry = compareFound(i, entry);
     for (const std::uint32_t entry : rows.all(i))
       if (std::exchange(part.marks[entry & kIndex], 0) != 0) lose(i, entry);
-  }
-
-  const Hub& hubOf(std::uint32_t i) const {
-    return *std::lower_bound(hubs.begin(), hubs.end(), i,
-                             [](const Hub& hub, std::uint32_t id) { return hub.id < id; });
   }
 
   /// Compares what the rows of others say of a hub. Leaves other hubs in its list.

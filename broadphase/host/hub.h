@@ -2,6 +2,7 @@
 // A box with very many candidates (candidates.h), such as a ground or a platform.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,5 +20,11 @@ struct Hub {
   /// In a step in which it has left: boxes that it may have to leave.
   std::vector<std::uint32_t> former = {};
 };
+
+/// @param hubs sorted by id; one of them is `id`
+inline const Hub& findHub(View<const Hub> hubs, std::uint32_t id) {
+  return *std::lower_bound(hubs.begin(), hubs.end(), id,
+                           [](const Hub& hub, std::uint32_t other) { return hub.id < other; });
+}
 
 }  // namespace lbvh
