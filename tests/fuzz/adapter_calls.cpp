@@ -109,9 +109,10 @@ void Episode::createWithLittleMemory() {
 }
 
 /// A callback that was removed and set again between two steps is noticed only if ghosts were moved
-/// in between. It matters only if its answers have changed.
+/// in between. It matters only if its answers have changed, or if the user added a pair meanwhile
+/// that it refuses.
 void Episode::beforeStep() {
-  if (!isExchanged_ || !isSilent_) return;
+  if (!isExchanged_ || (!isSilent_ && edited_.empty())) return;
   ours_->refilter();
   isRefiltered_ = true;
 }
