@@ -20,6 +20,8 @@ namespace lbvh {
 /// On the current device, on a thread without a pending error.
 class StreamSearch : DeviceQueries {
  public:
+  using DeviceQueries::forgetLast;
+
   explicit StreamSearch(const DeviceOptions& options)
       : DeviceQueries(options), leastCapacity_(options.leastCapacity) {
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
@@ -238,10 +240,17 @@ class StreamPipeline final : public DevicePipeline {
 
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
                    CUstream_st* stream) override {
-    return answered(stream, [&] {
-      places_.require(scene, request);
-      return search_->find(scene, request, stream);
-    });
+    try {
+      return answered(stream, [&] {
+        places_.require(scene, request);
+        return search_->find(scene, request, stream);
+      });
+    } catch (const std::logic_error&) {
+      throw;  // a request that was refused has not searched
+    } catch (...) {
+      search_->forgetLast();
+      throw;
+    }
   }
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) override {
     run(nullptr, [&] { search_->reserve(scene, request, pairs); });

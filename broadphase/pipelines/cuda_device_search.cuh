@@ -57,6 +57,9 @@ class DeviceSearch : protected CudaStages {
   /// For a graph that holds what is kept for `changes`: it stays where it is.
   void fixKept() { isKeptFixed_ = true; }
 
+  /// A search threw, perhaps before it began or behind its end: the caller has no pairs of it.
+  void forgetLast() { isRunning_ = true; }
+
   /// After half a search: nothing of it is told with the next one, nor what came before, and
   /// queries hit nothing.
   void startAfreshIfBroken() {
