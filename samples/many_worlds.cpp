@@ -8,6 +8,7 @@
 
 #include "support/command_line.h"
 #include "support/output_files.h"
+#include "support/progress_bar.h"
 #include "support/recorded_boxes.h"
 #include "support/system.h"
 #include "support/timing.h"
@@ -77,7 +78,9 @@ Run runAll(const Settings& settings, worlds::Simulation& simulation) {
     recorder.emplace(settings.record,
                      static_cast<std::uint32_t>((settings.steps - 1) / kRecordEvery + 1));
   Run run;
+  ProgressBar bar(settings.steps);
   for (int i = 0; i < settings.steps && interruption() == 0; ++i) {
+    bar.show(i);
     const Stopwatch watch;
     simulation.step();
     run.ms.push_back(watch.milliseconds());

@@ -13,6 +13,7 @@
 #include "support/broadphases.h"
 #include "support/command_line.h"
 #include "support/output_files.h"
+#include "support/progress_bar.h"
 #include "support/recorded_boxes.h"
 #include "support/system.h"
 

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "support/recorded_boxes.h"
-#include "support/system.h"
 #include "support/timing.h"
 
 namespace {
@@ -122,19 +121,4 @@ void CsvFile::write(int step, const Run& run) {
                        times.solver, run.pairs);
   // A stream tells of a full disk only when it is flushed.
   if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
-}
-
-ProgressBar::ProgressBar(int steps) : steps_(steps), terminal_(hasTerminal()) {}
-
-ProgressBar::~ProgressBar() {
-  if (terminal_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
-}
-
-void ProgressBar::show(int done) {
-  constexpr int kWidth = 40;
-  const int filled = steps_ > 0 ? static_cast<int>(std::int64_t{kWidth} * done / steps_) : kWidth;
-  if (!terminal_) return;
-  shown_ = done;
-  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{}", "", filled, "", kWidth - filled, done, steps_);
-  std::fflush(stderr);
 }
