@@ -67,7 +67,7 @@ if [ -z "$bin" ]; then
   bin=$here/../bin
   [ -d "$bin" ] || bin=$here/../build/release/bin
 fi
-for program in cuda_test replay make_scene rigid_bodies; do
+for program in cuda_tests cuda_kernel_tests replay make_scene rigid_bodies; do
   [ -x "$bin/$program" ] || refuse "no program $program in $bin"
 done
 mkdir -p "$out" || exit 1
@@ -111,11 +111,13 @@ tested() {
   tail -n 1 "$log"
 }
 
+# Suite by suite, so that one that hangs takes only its own time.
 part_tests() {
-  local test
-  for test in "$bin/cuda_test" "$bin"/cuda_*_test; do
-    test=$(basename "$test")
-    echo "$test: $(tested "$test" "$bin/$test")"
+  local program suite
+  for program in cuda_tests cuda_kernel_tests; do
+    for suite in $("$bin/$program" --gtest_list_tests | sed -nE 's/^([A-Za-z]+)\.$/\1/p'); do
+      echo "$suite: $(tested "$suite" "$bin/$program" --gtest_filter="$suite.*")"
+    done
   done
 }
 
@@ -182,15 +184,19 @@ initcheck() {
 
 # The long test comes last, so that the others have their turn.
 part_sanitize() {
-  local name walk=$scratch/small.aabb short=(replay cuda_stages_test cuda_device_scene_test)
-  local -A commands=([replay]="$bin/replay $walk --backend cuda")
+  # Tests provoke errors of CUDA's calls, which memcheck would count. A sticky error takes a kernel
+  # that writes through null.
+  local name walk=$scratch/small.aabb short=(replay CudaStages CudaDevice)
+  local -A commands=(
+    [replay]="$bin/replay $walk --backend cuda"
+    [CudaStages]="$bin/cuda_kernel_tests --gtest_filter=CudaStages.*-*Sticky*"
+    [CudaDevice]="$bin/cuda_tests --gtest_filter=CudaDevice*-*Sticky*"
+    [Cuda]="$bin/cuda_tests --gtest_filter=Cuda.*-*Sticky*")
   if ! have compute-sanitizer; then fail "compute-sanitizer is not on this machine"; return; fi
   bounded "$out/make_scene.log" "$bin/make_scene" walk "$sanitized" 10 "$walk" || return
-  for name in cuda_stages_test cuda_device_scene_test cuda_test; do commands[$name]=$bin/$name; done
-  # Tests provoke errors of CUDA's calls, which memcheck would count, and CUB's sort is said to race
-  # where it does not. A sticky error takes a kernel that writes through null.
+  # CUB's sort is said to race where it does not.
   local -A options=([memcheck]='--report-api-errors no' [racecheck]='--kernel-name-exclude kns=cub')
-  local -x GTEST_FILTER='-*Sticky*'
+  set -f  # the filters are no names of files
   sanitize() {
     local tool
     for tool in memcheck racecheck synccheck; do
@@ -202,7 +208,8 @@ part_sanitize() {
   for name in "${short[@]}"; do sanitize "$name"; done
   # shellcheck disable=SC2086
   for name in "${short[@]}"; do initcheck "$name" ${commands[$name]}; done
-  sanitize cuda_test
+  sanitize Cuda
+  set +f
 }
 
 part_stress() {

@@ -21,9 +21,8 @@ folder=$(realpath -m "${1:-build/gpu_bundle}")
 build=${from:-build/gpu}
 most_mib=56  # of the archive: an upload should not be longer than the tests
 export PATH=$PATH:/usr/local/cuda/bin
-# The CUDA tests and cuda_stress, as the build names them, and what gpu.sh needs.
-mapfile -t programs < <(sed -nE 's/^ *add_executable\((cuda_\w+) .*/\1/p' tests/CMakeLists.txt)
-programs+=(replay make_scene rigid_bodies stages gpu_micro worlds)
+programs=(cuda_tests cuda_kernel_tests cuda_stress)
+programs+=(replay make_scene rigid_bodies stages gpu_micro worlds)  # what gpu.sh needs
 
 fail() { echo "gpu_bundle.sh: $*" >&2; exit 1; }
 
@@ -39,7 +38,6 @@ build_programs() {
     -D CMAKE_EXE_LINKER_FLAGS=-Wl,--enable-new-dtags ${CMAKE_ARGS:-} >"$build/configure.log" ||
     fail "cmake failed; see $build/configure.log"
   grep -q 'CUDA space: on' "$build/configure.log" || fail "built without CUDA; see $build/configure.log"
-  # Where the programs look for it already: their tests are listed while they are built.
   local cudart
   cudart=$(sed -n 's/^CUDA_cudart_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")
   ln -sf "$(realpath "$cudart")" "$build/lib/libcudart.so.13"

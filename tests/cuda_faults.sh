@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Fails every CUDA call of some steps, one after the other, on the PTX interpreter, and has the test
-# check pairs and delta each time. Usage: cuda_faults.sh FOLDER_OF_TESTS
+# check pairs and delta each time. Usage: cuda_faults.sh CUDA_TESTS
 set -u
-bin=$1
+program=$1
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 recorded=Cuda.StepsAreRightWhateverFails
@@ -12,10 +12,7 @@ background=CudaAdaptive.PairsAreTheSameWhoeverServes
 device=CudaDeviceFaults.SearchesAreRightWhateverFails
 
 run() {  # NAME OF A TEST
-  local program=cuda_test
-  if [ "$1" = $background ]; then program=cuda_adaptive_test; fi
-  if [ "$1" = $device ]; then program=cuda_device_scene_test; fi
-  timeout 60 "$bin/$program" --gtest_filter="$1" 2>&1
+  timeout 60 "$program" --gtest_filter="$1" 2>&1
 }
 
 # RULE is an injection rule with %d for the number of the call. Prints "INJECTED WRONG" at last.

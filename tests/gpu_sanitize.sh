@@ -7,7 +7,7 @@ root=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" "$scratch/tools"
-for program in cuda_test cuda_stages_test cuda_device_scene_test replay make_scene rigid_bodies; do
+for program in cuda_tests cuda_kernel_tests replay make_scene rigid_bodies; do
   printf '#!/bin/sh\nexit 0\n' >"$scratch/bin/$program"
 done
 # As the tool does where errors of calls count, CUB's kernels are watched and a sticky error is made.
@@ -24,8 +24,8 @@ case $* in
         "=========     at $kernel+0x10"
     done ;;
 esac
-if [[ $* == *_test ]]; then
-  [[ ${GTEST_FILTER:-} == -*Sticky* ]] || bad 'a sticky error'
+if [[ $* == *_tests* ]]; then
+  [[ $* == *'-*Sticky*' ]] || bad 'a sticky error'
 fi
 END
 chmod +x "$scratch"/*/*

@@ -18,9 +18,9 @@ using test::Boxes;
 using test::Random;
 using test::view;
 
-class EverySet : public testing::TestWithParam<test::BoxSet> {};
+class EverySetsTree : public testing::TestWithParam<test::BoxSet> {};
 
-TEST_P(EverySet, BoxQueriesVisitExactlyWhatOverlaps) {
+TEST_P(EverySetsTree, BoxQueriesVisitExactlyWhatOverlaps) {
   Random random(41);
   PairFinder finder;
   for (const std::size_t n : {0u, 1u, 2u, 3u, 50u, 400u}) {
@@ -39,7 +39,7 @@ TEST_P(EverySet, BoxQueriesVisitExactlyWhatOverlaps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TreeQuery, EverySet, testing::ValuesIn(test::boxSets()),
+INSTANTIATE_TEST_SUITE_P(TreeQuery, EverySetsTree, testing::ValuesIn(test::boxSets()),
                          [](const auto& param) { return param.param.name; });
 
 using Indices = std::vector<std::uint32_t>;
@@ -72,7 +72,7 @@ std::vector<Ray> raysAmong(const Boxes& boxes, std::size_t n, Random& random) {
   return rays;
 }
 
-TEST_P(EverySet, BatchesEqualAScan) {
+TEST_P(EverySetsTree, BatchesEqualAScan) {
   Random random(43);
   PairFinder finder;
   BatchHits hits;

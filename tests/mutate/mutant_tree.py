@@ -47,7 +47,7 @@ class Tree:
                      '-D', f'CMAKE_CXX_FLAGS_{kind.upper()}={flags}',
                      '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON')
         targets = self.command('ninja', '-C', self.out, '-t', 'targets', 'all').stdout
-        self.tests = [t for t in re.findall(r'^bin/(\w+_test):', targets, re.M)
+        self.tests = [t for t in re.findall(r'^bin/(\w+_tests):', targets, re.M)
                       if not t.startswith(('viewer', 'cuda'))]
         self.tests += [f'replay_{name}' for name in REPLAYS]
         if not self.build(LIBRARIES + self.tests):
