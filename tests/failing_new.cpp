@@ -6,6 +6,9 @@
 
 #include "portable.h"
 
+constinit thread_local long failing_new::allocationsLeft = -1;
+constinit thread_local bool failing_new::hasFailed = false;
+
 namespace {
 
 void* allocate(std::size_t size, std::size_t alignment) {

@@ -5,8 +5,9 @@
 namespace failing_new {
 
 /// Counts down with each allocation of this thread; the one that finds 0, and all after it, fail.
-inline thread_local long allocationsLeft = -1;  // negative: no limit
-inline thread_local bool hasFailed = false;
+/// Negative: no limit.
+extern constinit thread_local long allocationsLeft;
+extern constinit thread_local bool hasFailed;
 
 /// Calls f() with a limited number of allocations. Returns whether one failed. Lets exceptions of f
 /// through.
