@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Has this program's operator new fail when it is told to. failing_new.cpp replaces it.
+// Lets this program's operator new fail. failing_new.cpp, which replaces the operator, is one of
+// the program's files.
 #pragma once
 
 namespace failing_new {
