@@ -115,8 +115,8 @@ tested() {
 part_tests() {
   local program suite
   for program in cuda_tests cuda_kernel_tests; do
-    for suite in $("$bin/$program" --gtest_list_tests | sed -nE 's/^([A-Za-z]+)\.$/\1/p'); do
-      echo "$suite: $(tested "$suite" "$bin/$program" --gtest_filter="$suite.*")"
+    for suite in $("$bin/$program" --gtest_list_tests | sed -nE 's/^([A-Za-z0-9_/]+)\.( .*)?$/\1/p'); do
+      echo "$suite: $(tested "${suite//\//_}" "$bin/$program" --gtest_filter="$suite.*")"
     done
   done
 }
