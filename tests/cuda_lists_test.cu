@@ -233,10 +233,8 @@ TEST_F(CudaLists, ManyTiles) {
     const std::size_t tiles = SumCounts::tiles(n);
     const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
     CudaSpace space;
-    space.launch(
-        tiles, kThreads, sumCountsKernel,
-        SumCounts{{writable(there), n},
-                  {reinterpret_cast<std::uint32_t*>(writable(words)), writable(words) + 1}});
+    space.launch(tiles, kThreads, sumCountsKernel,
+                 SumCounts{{writable(there), n}, {writable(words), writable(words) + 1}});
     space.wait();
     EXPECT_EQ(download(there.view()), sums) << n;
   }

@@ -112,7 +112,7 @@ struct Comparison {
     in.removed = {writable(removedThere), removed.size()};
     in.header = writable(header);
     in.report = writable(report);
-    in.chain = {reinterpret_cast<std::uint32_t*>(writable(words)), writable(words) + 1};
+    in.chain = {writable(words), writable(words) + 1};
     CudaSpace space;
     space.launch(tiles, kThreads, compareListsKernel, in);
     space.wait();

@@ -11,14 +11,14 @@ namespace lbvh {
 
 /// What the blocks of a kernel tell each other. All zero before the kernel.
 struct TileChain {
-  std::uint32_t* next;        ///< the tile that the next block takes
+  unsigned long long* next;   ///< the tile that the next block takes
   unsigned long long* words;  ///< by tile: a sum, and in the two lowest bits whose
 };
 
 /// The number of this block's tile. Blocks take them in the order in which they begin, so that a
 /// tile waits only for blocks that run. @param shared one word of the block's shared memory
 __device__ inline std::uint32_t takeTile(const TileChain& chain, std::uint32_t& shared) {
-  if (threadIdx.x == 0) shared = atomicAdd(chain.next, 1u);
+  if (threadIdx.x == 0) shared = static_cast<std::uint32_t>(atomicAdd(chain.next, 1ull));
   __syncthreads();
   return shared;
 }

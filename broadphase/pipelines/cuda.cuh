@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broadphase/exec/host/buffer.h"
+#include "broadphase/exec/scratch.h"
 #include "broadphase/pipelines/cuda_stages.cuh"
 #include "broadphase/pipelines/limits.h"
 #include "broadphase/pipelines/pipeline.h"
@@ -41,6 +42,18 @@ class CudaPipeline final : public Pipeline, CudaStages {
   std::size_t pinnedBytes() const { return space_.allMemory().pinnedBytes(); }
 
  private:
+  /// The second boxes of the pairs that were found, on their way into sorted lists.
+  struct Placement {
+    std::uint32_t* places;   ///< by pair: its place in its list
+    std::uint32_t* seconds;  ///< list by list, unsorted
+  };
+  Placement lendPlacement() {
+    const std::size_t pairs = plan_.pairs;
+    pairScratch_.reset(2 * scratchBytes<std::uint32_t>(pairs));
+    return {pairScratch_.lend<std::uint32_t>("places", pairs).data,
+            pairScratch_.lend<std::uint32_t>("seconds", pairs).data};
+  }
+
   /// Where the launches of a step write their results. Their numbers are in the header.
   struct Outcome {
     View<Pair> added, removed;
@@ -75,10 +88,11 @@ class CudaPipeline final : public Pipeline, CudaStages {
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
         const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared, stats);
-        const FoundPairs found = foundPairs(there);
+        const Placement placement = lendPlacement();
+        const FoundPairs found = foundPairs(there, placement.places);
         findPairs(leaves, there.boxes.size, nullptr, found, stats);
-        scatter(found, there.boxes.size, compared, seconds(), stats);
-        return compare(there, stats);
+        scatter(found, there.boxes.size, compared, placement.seconds, stats);
+        return compare(there, placement.seconds, stats);
       });
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
@@ -149,29 +163,29 @@ class CudaPipeline final : public Pipeline, CudaStages {
             at(lists_[0].offsets.data()),
             at(lists_[1].pairs.data()),
             at(lists_[1].offsets.data()),
-            at(spare_.data()),
+            at(pairScratch_.data()),
             at(changes_.data()),
             space_.timesStages() ? at(&stats) : 0};  // then events know where to write
   }
 
-  FoundPairs foundPairs(const StepInput& there) {
+  FoundPairs foundPairs(const StepInput& there, std::uint32_t* places) {
     FoundPairs found{lists_[1 - current_].pairs.ensure(plan_.pairs),
                      there.maxPairs,
                      countOf(&header()->pairs),
                      {},
                      lists_[1 - current_].offsets.data(),
-                     places()};
+                     places};
     if (!there.filters.empty()) found.rule.filters = there.filters.data;
     return found;
   }
 
   /// Stage 7, and the end of stage 6.
-  Outcome compare(const StepInput& there, StepStats& stats) {
+  Outcome compare(const StepInput& there, const std::uint32_t* seconds, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     Pair* room = changes_.ensure(2 * plan_.listed).data;
     const Outcome outcome{{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
     ListComparison comparison = comparisonOf(there, outcome);
-    comparison.seconds = seconds();
+    comparison.seconds = seconds;
     comparison.sortedPairs = lists_[1 - current_].pairs.data();
     comparison.report = report_.data();
     compareLists(comparison);
@@ -198,8 +212,10 @@ class CudaPipeline final : public Pipeline, CudaStages {
     Pair* room = copiedLists_.ensure(added + removed).data;
     outcome.added = {room, added};
     outcome.removed = {room + added, removed};
-    Pair* list = spare_.ensure(std::max(added, removed)).data;
-    if (added + removed <= spare_.capacity())
+    pairScratch_.reset(scratchBytes<Pair>(std::max(added, removed)));
+    const View<Pair> lent = pairScratch_.lendRest<Pair>("copied lists");
+    Pair* const list = lent.data;
+    if (added + removed <= lent.size)
       return copyAgain({{list, added}, {list + added, removed}}, there, {list, added + removed},
                        room);
     copyAgain({{list, added}, {}}, there, {list, added}, room);
@@ -244,9 +260,10 @@ class CudaPipeline final : public Pipeline, CudaStages {
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
   PinnedBuffer<Pair> changes_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
-  HostBuffer<Pair> copiedLists_;                     ///< those that were too long for it
-  std::size_t pairs_ = 0;                            ///< of the last step
-  std::size_t boxesBefore_ = 0;                      ///< whose lists they are
+  Scratch<DeviceMemory> pairScratch_{space_.memory()};
+  HostBuffer<Pair> copiedLists_;  ///< those that were too long for it
+  std::size_t pairs_ = 0;         ///< of the last step
+  std::size_t boxesBefore_ = 0;   ///< whose lists they are
   View<const Pair> added_, removed_;
 };
 

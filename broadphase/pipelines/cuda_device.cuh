@@ -92,12 +92,13 @@ class StreamSearch : DeviceQueries {
     reservedHits_ = std::max(reservedHits_, hits);
     onOwnStream([&] {
       const View<Ray> rays = noRays_.ensure(std::max<std::size_t>(queries, 1));
-      const View<const Aabb> boxes{reinterpret_cast<const Aabb*>(rays.data), queries};
+      const View<NoQuery> one = noQuery_.ensure(1);
       space_.fill(rays, 0xFF);
-      closest({{rays.data, 1}}, noHits_.ensure(1).data);
-      any({{rays.data, 1}}, reinterpret_cast<std::uint8_t*>(noHits_.data()));
+      space_.fill(one, 0xFF);
+      closest({{rays.data, 1}}, &one.data->hit);
+      any({{rays.data, 1}}, &one.data->isHit);
       all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
-      all(BoxQueries{{boxes}}, {}, reservedHits_);
+      all(BoxQueries{{{&one.data->box, 1}}}, {}, reservedHits_);
     });
   }
 
@@ -207,6 +208,13 @@ class StreamSearch : DeviceQueries {
     return request;
   }
 
+  /// What a reservation asks besides rays, and where the answers go.
+  struct NoQuery {
+    Aabb box;
+    RayHit hit;
+    std::uint8_t isHit;
+  };
+
   bool isOver() const {
     const cudaError_t state = cudaEventQuery(isOver_);
     if (state != cudaSuccess) cudaGetLastError();
@@ -218,8 +226,8 @@ class StreamSearch : DeviceQueries {
   std::size_t hits_ = 0, reservedHits_ = 0;
   PinnedBuffer<StepHeader> reported_{space_.hostMemory()};  ///< of a search, and of queries
   Buffer<Aabb> nowhere_{space_.memory()};                   ///< boxes for a reservation
-  Buffer<Ray> noRays_{space_.memory()};                     ///< likewise
-  Buffer<RayHit> noHits_{space_.memory()};
+  Buffer<Ray> noRays_{space_.memory()};                     ///< rays for a reservation
+  Buffer<NoQuery> noQuery_{space_.memory()};
   cudaEvent_t isOver_ = nullptr;
   bool wasAsked_ = false, wereHitsAsked_ = false;
 };

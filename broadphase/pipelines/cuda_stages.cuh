@@ -92,21 +92,15 @@ class CudaStages : protected CudaBlocks {
   Chains chainsFor(std::size_t boxes, std::size_t compared) {
     const std::size_t sums = SumCounts::tiles(boxes + 1);
     const View<unsigned long long> words =
-        chainWords_.ensure(1 + sums + ListComparison::tiles(compared));
-    auto* next = reinterpret_cast<std::uint32_t*>(words.data);
-    return {words, {next, words.data + 1}, {next + 1, words.data + 1 + sums}};
+        chainWords_.ensure(2 + sums + ListComparison::tiles(compared));
+    unsigned long long* const next = words.data;
+    return {words, {next, next + 2}, {next + 1, next + 2 + sums}};
   }
 
   PairLists listsIn(int which, std::size_t boxes) const {
     return {lists_[which].pairs.data(), lists_[which].offsets.data(),
             static_cast<std::uint32_t>(boxes)};
   }
-
-  /// Idle between the traversal and the comparison, as large as a list of pairs.
-  std::uint32_t* places() {
-    return reinterpret_cast<std::uint32_t*>(spare_.ensure(plan_.pairs).data);
-  }
-  std::uint32_t* seconds() { return places() + plan_.pairs; }
 
   struct ListBuffers {
     Buffer<Pair> pairs;
@@ -117,7 +111,6 @@ class CudaStages : protected CudaBlocks {
   ListBuffers lists_[2] = {{Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())},
                            {Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())}};
   int current_ = 0;  ///< which lists are of the last step
-  Buffer<Pair> spare_{space_.memory()};
   Buffer<unsigned long long> chainWords_{space_.memory()};
 };
 
