@@ -105,8 +105,7 @@ void PairFinder::removeObject(std::uint32_t index) noexcept {
 void PairFinder::buildTree(View<const Aabb> boxes) {
   requireFitting(boxes, {});
   impl_->hasTree = false;
-  StepStats unused;
-  impl_->pipeline->buildTree(boxes, unused);
+  impl_->pipeline->buildTree(boxes);
   impl_->hasTree = true;
 }
 

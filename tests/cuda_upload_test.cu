@@ -223,7 +223,7 @@ class Followed {
 
   void buildTreeOfOthers() {
     StepStats stats;
-    gpu_->buildTree(view(test::boxSets()[1].make(boxes_.size(), random_)), stats);
+    gpu_->buildTree(view(test::boxSets()[1].make(boxes_.size(), random_)));
   }
 
   void filterOrNot() { isFiltered_ = !isFiltered_; }

@@ -113,9 +113,7 @@ View<const Pair> AdaptivePipeline::pairs() {
   return serving_ == Where::host ? host_->pairs() : mirror_.pairs();
 }
 
-void AdaptivePipeline::buildTree(View<const Aabb> boxes, StepStats& stats) {
-  host_->buildTree(boxes, stats);
-}
+void AdaptivePipeline::buildTree(View<const Aabb> boxes) { host_->buildTree(boxes); }
 
 PackedScene AdaptivePipeline::packed() const {
   return serving_ == Where::host ? host_->packed() : PackedScene{};

@@ -36,7 +36,7 @@ class AdaptivePipeline final : public Pipeline {
   View<const Pair> removed() const override { return removed_; }
 
   /// Trees for queries are the host's, built when asked for.
-  void buildTree(View<const Aabb> boxes, StepStats& stats) override;
+  void buildTree(View<const Aabb> boxes) override;
   Tree tree() const override { return host_->tree(); }
   PackedScene packed() const override;
   void rest() noexcept override {

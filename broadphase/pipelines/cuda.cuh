@@ -77,6 +77,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
   }
 
   void runStep(const StepInput& input, StepStats& stats) {
+    stats_ = &stats;
     added_ = removed_ = {};  // they lie in a buffer that is written now
     copiedLists_ = HostBuffer<Pair>();
     const StepInput there = upload(input);
@@ -87,12 +88,12 @@ class CudaPipeline final : public Pipeline, CudaStages {
       arguments_.data()->mostExtents = plan_.order.mostExtents();
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
         const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
-        const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared, stats);
+        const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared);
         const Placement placement = lendPlacement();
         const FoundPairs found = foundPairs(there, placement.places);
-        findPairs(leaves, there.boxes.size, nullptr, found, stats);
-        scatter(found, there.boxes.size, compared, placement.seconds, stats);
-        return compare(there, placement.seconds, stats);
+        findPairs(leaves, there.boxes.size, nullptr, found);
+        scatter(found, there.boxes.size, compared, placement.seconds);
+        return compare(there, placement.seconds);
       });
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
@@ -180,8 +181,8 @@ class CudaPipeline final : public Pipeline, CudaStages {
   }
 
   /// Stage 7, and the end of stage 6.
-  Outcome compare(const StepInput& there, const std::uint32_t* seconds, StepStats& stats) {
-    const auto timer = space_.timed("delta", stats.deltaMs);
+  Outcome compare(const StepInput& there, const std::uint32_t* seconds) {
+    const auto timer = timed("delta", &StepStats::deltaMs);
     Pair* room = changes_.ensure(2 * plan_.listed).data;
     const Outcome outcome{{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
     ListComparison comparison = comparisonOf(there, outcome);

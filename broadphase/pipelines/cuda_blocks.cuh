@@ -32,8 +32,8 @@ class CudaBlocks {
   /// Stage 1: writes the header, without pairs, and clears what later stages count in.
   /// @param arguments null: all boxes count
   void measure(View<const Aabb> boxes, const StepArguments* arguments, View<std::uint32_t> counts,
-               View<unsigned long long> words, StepStats& stats) {
-    const auto timer = space_.timed("bounds", stats.boundsMs);
+               View<unsigned long long> words) {
+    const auto timer = timed("bounds", &StepStats::boundsMs);
     MeasureStep step{{boxes}, {boxes, arguments, header()}};
     step.ended = ended_.data();
     step.counts = counts;
@@ -54,9 +54,9 @@ class CudaBlocks {
   /// Stages 2 and 3: the boxes in the order of their codes. `Key` decides about 30 or 63 bits. The
   /// header's grid may have other bits, which costs only time.
   template <class Key>
-  void order(View<const Aabb> boxes, int gridBits, StepStats& stats) {
+  void order(View<const Aabb> boxes, int gridBits) {
     const SortBits bits{AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1};
-    orderBy<Key>(boxes.size, bits, stats, [&](Key* codes, std::uint32_t* ids) {
+    orderBy<Key>(boxes.size, bits, [&](Key* codes, std::uint32_t* ids) {
       return AssignHilbertCodes<Key>{boxes, &header()->grid, codes, ids};
     });
   }
@@ -64,19 +64,19 @@ class CudaBlocks {
   /// The same world by world.
   /// @param ranks by box, at most worlds + 1
   void orderByWorld(View<const Aabb> boxes, const std::uint32_t* ranks, std::uint32_t worlds,
-                    int gridBits, StepStats& stats) {
+                    int gridBits) {
     const int rankBits = static_cast<int>(std::bit_width(worlds + 1));
     const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
     const SortBits bits{0, codeBits + rankBits};
-    orderBy<std::uint64_t>(boxes.size, bits, stats, [&](std::uint64_t* keys, std::uint32_t* ids) {
+    orderBy<std::uint64_t>(boxes.size, bits, [&](std::uint64_t* keys, std::uint32_t* ids) {
       return AssignWorldKeys{boxes, ranks, &header()->grid, codeBits, keys, ids};
     });
   }
 
   /// Stage 4.
   /// @param ranks by box, or null: there are no worlds
-  LeafBlocks pack(View<const Aabb> boxes, const std::uint32_t* ranks, StepStats& stats) {
-    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+  LeafBlocks pack(View<const Aabb> boxes, const std::uint32_t* ranks) {
+    const auto timer = timed("hierarchy", &StepStats::hierarchyMs);
     const LeafBlocks leaves = leaves_.ensure(boxes.size);
     space_.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
                   PackBlocks{boxes, ids_.data(), leaves, header(), ranks});
@@ -84,6 +84,12 @@ class CudaBlocks {
   }
 
   StepHeader* header() const { return header_.data(); }
+
+  CudaSpace::Range timed(const char* name, double StepStats::*ms) {
+    return space_.timed(name, stats_ != nullptr ? &(stats_->*ms) : nullptr);
+  }
+
+  StepStats* stats_ = nullptr;  ///< where the stages' times go; null: nobody asks
 
   CudaSpace space_;
   Buffer<StepHeader> header_{space_.memory()};
@@ -99,16 +105,16 @@ class CudaBlocks {
 
   /// @param assign given where keys and ids go, the element function that writes them
   template <class Key, class Assign>
-  void orderBy(std::size_t n, SortBits bits, StepStats& stats, const Assign& assign) {
+  void orderBy(std::size_t n, SortBits bits, const Assign& assign) {
     scratch_.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
     const View<Key> keys = scratch_.lend<Key>("codes", n);
     const View<std::uint32_t> sorted = ids_.ensure(n);
     const View<std::uint32_t> ids = merges(n) ? sorted : scratch_.lend<std::uint32_t>("ids", n);
     {
-      const auto timer = space_.timed("codes", stats.codesMs);
+      const auto timer = timed("codes", &StepStats::codesMs);
       space_.forEach(n, assign(keys.data, ids.data));
     }
-    const auto timer = space_.timed("sort", stats.sortMs);
+    const auto timer = timed("sort", &StepStats::sortMs);
     if constexpr (kCubMerges) {
       if (merges(n)) return space_.mergeSort(keys, ids);
     }

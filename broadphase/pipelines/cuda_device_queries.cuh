@@ -42,7 +42,7 @@ class DeviceQueries : protected DeviceSearch {
     space_.forEach(1, BeginQueries{header});
     space_.launch(blocksFor(n), kThreads, findHitsKernel<Queries>,
                   FindHits<Queries>{queries, searched_.data(), found, &header->errors});
-    scatter(found, n, n, words + room, unused_);
+    scatter(found, n, n, words + room);
     const PairLists hits{found.room.data, offsets.data, static_cast<std::uint32_t>(n)};
     ListComparison sort{};
     sort.fresh = hits;

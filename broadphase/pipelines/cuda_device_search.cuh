@@ -34,7 +34,7 @@ class DeviceSearch : protected CudaStages {
     const Boxes boxes = gather(scene, request);
     const Searched searched = pack(boxes, lists);
     findPairs(searched.leaves, boxes.packed.size, searched.hasWorlds ? &searched.worlds : nullptr,
-              lists.found, unused_);
+              lists.found);
     if (lists.byWorld.data != nullptr) countByWorld(boxes, lists);
     if (request.form != PairForm::unsorted) sort(lists, request);
     space_.forEach(1, reportOf(scene, request, searched, lists));
@@ -192,16 +192,16 @@ class DeviceSearch : protected CudaStages {
     const View<const Aabb> packed = boxes.packed;
     const std::size_t n = packed.size;
     const View<std::uint32_t> counts{lists.found.counts, lists.found.counts != nullptr ? n + 1 : 0};
-    measure(packed, nullptr, counts, chainsFor(n, std::max(n, keptBoxes_)).words, unused_);
+    measure(packed, nullptr, counts, chainsFor(n, std::max(n, keptBoxes_)).words);
     if (boxes.ranks == nullptr) {
-      orderByCode(packed, unused_);
-      return {CudaStages::pack(packed, nullptr, unused_), {boxes.worlds, {}, {}}, false, n};
+      orderByCode(packed);
+      return {CudaStages::pack(packed, nullptr), {boxes.worlds, {}, {}}, false, n};
     }
-    orderByWorld(packed, boxes.ranks, boxes.worlds, plan_.bits, unused_);
+    orderByWorld(packed, boxes.ranks, boxes.worlds, plan_.bits);
     const View<std::uint32_t> slots = slots_.ensure(2 * (std::size_t{boxes.worlds} + 1));
     const WorldSlots worlds{boxes.worlds, slots.data, slots.data + boxes.worlds + 1};
     space_.fill(View<std::uint32_t>{worlds.ends, slots.size / 2}, 0);
-    const LeafBlocks leaves = CudaStages::pack(packed, boxes.ranks, unused_);
+    const LeafBlocks leaves = CudaStages::pack(packed, boxes.ranks);
     space_.forEach(n, MarkWorlds{leaves.boxes, static_cast<std::uint32_t>(n), worlds});
     return {leaves, worlds, true, n};
   }
@@ -215,7 +215,7 @@ class DeviceSearch : protected CudaStages {
   /// Stage 6, and with `changes` stage 7.
   void sort(const Lists& lists, const DeviceRequest& request) {
     const std::size_t n = lists.boxes;
-    scatter(lists.found, n, std::max(n, keptBoxes_), lists.seconds, unused_);
+    scatter(lists.found, n, std::max(n, keptBoxes_), lists.seconds);
     ListComparison comparison{};
     comparison.fresh = freshOf(lists);
     comparison.seconds = lists.seconds;
@@ -267,7 +267,6 @@ class DeviceSearch : protected CudaStages {
   }
 
  protected:
-  StepStats unused_;                               ///< nobody asks
   Buffer<DeviceReport> reports_{space_.memory()};  ///< of the search, and of queries
   Buffer<std::uint32_t> none_{space_.memory()};    ///< a 0: the count of a reservation
 

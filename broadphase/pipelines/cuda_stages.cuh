@@ -32,26 +32,26 @@ class CudaStages : protected CudaBlocks {
 
   /// Stages 1 to 4, and what later stages count in is cleared.
   /// @param compared boxes of which new or old lists are compared
-  LeafBlocks packBoxes(View<const Aabb> boxes, const StepArguments* arguments, std::size_t compared,
-                       StepStats& stats) {
+  LeafBlocks packBoxes(View<const Aabb> boxes, const StepArguments* arguments,
+                       std::size_t compared) {
     const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
-    measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words, stats);
-    if (plan_.order.sorts()) orderByCode(boxes, stats);
-    return pack(boxes, nullptr, stats);
+    measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words);
+    if (plan_.order.sorts()) orderByCode(boxes);
+    return pack(boxes, nullptr);
   }
-  void orderByCode(View<const Aabb> boxes, StepStats& stats) {
+  void orderByCode(View<const Aabb> boxes) {
     if (plan_.bits == 10)
-      order<std::uint32_t>(boxes, plan_.bits, stats);
+      order<std::uint32_t>(boxes, plan_.bits);
     else
-      order<std::uint64_t>(boxes, plan_.bits, stats);
+      order<std::uint64_t>(boxes, plan_.bits);
   }
 
   /// Stage 5: pairs in no order, counted in the header, and if there are counts those of each first
   /// box, too.
   /// @param worlds null: there is one
   void findPairs(const LeafBlocks& leaves, std::size_t boxes, const WorldSlots* worlds,
-                 const FoundPairs& out, StepStats& stats) {
-    const auto timer = space_.timed("traversal", stats.traversalMs);
+                 const FoundPairs& out) {
+    const auto timer = timed("traversal", &StepStats::traversalMs);
     FindBlockPairs search{leaves, out, header(), FindBlockPairs::partsFor(boxes)};
     if (worlds != nullptr) search.worlds = *worlds;
     space_.launch(search.blocks(), kThreads,
@@ -63,8 +63,8 @@ class CudaStages : protected CudaBlocks {
   /// the lists one behind the other, unsorted.
   /// @param lists how many there are; new or old lists of `compared` are compared afterwards
   void scatter(const FoundPairs& found, std::size_t lists, std::size_t compared,
-               std::uint32_t* seconds, StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+               std::uint32_t* seconds) {
+    const auto timer = timed("pair sort", &StepStats::pairSortMs);
     const View<std::uint32_t> offsets{found.counts, lists + 1};
     const Chains chains = chainsFor(lists, compared);
     space_.launch(SumCounts::tiles(offsets.size), kThreads, sumCountsKernel,

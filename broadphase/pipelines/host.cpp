@@ -74,15 +74,14 @@ class HostPipeline final : public Pipeline, HostSearch {
     }
   }
 
-  void buildTree(View<const Aabb> boxes, StepStats& stats) override {
+  void buildTree(View<const Aabb> boxes) override {
     tree_ = {};
-    measure(boxes, stats);
+    measure(boxes);
     const std::size_t leaves = header()->scene.ordinary;
     if (header()->grid.bits == 10)
-      buildNodes<std::uint32_t>(boxes, leaves, stats);
+      buildNodes<std::uint32_t>(boxes, leaves);
     else
-      buildNodes<std::uint64_t>(boxes, leaves, stats);
-    describe(*header(), stats);
+      buildNodes<std::uint64_t>(boxes, leaves);
     tree_ = treeOver(header()->scene);
     if constexpr (kValidate) check(whyTreeIsWrong(tree_.nodes, boxes));
   }

@@ -40,7 +40,7 @@ class Pipeline {
   virtual void rest() noexcept {}
 
   /// Builds only the tree over the boxes, for queries. A GPU's pipeline has none.
-  virtual void buildTree(View<const Aabb>, StepStats&) {}
+  virtual void buildTree(View<const Aabb>) {}
 
   /// Makes `pairs` the result of the step before. What the pipeline remembers of earlier steps does
   /// not count any more.

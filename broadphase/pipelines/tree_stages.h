@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The tree for queries, from boxes on, each stage timed. Base of the host's pipeline, which also
+// The tree for queries, from boxes on. Base of the host's pipeline, which also
 // sorts with it.
 #pragma once
 
@@ -8,7 +8,6 @@
 
 #include "broadphase/exec/scratch.h"
 #include "broadphase/exec/space.h"
-#include "broadphase/options.h"
 #include "broadphase/stages/grid.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/morton.h"
@@ -28,8 +27,7 @@ class TreeStages {
   using Scratch = lbvh::Scratch<typename Space::Memory>;
 
   /// Stage 1: writes the header, without pairs.
-  void measure(View<const Aabb> boxes, StepStats& stats) {
-    const auto timer = space_.timed("bounds", stats.boundsMs);
+  void measure(View<const Aabb> boxes) {
     StepHeader* header = header_.ensure(1).data;
     space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
     space_.forEach(1, ChooseGrid{boxes, nullptr, header});
@@ -39,13 +37,13 @@ class TreeStages {
   /// decides about 30 or 63 bits. The header's grid may say otherwise, which costs only time.
   /// @param leaves at least as many as there are
   template <class Key>
-  void buildNodes(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
+  void buildNodes(View<const Aabb> boxes, std::size_t leaves) {
     scratch_.reset(bytesForTree<Key>(boxes.size, leaves));
     const View<std::uint32_t> arrivals =
         scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
-    const View<Key> codes = assignCodes<Key>(boxes, arrivals, stats);
-    sortByCode(codes, stats);
-    nodes_ = buildHierarchy(boxes, leaves, codes, arrivals, stats);
+    const View<Key> codes = assignCodes<Key>(boxes, arrivals);
+    sort(codes, 0);
+    nodes_ = buildHierarchy(boxes, leaves, codes, arrivals);
   }
 
   Tree treeOver(const SceneBounds& scene) const {
@@ -54,7 +52,7 @@ class TreeStages {
             {ids_.data() + leaves, scene.oversized}};
   }
 
-  /// Stage 3 in general: the sort by `keys`, from bit `shift` on, of the boxes in ids_, with spare
+  /// Stage 3: the sort by `keys`, from bit `shift` on, of the boxes in ids_, with spare
   /// memory of its own.
   template <class Key>
   void sort(View<Key> keys, int shift) {
@@ -90,26 +88,17 @@ class TreeStages {
 
   /// Stage 2.
   template <class Key>
-  View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals, StepStats& stats) {
-    const auto timer = space_.timed("codes", stats.codesMs);
+  View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals) {
     const View<Key> codes = scratch_.template lend<Key>("codes", boxes.size);
     space_.forEach(boxes.size, AssignCodes<Key>{boxes, &header()->grid, codes.data,
                                                 ids_.ensure(boxes.size).data, arrivals.data});
     return codes;
   }
 
-  /// Stage 3.
-  template <class Key>
-  void sortByCode(View<Key> codes, StepStats& stats) {
-    const auto timer = space_.timed("sort", stats.sortMs);
-    sort(codes, 0);
-  }
-
   /// Stage 4.
   template <class Key>
   View<Node> buildHierarchy(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
-                            View<std::uint32_t> arrivals, StepStats& stats) {
-    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
+                            View<std::uint32_t> arrivals) {
     const View<Node> nodes = scratch_.template lend<Node>("nodes", 2 * leaves);
     space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, &header()->scene,
                                                arrivals.data, nodes.data});

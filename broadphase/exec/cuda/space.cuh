@@ -221,9 +221,9 @@ class CudaSpace {
   /// A range in the profiler, and if the stages are timed two events on the stream.
   class Range {
    public:
-    Range(const char* name, StageEvents* events, double& ms, cudaStream_t stream, unsigned flags)
+    Range(const char* name, StageEvents* events, double* ms, cudaStream_t stream, unsigned flags)
         : name_(name), events_(events), stream_(stream), flags_(flags) {
-      if (events_ != nullptr) end_ = events_->begin(ms, stream, flags);
+      if (events_ != nullptr) end_ = events_->begin(*ms, stream, flags);
     }
     ~Range() {
       if (events_ != nullptr) events_->end(end_, stream_, flags_);
@@ -239,10 +239,11 @@ class CudaSpace {
     unsigned flags_;
   };
 
-  Range timed(const char* name, double& ms) {
+  /// @param ms null: nobody asks
+  Range timed(const char* name, double* ms) {
     const unsigned flags =
         events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
-    return Range(name, timesStages_ ? events_ : nullptr, ms, stream_, flags);
+    return Range(name, timesStages_ && ms != nullptr ? events_ : nullptr, ms, stream_, flags);
   }
 
  private:
