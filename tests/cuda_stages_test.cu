@@ -185,21 +185,19 @@ TEST_F(CudaStages, CodesAndOrderAreTheSame) {
 
 TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   CudaSpace space;
-  GraphRecordings<int> recordings;
+  GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
   StepHeader* report = pinned.ensure(2).data;
   int calls = 0;
-  const auto repeat = [&](std::uintptr_t name, int times) {
+  const auto repeat = [&](int name, int times) {
     for (int i = 0; i < times; ++i) {
-      report[0].pairs = name + static_cast<std::uintptr_t>(i);
-      LaunchKey key{};
-      key[3] = name;
-      const int result = space.replay(recordings, key, [&] {
+      report[0].pairs = static_cast<std::uint64_t>(name + i);
+      const int result = space.replay(recordings, name, [&] {
         space.forEach(1, Report{&report[0], &report[1]});
-        return ++calls, static_cast<int>(name);
+        return ++calls, name;
       });
       space.wait();
-      EXPECT_EQ(result, static_cast<int>(name));
+      EXPECT_EQ(result, name);
       EXPECT_EQ(report[1].pairs, report[0].pairs);
     }
   };
@@ -209,21 +207,51 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   EXPECT_EQ(calls, 4);
   repeat(100, 5);
   EXPECT_EQ(calls, 4) << "the first is still known";
-  for (std::uintptr_t name = 300; name < 470; name += 10) repeat(name, 1);
+  for (int name = 300; name < 470; name += 10) repeat(name, 1);
   repeat(100, 1);
   EXPECT_EQ(calls, 22) << "and now forgotten";
 }
 
+// Memory moves once on each side, between steps that are the same otherwise.
+TEST_F(CudaStages, ARecordingIsForgottenWhereMemoryMoves) {
+  CudaSpace space;
+  GraphRecordings<int, int> recordings;
+  PinnedBuffer<StepHeader> reports(space.hostMemory());
+  DeviceBuffer<StepHeader> header(space.memory());
+  int calls = 0;
+  std::uint64_t pairs = 0;
+  const auto repeat = [&](int expectedCalls) {
+    for (int i = 0; i < 4; ++i) {
+      StepHeader* const report = reports.data();
+      report[0].pairs = ++pairs;
+      space.replay(recordings, 1, [&] {
+        space.forEach(1, Report{&report[0], header.data()});
+        space.forEach(1, Report{header.data(), &report[1]});
+        return ++calls;
+      });
+      space.wait();
+      EXPECT_EQ(report[1].pairs, pairs) << i;
+    }
+    EXPECT_EQ(calls, expectedCalls);
+  };
+  reports.ensure(2);
+  header.ensure(1);
+  repeat(2);
+  reports.ensure(reports.capacity() + 1);
+  repeat(4);
+  header.ensure(header.capacity() + 1);
+  repeat(6);
+  repeat(6);
+}
+
 TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
   CudaSpace space;
-  GraphRecordings<int> recordings;
+  GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
   StepHeader* report = pinned.ensure(2).data;
   bool fails = false;
-  LaunchKey key{};
-  key[0] = 1;
   const auto step = [&] {
-    return space.replay(recordings, key, [&] {
+    return space.replay(recordings, 1, [&] {
       space.forEach(1, Report{&report[0], &report[1]});
       if (fails) cudaCheck(cudaErrorMemoryAllocation);
       return 1;
@@ -247,14 +275,14 @@ TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
 
 TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
   CudaSpace space;
-  GraphRecordings<int> recordings;
+  GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
   StepHeader* report = pinned.ensure(2).data;
   int calls = 0;
   bool isDisturbed = false;
   const auto step = [&] {
     ++report[0].pairs;
-    space.replay(recordings, LaunchKey{7}, [&] {
+    space.replay(recordings, 7, [&] {
       ++calls;
       space.forEach(1, Report{&report[0], &report[1]});
       if (isDisturbed) std::thread([] { cudaDeviceSynchronize(); }).join();
@@ -294,9 +322,9 @@ TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
   CudaSpaceOptions options;
   options.graphs = false;
   CudaSpace space(options);
-  GraphRecordings<int> recordings;
+  GraphRecordings<int, int> recordings;
   int calls = 0;
-  for (int i = 0; i < 4; ++i) space.replay(recordings, LaunchKey{7}, [&] { return ++calls; });
+  for (int i = 0; i < 4; ++i) space.replay(recordings, 7, [&] { return ++calls; });
   EXPECT_EQ(calls, 4);
 }
 

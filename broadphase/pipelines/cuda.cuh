@@ -135,38 +135,32 @@ class CudaPipeline final : public Pipeline, CudaStages {
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
-  /// All that the launches of a step depend on: two steps with equal keys launch the same. What may
-  /// differ nevertheless is in StepArguments.
+  /// All that the launches of a step depend on, but for the addresses of their memory: two steps
+  /// with equal keys launch the same. What may differ nevertheless is in StepArguments.
+  struct LaunchKey {
+    std::size_t boxes, filters, removedObjects;
+    std::uint64_t maxPairs;
+    int bits;
+    bool sorts;
+    std::size_t pairs, listed;
+    int current;
+    std::size_t boxesBefore;
+    const StepStats* times;  ///< where events write, if there are any
+
+    bool operator==(const LaunchKey&) const = default;
+  };
   LaunchKey launches(const StepInput& there, const StepStats& stats) const {
-    const auto at = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-    return {at(there.boxes.data),
-            there.boxes.size,
-            at(there.filters.data),
+    return {there.boxes.size,
             there.filters.size,
-            at(there.removedObjects.data),
             there.removedObjects.size,
             there.maxPairs,
-            static_cast<std::uintptr_t>(plan_.bits),
+            plan_.bits,
             plan_.order.sorts(),
             plan_.pairs,
             plan_.listed,
-            static_cast<std::uintptr_t>(current_),
+            current_,
             boxesBefore_,
-            at(arguments_.data()),
-            at(header_.data()),
-            at(partial_.data()),
-            at(report_.data()),
-            at(ids_.data()),
-            at(scratch_.data()),
-            at(leaves_.data()),
-            at(chainWords_.data()),
-            at(lists_[0].pairs.data()),
-            at(lists_[0].offsets.data()),
-            at(lists_[1].pairs.data()),
-            at(lists_[1].offsets.data()),
-            at(pairScratch_.data()),
-            at(changes_.data()),
-            space_.timesStages() ? at(&stats) : 0};  // then events know where to write
+            space_.timesStages() ? &stats : nullptr};
   }
 
   FoundPairs foundPairs(const StepInput& there, std::uint32_t* places) {
@@ -257,7 +251,7 @@ class CudaPipeline final : public Pipeline, CudaStages {
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
   bool hasLastBoxes_ = false;  ///< the device has those of the last step, which did not throw
-  GraphRecordings<Outcome> recordings_;
+  GraphRecordings<LaunchKey, Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
   PinnedBuffer<Pair> changes_{space_.hostMemory()};  ///< kernels write it: only real pairs cross

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Zlib
 // Launches recorded as CUDA graphs: found by a key, captured, launched again. Knows nothing of
-// stages. The caller's key says when two steps launch the same.
+// stages. The caller's key says when two steps launch the same, if no memory has moved.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -14,9 +15,6 @@
 #include "broadphase/exec/cuda/check.cuh"
 
 namespace lbvh {
-
-/// Addresses and sizes that tell one sequence of launches from another.
-using LaunchKey = std::array<std::uintptr_t, 30>;
 
 /// Two events for each stage, and the place for its milliseconds.
 class StageEvents {
@@ -128,30 +126,32 @@ class Capture {
 
 /// The last few sequences of launches. A sequence gets its graph the second time: most scenes grow
 /// for some steps before their launches repeat, and the first run may allocate.
-template <class Result>
+/// @tparam Key all that tells one sequence from another, but for addresses of the space's memory:
+///   those are the same while its epoch is
+template <class Key, class Result>
 class GraphRecordings {
   static_assert(std::is_trivially_copyable_v<Result>);
 
  public:
   struct Recording {
-    LaunchKey key{};
-    const void* scratch = nullptr;
+    Key key{};
+    std::uint64_t epoch = 0;  ///< of the memory; 0: nothing is recorded
     Result result{};
     GraphExec exec;
     StageEvents events;
   };
 
-  Recording* find(const LaunchKey& key, const void* scratch) {
+  Recording* find(const Key& key, std::uint64_t epoch) {
     for (Recording& recording : recordings_)
-      if (recording.key == key && recording.scratch == scratch) return &recording;
+      if (recording.key == key && recording.epoch == epoch) return &recording;
     return nullptr;
   }
 
   /// Takes the place of the oldest.
-  void add(const LaunchKey& key, const void* scratch) {
+  void add(const Key& key, std::uint64_t epoch) {
     recordings_[next_] = Recording{};
     recordings_[next_].key = key;
-    recordings_[next_].scratch = scratch;
+    recordings_[next_].epoch = epoch;
     next_ = (next_ + 1) % recordings_.size();
   }
 

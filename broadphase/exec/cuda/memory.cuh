@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <vector>
@@ -65,15 +66,20 @@ class CudaMemory {
     else
       cudaCheck(cudaMalloc(&p, bytes));
     ++blocks_;
+    ++epoch_;
     held(kind) += bytes;
     return p;
   }
 
   void release(MemoryKind kind, void* p, std::size_t bytes) {
     --blocks_;
+    ++epoch_;
     const Block block{p, bytes, kind};
     if (keepsReleased(kind) || !free(block)) waiting_.push_back(block);
   }
+
+  /// Grows whenever memory is given or taken back. While it is the same, so are all addresses.
+  std::uint64_t epoch() const { return epoch_; }
 
   void requireMayGrow() const {
     if (bans_ > 0) throw GrowthInCapture();
@@ -134,7 +140,8 @@ class CudaMemory {
   const DeviceAllocator allocator_;
   bool keepsAll_ = false;
   int bans_ = 0;
-  std::size_t blocks_ = 0;      ///< in use
+  std::size_t blocks_ = 0;  ///< in use
+  std::uint64_t epoch_ = 1;
   std::vector<Block> waiting_;  ///< to be freed
   std::size_t deviceBytes_ = 0, pinnedBytes_ = 0;
 };

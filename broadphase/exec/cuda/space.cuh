@@ -187,17 +187,17 @@ class CudaSpace {
     useEvents(ownEvents_);
   }
 
-  /// The first time f runs, the second time it is recorded; from then on the recording runs. Where
-  /// f cannot be recorded, it runs.
-  template <class Result, class F>
-  Result replay(GraphRecordings<Result>& recordings, const LaunchKey& key, const F& f) {
+  /// The first time f runs, the second time it is recorded; from then on the recording runs, until
+  /// any memory of the space moves. Where f cannot be recorded, it runs.
+  /// @param key all that f depends on besides that memory
+  template <class Key, class Result, class F>
+  Result replay(GraphRecordings<Key, Result>& recordings, const Key& key, const F& f) {
     useEvents(ownEvents_);
     if (!recordsGraphs_ || refusals_ == kMostRefusals) return f();
-    auto* known = recordings.find(key, temporary_.data());
+    auto* known = recordings.find(key, memory_.epoch());
     if (known == nullptr) {
-      const void* scratch = temporary_.data();
       const Result result = f();
-      recordings.add(key, scratch);
+      recordings.add(key, memory_.epoch());
       return result;
     }
     if (known->exec == nullptr && !record(*known, f)) {
