@@ -12,7 +12,7 @@ import re
 import statistics
 import sys
 
-TRAVERSAL = re.compile(r"FindTreePairs|findBlockPairs")
+TRAVERSAL = re.compile(r"findBlockPairs")
 FIGURES = ("nodes", "warp_instr", "counter_hits", "longest_traversal_warp", "l2_bytes", "bus_bytes")
 HEAD = ("boxes", "moving", "pairs", "step", "steps", *FIGURES, "traversal_lanes", "model_us",
         *("worst_" + figure for figure in FIGURES))

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Zlib
 #define GPULBVH_STAGE_ROWS_BODY
-#include "broadphase/exec/cuda/space.cuh"
 #include "broadphase/pipelines/cuda.h"
 #include "broadphase/variants/find_production.cuh"
 #include "stage_rows.h"
 
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {
   cudaDeviceSetLimit(cudaLimitStackSize, 1 << 14);  // for recursion
-  stage_rows::Workbench<lbvh::CudaSpace> bench;
+  stage_rows::Workbench<lbvh::variants::CatalogueCuda> bench;
   StageTable table = stage_rows::measure(bench, boxes, rounds);
   table.space = lbvh::cudaDeviceName();
   return table;

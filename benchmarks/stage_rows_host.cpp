@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 #define GPULBVH_STAGE_ROWS_BODY
-#include "broadphase/exec/host/space.h"
 #include "stage_rows.h"
 
 namespace {
@@ -9,9 +8,9 @@ using namespace stage_rows;
 
 /// On one thread, because counters are not shared.
 void countWork(View<const Aabb> boxes, StageTable& table) {
-  Workbench<HostSpace> bench(1);
+  Workbench<CatalogueHost> bench(1);
   bench.prepare(boxes);
-  for (const auto& finder : finders<HostSpace>()) {
+  for (const auto& finder : finders<CatalogueHost>()) {
     if (finder.count == nullptr) continue;
     Work work;
     finder.count(bench.findProblem(0), work);
@@ -26,7 +25,7 @@ void countWork(View<const Aabb> boxes, StageTable& table) {
 }  // namespace
 
 StageTable stagesOnHost(View<const Aabb> boxes, int threads, int rounds) {
-  Workbench<HostSpace> bench(threads);
+  Workbench<CatalogueHost> bench(threads);
   StageTable table = measure(bench, boxes, rounds);
   table.space = "host, " + std::to_string(threads) + " thread(s)";
   countWork(boxes, table);

@@ -59,12 +59,12 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   cudaCheck(cudaMemcpy(found.data(), keys.data(), n * sizeof(Key), cudaMemcpyDeviceToHost));
   ASSERT_EQ(found, expected);
 
-  space.sortByKey(View<Key>{keys.data(), n}, View<std::uint32_t>{ids.data(), n},
-                  spareKeys.ensure(n), spareIds.ensure(n), 0, AssignCodes<Key>::kKeyBits);
+  space.sortInto(View<Key>{keys.data(), n}, View<std::uint32_t>{ids.data(), n}, spareKeys.ensure(n),
+                 spareIds.ensure(n), 0, AssignCodes<Key>::kKeyBits);
   cudaCheck(cudaDeviceSynchronize());
   std::vector<std::uint32_t> order(n), expectedOrder(n), spareOrder(n);
   std::vector<Key> spare(n);
-  cudaCheck(cudaMemcpy(order.data(), ids.data(), n * 4, cudaMemcpyDeviceToHost));
+  cudaCheck(cudaMemcpy(order.data(), spareIds.data(), n * 4, cudaMemcpyDeviceToHost));
   for (std::uint32_t i = 0; i < n; ++i) expectedOrder[i] = i;
   HostSpace(1).sortByKey(View<Key>{expected.data(), n},
                          View<std::uint32_t>{expectedOrder.data(), n}, View<Key>{spare.data(), n},
@@ -428,7 +428,8 @@ TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
   StepHeader* nowhere = nullptr;
   EXPECT_THROW(space.forEach(k2To32, Report{nowhere, nowhere}), std::length_error);
   EXPECT_THROW(space.forEach(k2To32 + 1, Report{nowhere, nowhere}), std::length_error);
-  EXPECT_THROW(space.sumBefore(View<std::uint64_t>{nullptr, k2To32}), std::length_error);
+  const View<std::uint32_t> tooMany{nullptr, k2To32};
+  EXPECT_THROW(space.sortInto(tooMany, tooMany, tooMany, tooMany, 0, 32), std::length_error);
 
   StepPlan plan;
   plan.mostPairs = CudaSpace::kMostElements;

@@ -222,7 +222,6 @@ class Followed {
   }
 
   void buildTreeOfOthers() {
-    StepStats stats;
     gpu_->buildTree(view(test::boxSets()[1].make(boxes_.size(), random_)));
   }
 

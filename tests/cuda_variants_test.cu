@@ -26,11 +26,11 @@ TEST(CudaVariants, AllGiveTheSame) {
   test::Random random(111);
   for (const std::size_t n : {0u, 1u, 2u, 3u, 33u, 300u}) {
     SCOPED_TRACE(n);
-    expectAllTheSame<CudaSpace>(test::boxSets()[0].make(n, random));
+    expectAllTheSame<CatalogueCuda>(test::boxSets()[0].make(n, random));
   }
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
-    expectAllTheSame<CudaSpace>(set.make(60, random));
+    expectAllTheSame<CatalogueCuda>(set.make(60, random));
   }
 }
 

@@ -10,7 +10,6 @@
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/exec/host/space.h"
-#include "broadphase/stages/traversal.h"
 #include "portable.h"
 #include "support.h"
 
@@ -29,29 +28,6 @@ Options withThreads(int threads) {
   Options options;
   options.threads = threads;
   return options;
-}
-
-/// What the stages that a GPU runs find, run here.
-Pairs withSharedStages(const Boxes& boxes) {
-  PairFinder finder(withThreads(1));
-  finder.buildTree(view(boxes));
-  const Tree tree = finder.tree();
-  SceneBounds scene;
-  scene.ordinary = static_cast<std::uint32_t>((tree.nodes.size + 1) / 2);
-  scene.oversized = static_cast<std::uint32_t>(tree.oversizedBoxes.size);
-  std::vector<std::uint32_t> ids;
-  for (std::size_t leaf = 0; leaf < scene.ordinary; ++leaf)
-    ids.push_back(tree.nodes[scene.ordinary - 1 + leaf].box());
-  ids.insert(ids.end(), tree.oversizedBoxes.begin(), tree.oversizedBoxes.end());
-  Pairs pairs(1 << 20);
-  std::uint64_t count = 0;
-  const PairOutput out{{pairs.data(), pairs.size()}, pairs.size(), &count};
-  HostSpace space(1);
-  space.append(scene.ordinary, FindTreePairs{tree.nodes.data, &scene, {}}, out);
-  space.append(ids.size(), FindOversizedPairs{view(boxes), ids.data(), &scene, {}}, out);
-  pairs.resize(count);
-  std::sort(pairs.begin(), pairs.end());
-  return pairs;
 }
 
 class EverySet : public testing::TestWithParam<test::BoxSet> {};
@@ -111,14 +87,6 @@ TEST_P(EverySet, DeltaIsTheSetDifference) {
 }
 
 // The host has its own search; the shared stages must find the same.
-TEST_P(EverySet, SharedStagesFindTheSame) {
-  Random random(19);
-  for (const std::size_t n : {1u, 2u, 7u, 8u, 9u, 16u, 333u}) {
-    const Boxes boxes = GetParam().make(n, random);
-    EXPECT_EQ(withSharedStages(boxes), bruteForce(boxes)) << n;
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(PairFinder, EverySet, testing::ValuesIn(test::boxSets()),
                          [](const auto& param) { return param.param.name; });
 

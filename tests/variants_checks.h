@@ -34,9 +34,9 @@ using test::Pairs;
 using test::view;
 
 inline std::vector<Node> referenceTree(const Boxes& boxes) {
-  Workbench<HostSpace> bench(1);
+  Workbench<CatalogueHost> bench(1);
   bench.prepare(view(boxes));
-  BuildProblem<HostSpace> problem = bench.buildProblem();
+  BuildProblem<CatalogueHost> problem = bench.buildProblem();
   buildRecursively(problem);
   const std::size_t nodes = problem.n == 0 ? 0 : 2 * std::size_t{problem.n} - 1;
   return {problem.nodes, problem.nodes + nodes};

@@ -12,12 +12,12 @@ TEST(Variants, AllGiveTheSame) {
   Random random(101);
   for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 700u}) {
     SCOPED_TRACE(n);
-    expectAllTheSame<HostSpace>(test::boxSets()[0].make(n, random));
-    expectAllTheSame<HostSpace>(Boxes(std::min<std::size_t>(n, 100), test::boxAt(1, 1, 1, 1)));
+    expectAllTheSame<CatalogueHost>(test::boxSets()[0].make(n, random));
+    expectAllTheSame<CatalogueHost>(Boxes(std::min<std::size_t>(n, 100), test::boxAt(1, 1, 1, 1)));
   }
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
-    for (const std::size_t n : {40u, 333u}) expectAllTheSame<HostSpace>(set.make(n, random));
+    for (const std::size_t n : {40u, 333u}) expectAllTheSame<CatalogueHost>(set.make(n, random));
   }
 }
 
@@ -35,10 +35,10 @@ Boxes crowd(std::size_t n) {
 class Counted : public testing::Test {
  protected:
   static Work workOf(const char* name) {
-    static Workbench<HostSpace> bench(1);
+    static Workbench<CatalogueHost> bench(1);
     static const Boxes boxes = crowd(12486);
     if (bench.leaves() == 0) bench.prepare(view(boxes));
-    const auto rows = finders<HostSpace>();
+    const auto rows = finders<CatalogueHost>();
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& candidate) {
       return std::string(candidate.name) == name;
     });

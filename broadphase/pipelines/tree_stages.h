@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "broadphase/exec/scratch.h"
-#include "broadphase/exec/space.h"
 #include "broadphase/stages/grid.h"
 #include "broadphase/stages/hierarchy.h"
 #include "broadphase/stages/morton.h"

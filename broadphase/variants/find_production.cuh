@@ -3,7 +3,7 @@
 #pragma once
 
 #include "broadphase/cuda/block_search.cuh"
-#include "broadphase/exec/cuda/space.cuh"
+#include "broadphase/variants/cuda_space.cuh"
 #include "broadphase/variants/variant.h"
 
 namespace lbvh::variants {
@@ -19,8 +19,8 @@ struct EndSearch {
   __device__ void operator()(std::uint32_t) const { *count = header->pairs; }
 };
 
-inline void findOnDevice(FindProblem<CudaSpace>& problem) {
-  CudaSpace& space = problem.space;
+inline void findOnDevice(FindProblem<CatalogueCuda>& problem) {
+  CatalogueCuda& space = problem.space;
   auto& scratch = problem.memory.scratch;
   const std::size_t n = problem.n, all = problem.boxes.size, room = problem.out.pairs.size;
   const LeafBlockLayout layout(n);

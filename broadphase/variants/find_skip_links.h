@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // One query a leaf along the skip links, without a stack (Prokopenko and Lebrun-Grandie, Algorithm
-// 1): from the root, and from the query leaf's own link, which is production's order
-// (FindTreePairs). Here to be counted, and to show what the start alone saves.
+// 1): from the root, and from the query leaf's own link, so that each pair is found once. Shows
+// what the start alone saves.
 #pragma once
 
 #include "broadphase/variants/find_stack.h"

@@ -7,13 +7,12 @@
 #include <memory>
 
 #include "broadphase/exec/scratch.h"
-#include "broadphase/exec/space.h"
 #include "broadphase/host/build_blocks.h"
 #include "broadphase/host/find_neighbours.h"
 #include "broadphase/host/sort_neighbours.h"
 #include "broadphase/stages/hierarchy.h"
-#include "broadphase/stages/traversal.h"
 #include "broadphase/types.h"
+#include "broadphase/variants/space.h"
 
 namespace lbvh::variants {
 

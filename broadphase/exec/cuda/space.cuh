@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// An NVIDIA GPU as an execution space (contract: space.h): one stream, CUB for sorts, sums and
-// scans. Nothing waits but wait(); every call is checked.
+// An NVIDIA GPU as an execution space: one stream, CUB for sorts. Nothing waits but wait(); every
+// call is checked.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
-#include <thrust/iterator/counting_iterator.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -39,17 +36,13 @@ struct CudaSpaceOptions {
 
 class CudaSpace {
  public:
-  using Memory = DeviceMemory;
-  template <class T>
-  using Buffer = DeviceBuffer<T>;
-  template <class T>
-  using HostBuffer = PinnedBuffer<T>;
-  template <class T>
-  using UploadBuffer = lbvh::UploadBuffer<T>;
-  static constexpr bool kKnowsCounts = false;
-
   /// CUB's counts and ours have 32 bits; the last blocks of a kernel must not wrap around.
   static constexpr std::size_t kMostElements = 0xFFFF0000;
+  /// @throws std::length_error before a count is cut
+  static std::uint32_t count(std::size_t n) {
+    if (n > kMostElements) throw std::length_error("more elements than a GPU's kernels can count");
+    return static_cast<std::uint32_t>(n);
+  }
 
   explicit CudaSpace(const CudaSpaceOptions& options = {})
       : device_(useDevice(options.device)),
@@ -101,56 +94,35 @@ class CudaSpace {
     cudaCheck(cudaLaunchKernelEx(&config, kernel, arguments));
   }
 
-  template <class Body>
-  void append(std::size_t n, const Body& body, const PairOutput& out) {
-    if (n == 0) return;
-    const cudaLaunchConfig_t config = launchFor(n);
-    cudaCheck(cudaLaunchKernelEx(&config, appendKernel<Body>, body, count(n), out));
-  }
-
-  template <class T, class Body>
-  void reduce(std::size_t n, const Body& body, T* sum) {
-    withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceReduce::TransformReduce(scratch, bytes,
-                                                thrust::counting_iterator<std::uint32_t>(0), sum,
-                                                count(n), Plus{}, body, T{}, stream_);
-    });
-  }
-
-  template <class T>
-  void sumBefore(View<T> counts) {
-    withScratch([&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts.data, counts.data, Plus{}, T{},
-                                            count(counts.size), stream_);
-    });
-  }
-
-  template <class Key>
-  void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
-                 View<std::uint32_t> spareValues, int shift, int bits) {
-    copyOnDevice(keys, spareKeys.data);
-    copyOnDevice(values, spareValues.data);
-    sortInto(spareKeys, spareValues, keys, values, shift, bits);
-  }
-
-  /// The same from one pair of arrays to another. The first may be overwritten.
+  /// Sorts by `bits` bits of the keys from bit `shift` on, stable, from one pair of arrays to
+  /// another. The first may be overwritten.
   template <class Key>
   void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
                 View<std::uint32_t> sortedValues, int shift, int bits) {
-    withScratch([&](void* scratch, std::size_t& bytes) {
+    callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data, sortedKeys.data,
                                              values.data, sortedValues.data, count(keys.size),
-                                             shift, shift + bits, stream_);
+                                             shift, shift + bits, stream);
     });
   }
 
   /// The same in place; see CudaBlocks::merges.
   template <class Key>
   void mergeSort(View<Key> keys, View<std::uint32_t> values) requires kCubMerges {
-    withScratch([&](void* scratch, std::size_t& bytes) {
+    callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
       return mergeSortPairs(scratch, bytes, keys.data, values.data, count(keys.size), Less{},
-                            stream_);
+                            stream);
     });
+  }
+
+  /// CUB's two calls: how much scratch memory it needs, then the work.
+  /// @param call call(scratch, bytes, stream)
+  template <class Call>
+  void callCub(const Call& call) {
+    std::size_t bytes = 0;
+    checkCub([&] { return call(nullptr, bytes, stream_); });
+    void* scratch = temporary_.ensure(bytes + 1).data;
+    checkCub([&] { return call(scratch, bytes, stream_); });
   }
 
   template <class T>
@@ -272,12 +244,6 @@ class CudaSpace {
     return false;
   }
 
-  /// @throws std::length_error before a count is cut
-  static std::uint32_t count(std::size_t n) {
-    if (n > kMostElements) throw std::length_error("more elements than a GPU's kernels can count");
-    return static_cast<std::uint32_t>(n);
-  }
-
   cudaLaunchConfig_t launchFor(std::size_t n) const {
     return launchOf((count(n) + kThreads - 1) / kThreads, kThreads);
   }
@@ -287,15 +253,6 @@ class CudaSpace {
     config.blockDim = dim3(threads);
     config.stream = stream_;
     return config;
-  }
-
-  /// CUB's two calls: how much scratch, then the work.
-  template <class Call>
-  void withScratch(const Call& call) {
-    std::size_t bytes = 0;
-    checkCub([&] { return call(nullptr, bytes); });
-    void* scratch = temporary_.ensure(bytes + 1).data;
-    checkCub([&] { return call(scratch, bytes); });
   }
 
   /// CUB returns most errors. It throws those it meets when it asks for a device for the first
@@ -313,12 +270,6 @@ class CudaSpace {
       isStuck = true;
       throw SpaceError(error.what(), true);
     }
-  }
-
-  template <class T>
-  void copyOnDevice(View<T> from, T* to) {
-    cudaCheck(
-        cudaMemcpyAsync(to, from.data, from.size * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
   }
 
   static int useDevice(int device) {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Zlib
-// The host's cores as an execution space (contract: space.h), on oneTBB.
+// The host's cores as an execution space, on oneTBB.
 // Each instance has an arena of its own. With one thread nothing of oneTBB runs.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <type_traits>
-#include <utility>
 
-#include "broadphase/atomics.h"
 #include "broadphase/exec/host/buffer.h"
 #include "broadphase/exec/host/radix_sort.h"
 #include "broadphase/exec/host/stage_timer.h"
 #include "broadphase/exec/host/tasks.h"
-#include "broadphase/exec/space.h"
 
 namespace lbvh {
 
@@ -23,15 +19,6 @@ class HostSpace {
   using Memory = HostMemory;
   template <class T>
   using Buffer = lbvh::HostBuffer<T>;
-  template <class T>
-  using HostBuffer = lbvh::HostBuffer<T>;
-  template <class T>
-  struct UploadBuffer {  // nothing to do: stages read the caller's array
-    void invalidate() {}
-    static std::size_t bytes() { return 0; }
-  };
-
-  static constexpr bool kKnowsCounts = true;
 
   /// @param threads at least 1
   explicit HostSpace(int threads) : tasks_(threads) {}
@@ -45,14 +32,6 @@ class HostSpace {
     if constexpr (requires { Body::kGrain; }) grain = Body::kGrain;
     tasks_.forRanges(n, grain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i));
-    });
-  }
-
-  template <class Body>
-  void append(std::size_t n, const Body& body, const PairOutput& out) {
-    tasks_.forRanges(n, kAppendGrain, [&](std::size_t begin, std::size_t end) {
-      Sink sink(out);
-      for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i), sink);
     });
   }
 
@@ -88,61 +67,12 @@ class HostSpace {
     return sort_.words(tasks_, words, spare, 0, bits);
   }
 
-  template <class T>
-  void sumBefore(View<T> counts) {
-    T sum;
-    for (T& count : counts) {
-      const T before = sum;
-      sum += std::exchange(count, before);
-    }
-  }
-
   StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms, timesStages_); }
   void setTimesStages(bool does) { timesStages_ = does; }
-
-  template <class T>
-  View<const T> upload(View<const T> view, UploadBuffer<T>&) {
-    return view;
-  }
-
-  void wait() {}
 
  private:
   // Cheap bodies: so many cost far more than a task.
   static constexpr std::size_t kGrain = 4096;
-  // Traversals are expensive, and their costs differ: few a task.
-  static constexpr std::size_t kAppendGrain = 64;
-
-  /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
-  class Sink {
-   public:
-    explicit Sink(const PairOutput& out) : out_(out) {}
-    ~Sink() { flush(); }
-    Sink(const Sink&) = delete;
-    Sink& operator=(const Sink&) = delete;
-
-    bool push(Pair pair) {
-      block_[size_++] = pair;
-      return size_ < kBlock || flush();
-    }
-
-   private:
-    static constexpr std::size_t kBlock = 256;
-
-    bool flush() {
-      const std::uint64_t at = fetchAdd<std::uint64_t>(out_.count, size_);
-      if (at < out_.pairs.size) {
-        const std::uint64_t room = std::min<std::uint64_t>(size_, out_.pairs.size - at);
-        std::copy_n(block_, room, out_.pairs.data + at);
-      }
-      size_ = 0;
-      return at <= out_.limit;
-    }
-
-    const PairOutput& out_;
-    std::size_t size_ = 0;
-    Pair block_[kBlock];
-  };
 
   HostTasks tasks_;
   Buffer<std::byte> partials_;
