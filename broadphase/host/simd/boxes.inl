@@ -54,14 +54,23 @@ struct Boxes {
     for (int axis = 1; axis < 3; ++axis) are &= (lo[axis] >= -kGiant) & (hi[axis] <= kGiant);
   }
 
-  void clearInverted(Integers& are) const {
-    for (int axis = 0; axis < 3; ++axis) are &= lo[axis] <= hi[axis];
+  /// In which lanes the box is ordinary and not inverted.
+  void areMeasured(Integers& are) const {
+    Floats low = lo[0], high = hi[0];
+    are = lo[0] <= hi[0];
+    for (int axis = 1; axis < 3; ++axis) {
+      are &= lo[axis] <= hi[axis];
+      least(lo[axis], low, low);  // a NaN has failed already
+      greatest(hi[axis], high, high);
+    }
+    are &= (low >= -kGiant) & (high <= kGiant);
   }
 };
 
 /// Whether a mask, whose lanes are 0 or -1, is set in all lanes.
 inline bool all(const Integers& mask) {
-  std::int32_t every = -1;
-  for (std::uint32_t i = 0; i < kWidth; ++i) every &= mask[i];
-  return every != 0;
+  std::uint64_t halves[kWidth / 2], every = ~std::uint64_t{0};
+  std::memcpy(halves, &mask, sizeof halves);
+  for (const std::uint64_t two : halves) every &= two;
+  return every == ~std::uint64_t{0};
 }

@@ -2,9 +2,11 @@
 // Stages 1 and 2 on the host: bounds and Hilbert codes of several boxes at a time, by the vector
 // types of lanes.h. Included by kernels.inl.
 
-/// The sum of MeasureScene (morton.h) over boxes [begin, end).
-SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
+/// measure() of so few boxes that the sums of their exponents fit into lanes.
+inline SceneBounds measureSome(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
   SceneBounds sum;
+  Words exponents{};
+  std::uint32_t vectors = 0;
   Floats low[3], high[3];
   for (int axis = 0; axis < 3; ++axis) {
     low[axis] = Floats{} + SceneBounds::kFar;
@@ -14,8 +16,7 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
   for (; from + kWidth <= end; from += kWidth) {
     const Boxes several([&](std::uint32_t i) -> const Aabb& { return boxes[from + i]; });
     Integers areMeasured;
-    several.areOrdinary(areMeasured);
-    several.clearInverted(areMeasured);
+    several.areMeasured(areMeasured);
     if (!all(areMeasured)) {
       for (std::uint32_t i = 0; i < kWidth; ++i)
         sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from + i));
@@ -30,15 +31,14 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
       const Floats length = several.hi[axis] - several.lo[axis];
       greatest(extent, length, extent);
     }
-    Words exponents;
-    bitsAs(extent, exponents);
-    exponents = (exponents >> 23 & 255u) - 127u;
-    std::uint32_t total = 0;
-    for (std::uint32_t i = 0; i < kWidth; ++i) total += exponents[i];
-    sum.exponents += static_cast<std::int32_t>(total);
-    sum.measured += kWidth;
-    sum.ordinary += kWidth;
+    Words bits;
+    bitsAs(extent, bits);
+    exponents += bits >> 23u;  // no extent is negative
+    vectors += 1;
   }
+  sum.measured += vectors * kWidth;
+  sum.ordinary += vectors * kWidth;
+  sum.exponents -= std::int64_t{127} * vectors * kWidth;
   for (; from < end; ++from) sum += MeasureScene{boxes}(static_cast<std::uint32_t>(from));
   for (std::uint32_t i = 0; i < kWidth; ++i) {
     SceneBounds lane;
@@ -46,8 +46,18 @@ SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) 
       lane.lo[axis] = low[axis][i];
       lane.hi[axis] = high[axis][i];
     }
+    lane.exponents = exponents[i];
     sum += lane;
   }
+  return sum;
+}
+
+/// The sum of MeasureScene (morton.h) over boxes [begin, end).
+SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // their exponents fit into lanes
+  SceneBounds sum;
+  for (; begin < end; begin += kAtOnce)
+    sum += measureSome(boxes, begin, std::min(end, begin + kAtOnce));
   return sum;
 }
 
@@ -60,95 +70,75 @@ inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres,
   toIntegers(t, cells);
 }
 
-/// One bit of toHilbert(): one level of the curve, in signed lanes.
-template <int kBit, class Lane, class Cells>
-inline void turn(Cells (&cells)[3]) {
+/// One level of toHilbert (hilbert.h), from the highest on. Each cell's bit of this level is the
+/// sign of its lane. Appends the level's digit of three bits to the code.
+/// @param parity in each lane -1 where the lowest bits of the digits before are set an odd number
+///   of times, else 0
+template <class Cells>
+inline void appendDigit(Cells (&cells)[3], Cells& parity, Cells& code) {
+  using Lane = std::decay_t<decltype(code[0])>;
   constexpr auto kSign = static_cast<Lane>(8 * sizeof(Lane) - 1);
-  constexpr auto kUp = static_cast<Lane>(kSign - kBit), kLow = static_cast<Lane>((1 << kBit) - 1);
+  constexpr auto kOne = static_cast<Lane>(1);
   Cells& x = cells[0];
-  x ^= (x << kUp >> kSign) & kLow;
-  for (int axis = 1; axis < 3; ++axis) {
-    // Flips the lower bits of x where the bit is set, else exchanges those of x and the cell.
+  for (int axis = 0; axis < 3; ++axis) {
     Cells& cell = cells[axis];
-    const Cells isSet = cell << kUp >> kSign;
-    const Cells changes = ((x ^ cell) | isSet) & kLow;
+    const Cells isSet = cell >> kSign;
+    parity ^= isSet;
+    code = code + code - parity;
+    if (axis == 0) {
+      x ^= isSet;
+      continue;
+    }
+    // Flips the lower bits of x where the bit is set, else exchanges those of x and the cell.
+    const Cells changes = (x ^ cell) | isSet;
     x ^= changes;
     cell ^= changes & ~isSet;
   }
+  for (Cells& cell : cells) cell <<= kOne;
 }
 
-/// toHilbert (hilbert.h) of several cells, in signed lanes of more than kBits bits. Each step waits
-/// for the one before: the processor works on two vectors of cells at once.
-template <int kBits, class Lane, int kBit = kBits - 1, class Cells>
-inline void toHilbert(Cells (&cells)[2][3]) {
-  if constexpr (kBit > 0) {
-    turn<kBit, Lane>(cells[0]);
-    turn<kBit, Lane>(cells[1]);
-    toHilbert<kBits, Lane, kBit - 1>(cells);
-  } else {
-    for (auto& [x, y, z] : cells) {
-      y ^= x;
-      z ^= y;
-      Cells flips = z >> Lane{1};  // each bit becomes the parity of those above it
-      for (int bits = 1; bits < kBits; bits *= 2) flips ^= flips >> static_cast<Lane>(bits);
-      x ^= flips;
-      y ^= flips;
-      z ^= flips;
-    }
-  }
+/// The next kDigits digits. Each step waits for the one before: the processor works on two vectors
+/// of cells at once.
+template <int kDigits, class Cells>
+inline void appendDigits(Cells (&cells)[2][3], Cells (&parity)[2], Cells (&codes)[2]) {
+  for (int digit = 0; digit < kDigits; ++digit)
+    for (int k = 0; k < 2; ++k) appendDigit(cells[k], parity[k], codes[k]);
 }
 
-/// spreadBits10 (morton.h) without multiplications, which SSE2 has not.
-inline void spreadTenBits(Words& v) {
-  v &= 1023u;
-  v = (v | v << 16u) & 0xFF0000FFu;
-  v = (v | v << 8u) & 0x0F00F00Fu;
-  v = (v | v << 4u) & 0xC30C30C3u;
-  v = (v | v << 2u) & 0x49249249u;
-}
-
-/// morton30 (morton.h) of several cells, by their ten bits from bit `shift` on.
-inline void interleave(const Words (&cells)[3], std::uint32_t shift, Words& out) {
-  Words spread[3];
-  for (int axis = 0; axis < 3; ++axis) {
-    spread[axis] = cells[axis] >> shift;
-    spreadTenBits(spread[axis]);
-  }
-  out = spread[0] << 2u | spread[1] << 1u | spread[2];
-}
-
-/// Codes of 30 bits from 4 kWidth cells. Cells of ten bits fit into half a lane: two vectors share
-/// one.
+/// Codes of 30 bits from 4 kWidth cells. Cells of ten bits fit into half a lane, and so do five
+/// digits: two vectors share one.
 inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
   using Halves = Lanes<std::int16_t, 2 * kWidth>;
-  Halves halves[2][3];
+  Halves halves[2][3], parity[2] = {}, high[2] = {}, low[2] = {};
   for (std::uint32_t k = 0; k < 2; ++k)
     for (int axis = 0; axis < 3; ++axis) {
-      const Integers both = cells[2 * k][axis] | cells[2 * k + 1][axis] << 16;
+      const Integers both = cells[2 * k][axis] << 6 | cells[2 * k + 1][axis] << 22;
       bitsAs(both, halves[k][axis]);
     }
-  toHilbert<10, std::int16_t>(halves);
+  appendDigits<5>(halves, parity, high);
+  appendDigits<5>(halves, parity, low);
   for (std::uint32_t k = 0; k < 2; ++k) {
-    Words both[3], codes[2];
-    for (int axis = 0; axis < 3; ++axis) bitsAs(halves[k][axis], both[axis]);
-    interleave(both, 0, codes[0]);
-    interleave(both, 16, codes[1]);
+    Words five, more, codes[2];
+    bitsAs(high[k], five);
+    bitsAs(low[k], more);
+    codes[0] = five << 16u >> 1u | (more & 0xFFFFu);
+    codes[1] = five >> 16u << 15u | more >> 16u;
     std::memcpy(keys + 2 * k * kWidth, codes, sizeof codes);
   }
 }
 
-/// Codes of 63 bits from 2 kWidth cells: their lowest ten bits, the next ten, and the highest.
+/// Codes of 63 bits from 2 kWidth cells: a digit, then ten, and ten more.
 inline void writeCodes(Integers (&cells)[2][3], std::uint64_t* keys) {
-  toHilbert<21, std::int32_t>(cells);
-  for (std::uint32_t k = 0; k < 2; ++k) {
-    Words words[3], low, middle;
-    for (int axis = 0; axis < 3; ++axis) bitsAs(cells[k][axis], words[axis]);
-    interleave(words, 0, low);
-    interleave(words, 10, middle);
-    const Words high = (words[0] >> 20u) << 2u | (words[1] >> 20u) << 1u | words[2] >> 20u;
+  Integers parity[2] = {}, high[2] = {}, middle[2] = {}, low[2] = {};
+  for (auto& vector : cells)
+    for (Integers& cell : vector) cell <<= 11;
+  appendDigits<1>(cells, parity, high);
+  appendDigits<10>(cells, parity, middle);
+  appendDigits<10>(cells, parity, low);
+  const auto word = [](std::int32_t lane) { return static_cast<std::uint64_t>(lane); };
+  for (std::uint32_t k = 0; k < 2; ++k)
     for (std::uint32_t i = 0; i < kWidth; ++i)
-      keys[k * kWidth + i] = low[i] | std::uint64_t{middle[i]} << 30 | std::uint64_t{high[i]} << 60;
-  }
+      keys[k * kWidth + i] = word(high[k][i]) << 60 | word(middle[k][i]) << 30 | word(low[k][i]);
 }
 
 /// So many vectors of boxes are coded at once.
