@@ -9,24 +9,26 @@ constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their co
 }  // namespace
 
 std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxes& targets,
-                                    const NeighbourLists& lists, std::uint64_t limit,
-                                    std::uint64_t mostTests) {
+                                    PairSides sides, const NeighbourLists& lists,
+                                    std::uint64_t limit, std::uint64_t mostTests) {
   std::atomic<std::uint64_t> found{0};
   tests_ = 0;
   const NeighbourCount count{&found, limit, &tests_, mostTests};
   for (const std::uint32_t id : queries.nan) lists.byBox[id] = {0, 0};
-  findTreeLists(queries, targets, lists, count);
-  findOversizedLists(queries, targets, lists, count);
+  findTreeLists(queries, targets, sides, lists, count);
+  findOversizedLists(queries, targets, sides, lists, count);
   return found;
 }
 
 void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
-                                    const NeighbourLists& lists, const NeighbourCount& count) {
+                                    PairSides sides, const NeighbourLists& lists,
+                                    const NeighbourCount& count) {
   const std::size_t leafBlocks = targets.tree.leafBlocks;
   memory_.ensure(SearchMemory::wordsFor(leafBlocks) * static_cast<std::size_t>(tasks_.threads()));
   tasks_.forWorkers(queries.tree.leafBlocks, kBlockGrain,
                     [&](std::size_t worker, std::size_t begin, std::size_t end) {
-                      return kernels_.search(queries, targets, static_cast<std::uint32_t>(begin),
+                      return kernels_.search(queries, targets, sides,
+                                             static_cast<std::uint32_t>(begin),
                                              static_cast<std::uint32_t>(end),
                                              memoryOf(worker, leafBlocks), lists, count);
                     });
@@ -34,14 +36,14 @@ void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxe
 
 // They are few, so each is tested against all targets.
 void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets,
-                                         const NeighbourLists& lists, const NeighbourCount& count) {
-  const bool isSelfSearch = &queries == &targets;
+                                         PairSides sides, const NeighbourLists& lists,
+                                         const NeighbourCount& count) {
   tasks_.forRanges(queries.oversized.size, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const std::uint32_t id = queries.oversized[k];
       const auto forNeighbours = [&](auto visit) {
         forBoxes(targets, [&](std::uint32_t other, const Aabb& box) {
-          if ((!isSelfSearch || id < other) && overlap(targets.boxes[id], box) &&
+          if ((sides == PairSides::both || id < other) && overlap(targets.boxes[id], box) &&
               shouldCollide(targets.filters, id, other))
             visit(other);
         });

@@ -20,9 +20,9 @@ namespace lbvh {
 
 /// What is wanted of a search.
 struct WorldSearchRequest {
-  PairRule rule;           ///< beside the filters, which the blocks have
-  bool both;               ///< each pair is in the lists of both boxes, not only of the lesser one
-  std::uint64_t maxPairs;  ///< more stop the search
+  PairRule rule;  ///< beside the filters, which the blocks have
+  PairSides sides;
+  std::uint64_t maxPairs;       ///< more stop the search
   View<std::uint32_t> byWorld;  ///< empty, or how many pairs each world has; last: all worlds
 };
 

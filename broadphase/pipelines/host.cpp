@@ -125,7 +125,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     const Room room{pairBlocks_[next(1)], 2 * pairs_.size, input.maxPairs};
     NeighbourLists lists{};
     work_.tests = 0;
-    findAll(input, false, room, kNoLimit, lists, stats);
+    findAll(input, PairSides::lesser, room, kNoLimit, lists, stats);
     skin_.endPlain(input.boxes.size, work_.tests);
     compare(input, lists, lists.indices.size, stats);
   }
@@ -154,7 +154,7 @@ class HostPipeline final : public Pipeline, HostSearch {
                     4 * input.maxPairs + n};
     // In index order a plain search skips half of the blocks, and nothing can be concluded from it.
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
-    if (!findAll(skin_.grown(input), true, room, most, lists, stats)) return false;
+    if (!findAll(skin_.grown(input), PairSides::both, room, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
     candidates_.adopt(lists, input.boxes, skin_.grown(input).boxes);
     return true;

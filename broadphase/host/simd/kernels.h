@@ -36,6 +36,12 @@ struct NeighbourCount {
   std::uint64_t mostTests = ~std::uint64_t{0};  ///< stop early beyond this many
 };
 
+/// In whose lists a search writes a pair.
+enum class PairSides {
+  lesser,  ///< in that of the lesser index. Queries and targets are the same boxes.
+  both     ///< in that of each query box, among the queries itself, too
+};
+
 /// One thread's memory for a search.
 struct SearchMemory {
   float* corners;         ///< six arrays: of the leaf blocks that overlap the query's block
@@ -94,10 +100,10 @@ struct SimdKernels {
   void (*packBounds)(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
                      std::uint32_t child);
   /// Writes the lists of the boxes in leaf blocks [begin, end) of `queries`: what they overlap of
-  /// `targets`, which is `queries` itself, or other boxes. False: beyond one of the limits.
-  bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, std::uint32_t begin,
-                 std::uint32_t end, const SearchMemory& memory, const NeighbourLists& lists,
-                 const NeighbourCount& count);
+  /// `targets`. False: beyond one of the limits.
+  bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+                 std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
+                 const NeighbourLists& lists, const NeighbourCount& count);
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other. They just fill `out`.
   void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
