@@ -41,9 +41,10 @@ void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const Packe
   tasks_.forRanges(queries.oversized.size, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const std::uint32_t id = queries.oversized[k];
+      const std::uint32_t first = sides == PairSides::both ? 0 : id + 1;
       const auto forNeighbours = [&](auto visit) {
         forBoxes(targets, [&](std::uint32_t other, const Aabb& box) {
-          if ((sides == PairSides::both || id < other) && overlap(targets.boxes[id], box) &&
+          if (other >= first && overlap(targets.boxes[id], box) &&
               shouldCollide(targets.filters, id, other))
             visit(other);
         });
