@@ -34,14 +34,14 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   void step(const StepInput& input, StepStats& stats) override {
     added_ = removed_ = {};  // they lie in memory that is written now
-    lacksOneStep_ = false;
+    if (pairsAre_ == PairsAre::oneStepOff) pairsAre_ = PairsAre::inRows;
     tree_ = {};
     scene_ = {};
     work_ = {};
     space_.setTimesStages(timesSmallSteps_ || input.boxes.size > kFew);
-    const bool isKnown = std::exchange(goesOn_, false);  // until this step is done
-    const std::vector<Pair> before = kValidate ? copyOfPairs() : std::vector<Pair>();
-    switch (plan(input, isKnown, stats)) {
+    const auto before = std::exchange(candidatesAre_, CandidatesAre::old);
+    const std::vector<Pair> oldPairs = kValidate ? copyOfPairs() : std::vector<Pair>();
+    switch (plan(input, before != CandidatesAre::old, stats)) {
       case Skin::Plan::plain:
         searchPlain(input, stats);
         break;
@@ -49,7 +49,7 @@ class HostPipeline final : public Pipeline, HostSearch {
         searchGrown(input, stats);
         break;
       case Skin::Plan::left:
-        if (searchForLeft(input, stats)) break;
+        if (searchForLeft(input, before == CandidatesAre::found, stats)) break;
         skin_.growAll(input);
         searchGrown(input, stats);
     }
@@ -57,20 +57,20 @@ class HostPipeline final : public Pipeline, HostSearch {
     stats.pairs = pairCount();
     stats.added = added_.size;
     stats.removed = removed_.size;
-    stats.capacity = std::max(pairBlocks_[current_].bytes() / sizeof(Pair), stats.pairs);
-    if constexpr (kValidate) validate(input, before);
+    stats.capacity = std::max(listBlock_.bytes() / sizeof(Pair), stats.pairs);
+    if constexpr (kValidate) validate(input, oldPairs);
   }
 
   /// Queries would suffer for as long as nothing moves if the last steps have worn the order. A
   /// tree, which lies in the same memory, serves them as well.
   void rest() noexcept override {
-    if (!goesOn_ || !tree_.nodes.empty() || !isOrderWorn()) return;
+    if (candidatesAre_ == CandidatesAre::old || !tree_.nodes.empty() || !isOrderWorn()) return;
     StepStats unused;
     try {
       orderAgain(skin_.grown(), unused);
     } catch (const std::exception&) {
       scene_ = {};
-      goesOn_ = false;  // the next step searches for all
+      candidatesAre_ = CandidatesAre::old;
     }
   }
 
@@ -89,8 +89,9 @@ class HostPipeline final : public Pipeline, HostSearch {
   void setPreviousPairs(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
     scene_ = {};
-    goesOn_ = pairsAreRows_ = false;
-    const View<Pair> room = lend(pairBlocks_[current_], pairs.size);
+    candidatesAre_ = CandidatesAre::old;
+    pairsAre_ = PairsAre::listed;
+    const View<Pair> room = lend(listBlock_, pairs.size);
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
   }
@@ -107,11 +108,26 @@ class HostPipeline final : public Pipeline, HostSearch {
   std::size_t memoryBytes() const override {
     std::size_t bytes = searchBytes() + skin_.memoryBytes() + candidates_.memoryBytes() +
                         delta_.memoryBytes() + changes_.bytes() + spareChanges_.bytes();
-    for (const auto& block : pairBlocks_) bytes += block.bytes();
+    for (const Scratch* block : {&listBlock_, &foundBlock_, &spareBlock_}) bytes += block->bytes();
     return bytes;
   }
 
  private:
+  /// What the candidates are to the next step. All steps begin with `old`, which stays if they
+  /// fail.
+  enum class CandidatesAre {
+    old,    ///< it searches for all: after a plain search, and after pairs from elsewhere
+    found,  ///< this step has found them, by a search of all grown boxes
+    kept    ///< earlier ones, brought up to date by a search for few
+  };
+
+  /// Where the last step's pairs are. Each search of all, and each question for them, lists them.
+  enum class PairsAre {
+    listed,      ///< in pairs_
+    oneStepOff,  ///< as inRows; and added_ and removed_ are all that pairs_ lacks
+    inRows       ///< the candidates know them, since steps that searched for few
+  };
+
   Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
     const View<const Hub> hubs{candidates_.hubs().data, candidates_.hubs().size};
@@ -122,7 +138,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   void searchPlain(const StepInput& input, StepStats& stats) {
     listPairs();
     candidates_.forget();
-    const Room room{pairBlocks_[next(1)], 2 * pairs_.size, input.maxPairs};
+    const Room room{foundBlock_, 2 * pairs_.size, input.maxPairs};
     NeighbourLists lists{};
     work_.tests = 0;
     findAll(input, PairSides::lesser, room, kNoLimit, lists, stats);
@@ -141,8 +157,10 @@ class HostPipeline final : public Pipeline, HostSearch {
     skin_.endAll(stats, lists.indices.size, work_);
     requireAtMost(input.maxPairs, candidates_.pairs());
     compare(input, lists, candidates_.pairs(), stats);
-    goesOn_ = candidates_.areKnown();
-    if (!goesOn_) skin_.turnOff();
+    if (candidates_.areKnown())
+      candidatesAre_ = CandidatesAre::found;
+    else
+      skin_.turnOff();
   }
 
   /// @return false if there are too many, or too many tests
@@ -150,8 +168,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     // Grown boxes have more pairs than boxes, and each is found twice. What is not touched costs
     // nothing, and a second search would.
     const std::uint64_t n = input.boxes.size;
-    const Room room{pairBlocks_[next(1)], 8 * pairCount() + 8 * input.boxes.size,
-                    4 * input.maxPairs + n};
+    const Room room{foundBlock_, 8 * pairCount() + 8 * input.boxes.size, 4 * input.maxPairs + n};
     // In index order a plain search skips half of the blocks, and nothing can be concluded from it.
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
     if (!findAll(skin_.grown(input), PairSides::both, room, most, lists, stats)) return false;
@@ -163,17 +180,18 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   /// The boxes that have left their grown boxes; and tests the candidates of those that changed.
+  /// @param areFound whether the last step searched for all
   /// @return false if all must be searched for
-  bool searchForLeft(const StepInput& input, StepStats& stats) {
+  bool searchForLeft(const StepInput& input, bool areFound, StepStats& stats) {
     const BoxChanges changes{input.boxes,        skin_.changed(), skin_.changes(),
                              skin_.left(),       skin_.leftIds(), input.removedObjects,
                              skin_.grown().boxes};
     NeighbourLists lists{};
     stats.searched = 0;
     if (isOrderWorn()) orderAgain(skin_.grown(input), stats);
-    if (std::exchange(holdsAllLists_, false)) {
-      pairBlocks_[next(1)] = Scratch();
-      pairBlocks_[next(2)] = Scratch();
+    if (areFound) {  // they are as large as that search needed
+      foundBlock_ = Scratch();
+      spareBlock_ = Scratch();
     }
     if (!findCandidatesOfLeft(input, lists, stats)) return false;
     findFormerOfHubs(changes);
@@ -187,8 +205,9 @@ class HostPipeline final : public Pipeline, HostSearch {
     const auto timer = space_.timed("delta", stats.deltaMs);
     listChanges();
     candidates_.commit(changes, lists);
-    lacksOneStep_ = !pairsAreRows_ && input.removedObjects.empty();
-    goesOn_ = pairsAreRows_ = true;
+    const bool isPatchable = pairsAre_ == PairsAre::listed && input.removedObjects.empty();
+    pairsAre_ = isPatchable ? PairsAre::oneStepOff : PairsAre::inRows;
+    candidatesAre_ = CandidatesAre::kept;
     stats.mortonBits = mortonBits();
     skin_.endLeft(stats, work_);
     return true;
@@ -197,7 +216,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   bool findCandidatesOfLeft(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
     const View<const std::uint32_t> left = skin_.leftIds();
     if (left.empty()) return true;
-    const Room room{pairBlocks_[next(1)], kNeighbours * left.size, 4 * input.maxPairs + left.size};
+    const Room room{foundBlock_, kNeighbours * left.size, 4 * input.maxPairs + left.size};
     lists = findLeft(skin_.grown(input), left, room, stats);
     return true;
   } catch (const std::length_error&) {
@@ -219,17 +238,16 @@ class HostPipeline final : public Pipeline, HostSearch {
   void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
                StepStats& stats) {
     const View<Pair> sorted =
-        sortNeighbours(lists, input.boxes.size, lend(pairBlocks_[next(2)], pairs), stats);
+        sortNeighbours(lists, input.boxes.size, lend(spareBlock_, pairs), stats);
     const auto timer = space_.timed("delta", stats.deltaMs);
-    const View<Pair> room = lend(pairBlocks_[next(1)], sorted.size);
+    const View<Pair> room = lend(foundBlock_, sorted.size);
     const auto found =
         delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects, room.data);
     added_ = found.added;
     removed_ = found.removed;
     pairs_ = sorted;
-    current_ = next(2);
-    pairsAreRows_ = false;
-    holdsAllLists_ = true;
+    std::swap(listBlock_, spareBlock_);
+    pairsAre_ = PairsAre::listed;
   }
 
   /// The same for the changes that the candidates know.
@@ -251,40 +269,35 @@ class HostPipeline final : public Pipeline, HostSearch {
     removed_ = {pairs.data + added, pairs.size - added};
   }
 
-  std::size_t pairCount() const { return pairsAreRows_ ? candidates_.pairs() : pairs_.size; }
+  std::size_t pairCount() const {
+    return pairsAre_ == PairsAre::listed ? pairs_.size : candidates_.pairs();
+  }
 
   /// After steps that searched for few, the pairs are put in order only when somebody asks.
   void listPairs() {
-    if (!pairsAreRows_) return;
-    if (lacksOneStep_)
-      patchLastPairs();
-    else
-      listAllPairs();
-    pairsAreRows_ = false;
+    if (pairsAre_ == PairsAre::oneStepOff) patchLastPairs();
+    if (pairsAre_ == PairsAre::inRows) listAllPairs();
+    pairsAre_ = PairsAre::listed;
   }
 
   void patchLastPairs() {
-    const View<Pair> patched = lend(pairBlocks_[next(1)], candidates_.pairs());
+    const View<Pair> patched = lend(foundBlock_, candidates_.pairs());
     patchPairs(pairs_, added_, removed_, patched.data);
     pairs_ = patched;
-    current_ = next(1);
+    std::swap(listBlock_, foundBlock_);
   }
 
   void listAllPairs() {
     const std::size_t boxes = candidates_.boxes();
-    Scratch &indices = pairBlocks_[next(1)], &byBox = pairBlocks_[next(2)];
-    indices.reset(scratchBytes<std::uint32_t>(candidates_.roomForLists()));
-    byBox.reset(scratchBytes<NeighbourList>(boxes));
-    const NeighbourLists lists{indices.lendRest<std::uint32_t>("neighbours"),
-                               byBox.lend<NeighbourList>("neighbour lists", boxes).data};
+    foundBlock_.reset(scratchBytes<std::uint32_t>(candidates_.roomForLists()));
+    spareBlock_.reset(scratchBytes<NeighbourList>(boxes));
+    const NeighbourLists lists{foundBlock_.lendRest<std::uint32_t>("neighbours"),
+                               spareBlock_.lend<NeighbourList>("neighbour lists", boxes).data};
     candidates_.writeLists(lists);
-    pairs_ = lend(pairBlocks_[current_], candidates_.pairs());
+    pairs_ = lend(listBlock_, candidates_.pairs());
     StepStats unused;
     sortNeighbours(lists, boxes, pairs_, unused);
   }
-
-  /// Of the three blocks one holds the pairs; the k-th behind it.
-  int next(int k) const { return (current_ + k) % 3; }
 
   static constexpr std::size_t kFewChanges = 64;
   static constexpr std::size_t kNeighbours = 32;  ///< of a box: mostly fewer
@@ -318,12 +331,11 @@ class HostPipeline final : public Pipeline, HostSearch {
   Skin skin_;
   Candidates candidates_;
   HostPairDelta delta_;
-  bool goesOn_ = false;        ///< the candidates are those of the last step
-  bool pairsAreRows_ = false;  ///< the candidates know the pairs; pairs_ is old
-  bool lacksOneStep_ = false;  ///< then: the last step's changes are all that it lacks
-  Scratch pairBlocks_[3];
-  bool holdsAllLists_ = false;  ///< the other two are as large as a search of all needs
-  int current_ = 0;
+  CandidatesAre candidatesAre_ = CandidatesAre::old;
+  PairsAre pairsAre_ = PairsAre::listed;
+  Scratch listBlock_;   ///< pairs_
+  Scratch foundBlock_;  ///< neighbours, then the added pairs that a search of all found
+  Scratch spareBlock_;  ///< the pairs before those, with the removed ones
   View<Pair> pairs_;
   HostBuffer<Pair> changes_;
   HostBuffer<std::uint64_t> spareChanges_;
