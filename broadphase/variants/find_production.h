@@ -26,11 +26,11 @@ void findProduction(FindProblem<Space>& problem) {
     const PackedBoxes& all = memory.blocks->packed();
     NeighbourLists lists{memory.neighbours.ensure(memory.neighbours.capacity()),
                          memory.lists.ensure(n).data};
-    const auto found =
-        static_cast<std::size_t>(memory.search->find(all, all, lists, problem.out.limit));
+    const auto found = static_cast<std::size_t>(
+        memory.search->find(all, all, PairSides::lesser, lists, problem.out.limit));
     if (found > lists.indices.size) {
       lists.indices = memory.neighbours.ensure(found);
-      memory.search->find(all, all, lists, problem.out.limit);
+      memory.search->find(all, all, PairSides::lesser, lists, problem.out.limit);
     }
     *problem.out.count = found;
     if (found <= problem.out.pairs.size)
