@@ -9,8 +9,8 @@
 #include <exception>
 #include <string>
 
+#include "broadphase/cuda/step.h"
 #include "broadphase/pair_finder.h"
-#include "broadphase/pipelines/cuda.h"
 #include "broadphase/version.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "broadphase/atomics.h"
-#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/core/atomics.h"
+#include "broadphase/cuda/runtime/buffer.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"

@@ -2,7 +2,7 @@
 // Launches of gpu_micro: alone, in graphs, and what the host waits.
 #include <array>
 
-#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/cuda/runtime/buffer.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"

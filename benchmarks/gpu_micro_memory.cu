@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/cuda/runtime/buffer.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "broadphase/exec/cuda/check.cuh"
+#include "broadphase/cuda/runtime/check.cuh"
 
 namespace micro {
 

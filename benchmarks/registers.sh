@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PATH:/usr/local/cuda/bin
-nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/pipelines/cuda.cu -o /dev/null \
+nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/cuda/step.cu -o /dev/null \
   -diag-suppress=20014 2>&1 | c++filt | awk '
   function down(x) { return int(x) }
   function least(a, b) { return a < b ? a : b }

@@ -32,8 +32,8 @@ StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds);
 
 #if defined(GPULBVH_STAGE_ROWS_BODY)
 
-#include "broadphase/variants/catalogue.h"
-#include "broadphase/variants/workbench.h"
+#include "benchmarks/catalogue/catalogue.h"
+#include "benchmarks/catalogue/workbench.h"
 
 namespace stage_rows {
 

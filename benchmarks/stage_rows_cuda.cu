@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 #define GPULBVH_STAGE_ROWS_BODY
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/variants/find_production.cuh"
+#include "benchmarks/catalogue/find_production.cuh"
+#include "broadphase/cuda/step.h"
 #include "stage_rows.h"
 
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds) {

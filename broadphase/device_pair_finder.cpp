@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/pipelines/device.h"
-#include "broadphase/pipelines/device_request.h"
-#include "broadphase/pipelines/host_device.h"
-#include "broadphase/pipelines/limits.h"
+#include "broadphase/core/device_pipeline.h"
+#include "broadphase/core/device_request.h"
+#include "broadphase/core/limits.h"
+#include "broadphase/host/worlds.h"
 
 #if defined(GPULBVH_CUDA)
-#include "broadphase/pipelines/cuda.h"
+#include "broadphase/cuda/step.h"
 #endif
 
 namespace lbvh {

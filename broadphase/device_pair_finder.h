@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "broadphase/device_query.h"
 #include "broadphase/device_scene.h"
 #include "broadphase/export.h"
 #include "broadphase/options.h"
-#include "broadphase/query/device_query.h"
 #include "broadphase/types.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it

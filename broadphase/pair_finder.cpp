@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "broadphase/exec/host/stage_timer.h"
-#include "broadphase/pipelines/choose.h"
-#include "broadphase/pipelines/limits.h"
+#include "broadphase/choose/choose.h"
+#include "broadphase/core/limits.h"
+#include "broadphase/host/parallel/stage_timer.h"
 
 namespace lbvh {
 

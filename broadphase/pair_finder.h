@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
 /// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
-/// neither Bullet nor CUDA types. What a step does is in pipelines/host.cpp and pipelines/cuda.cuh.
+/// neither Bullet nor CUDA types. What a step does is in host/step.cpp and cuda/step.cuh.
 /// C++17.
 #pragma once
 
@@ -73,10 +73,10 @@ class GPULBVH_API PairFinder {
   /// @throws std::length_error, std::bad_alloc; then there is no tree
   void buildTree(View<const Aabb> boxes);
 
-  /// The tree of the last buildTree, for queries (query/tree_query.h). An update drops it.
+  /// The tree of the last buildTree, for queries (tree_query.h). An update drops it.
   Tree tree() const;
 
-  /// What the last update left in order, for query/scene_query.h; until the next one, or
+  /// What the last update left in order, for host/scene_query.h; until the next one, or
   /// updateUnchanged().
   PackedScene packed() const;
 

@@ -105,7 +105,7 @@ struct Tree {
 struct PackedBoxes;
 
 /// The boxes of an update that ran on the host, packed into blocks. Null: the update ran elsewhere
-/// or failed. For query/scene_query.h.
+/// or failed. For host/scene_query.h.
 struct PackedScene {
   const PackedBoxes* boxes = nullptr;  ///< the finder's
 };

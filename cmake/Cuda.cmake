@@ -71,7 +71,7 @@ if(GPULBVH_INTERPRETER)
 endif()
 if(CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")
   set(GPULBVH_CUDART CUDA::cudart)
-  set_property(SOURCE broadphase/pipelines/cuda.cu APPEND PROPERTY
+  set_property(SOURCE broadphase/cuda/step.cu APPEND PROPERTY
     COMPILE_DEFINITIONS GPULBVH_SHARED_CUDART)
 endif()
 set(GPULBVH_HAS_CUDA ON)

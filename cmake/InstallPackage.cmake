@@ -9,7 +9,7 @@ set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 install(FILES ${GPULBVH_CORE_HEADERS} DESTINATION ${_headers}/broadphase)
-install(FILES ${GPULBVH_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
+install(FILES ${GPULBVH_FORMER_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
   install(FILES ${GPULBVH_BULLET_HEADERS} ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h
     DESTINATION ${_headers})

@@ -13,7 +13,7 @@
 #include <new>
 #include <utility>
 
-#include "broadphase/prefetch.h"
+#include "broadphase/core/prefetch.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "broadphase/prefetch.h"
+#include "broadphase/core/prefetch.h"
 #include "broadphase/types.h"
 #include "growing_array.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "broadphase/compiler.h"
+#include "broadphase/core/compiler.h"
 #include "broadphase/types.h"
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {

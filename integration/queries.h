@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "broadphase/host/scene_query.h"
 #include "broadphase/pair_finder.h"
-#include "broadphase/query/scene_query.h"
 #include "proxies.h"
 
 class GpuLbvhQueries {

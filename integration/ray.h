@@ -4,7 +4,7 @@
 
 #include <LinearMath/btVector3.h>
 
-#include "broadphase/query/ray_test.h"
+#include "broadphase/ray_test.h"
 
 struct btBroadphaseRayCallback;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // The pipeline that runs on the host or the GPU. The "GPU" of these tests is the host, and fails or
 // waits when told to, so they run everywhere.
-#include "broadphase/pipelines/adaptive.h"
-#include "broadphase/exec/space.h"
-#include "broadphase/pipelines/host.h"
+#include "broadphase/choose/adaptive.h"
+#include "broadphase/core/space_error.h"
+#include "broadphase/host/step.h"
 
 #include <gtest/gtest.h>
 

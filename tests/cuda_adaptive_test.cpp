@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <thread>
 
+#include "broadphase/choose/adaptive.h"
+#include "broadphase/cuda/step.h"
+#include "broadphase/host/step.h"
 #include "broadphase/pair_finder.h"
-#include "broadphase/pipelines/adaptive.h"
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/pipelines/host.h"
 #include "cuda_fixture.h"
 #include "support.h"
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <thread>
 
+#include "broadphase/cuda/step.cuh"
+#include "broadphase/cuda/step.h"
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/pair_finder.h"
-#include "broadphase/pipelines/cuda.cuh"
-#include "broadphase/pipelines/cuda.h"
 #include "device_boxes.cuh"
 
 namespace lbvh {

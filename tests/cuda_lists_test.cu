@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "broadphase/pipelines/cuda.cuh"
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/pipelines/host.h"
+#include "broadphase/cuda/step.cuh"
+#include "broadphase/cuda/step.h"
+#include "broadphase/host/step.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 #include "device_lists.cuh"

@@ -2,7 +2,7 @@
 // How large the launches of a step on a GPU are, and whether it sorts. Needs no GPU.
 #include <gtest/gtest.h>
 
-#include "broadphase/pipelines/cuda_step_plan.h"
+#include "broadphase/cuda/step_plan.h"
 
 namespace lbvh {
 namespace {

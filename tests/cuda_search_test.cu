@@ -9,8 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "broadphase/cuda/block_search.cuh"
-#include "broadphase/exec/cuda/space.cuh"
+#include "broadphase/cuda/kernels/block_search.cuh"
+#include "broadphase/cuda/runtime/space.cuh"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "broadphase/exec/host/space.h"
+#include "broadphase/cuda/step.cuh"
+#include "broadphase/cuda/step.h"
 #include "broadphase/host/order.h"
-#include "broadphase/pipelines/cuda.cuh"
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/pipelines/host.h"
+#include "broadphase/host/parallel/space.h"
+#include "broadphase/host/step.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 

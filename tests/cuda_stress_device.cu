@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "broadphase/cuda/runtime/buffer.cuh"
 #include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/cuda/buffer.cuh"
 #include "broadphase/pair_finder.h"
 #include "cuda_stress.h"
 #include "device_boxes.cuh"

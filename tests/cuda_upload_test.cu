@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "broadphase/exec/cuda/space.cuh"
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/pipelines/host.h"
+#include "broadphase/cuda/runtime/space.cuh"
+#include "broadphase/cuda/step.h"
+#include "broadphase/host/step.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 #include "support.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // The founding documents' variants on the CUDA space. Skipped where there is no device.
-#include "broadphase/exec/cuda/space.cuh"
-#include "broadphase/pipelines/cuda.h"
-#include "broadphase/variants/find_production.cuh"
+#include "benchmarks/catalogue/find_production.cuh"
+#include "broadphase/cuda/runtime/space.cuh"
+#include "broadphase/cuda/step.h"
 #include "device_boxes.cuh"
 #include "variants_checks.h"
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "broadphase/cuda/runtime/graphs.cuh"
 #include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/cuda/graphs.cuh"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "broadphase/exec/cuda/buffer.cuh"
+#include "broadphase/cuda/runtime/buffer.cuh"
 #include "broadphase/pair_finder.h"
 #include "support.h"
 

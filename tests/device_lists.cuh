@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "broadphase/pipelines/cuda.cuh"
+#include "broadphase/cuda/step.cuh"
 #include "device_boxes.cuh"
 
 namespace lbvh::test {

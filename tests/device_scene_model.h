@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/device_query.h"
 #include "broadphase/device_scene.h"
-#include "broadphase/query/device_query.h"
 #include "support.h"
 
 namespace lbvh {

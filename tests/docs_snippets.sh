@@ -12,7 +12,7 @@ cat >"$source" <<'EOF'
 #include <GpuLbvhBroadphase.h>
 #include <broadphase/device_pair_finder.h>
 #include <broadphase/pair_finder.h>
-#include <broadphase/query/tree_query.h>
+#include <broadphase/tree_query.h>
 #include <btBulletDynamicsCommon.h>
 #include <migrateBroadphase.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The tree: Karras's worked example, and invariants on thousands of key sets. The check of the
 // invariants must find every kind of damage.
-#include "broadphase/stages/hierarchy.h"
+#include "broadphase/lbvh/hierarchy.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "broadphase/exec/host/space.h"
-#include "broadphase/stages/validate.h"
+#include "broadphase/core/validate.h"
+#include "broadphase/host/parallel/space.h"
 #include "support.h"
 
 namespace lbvh {

@@ -12,8 +12,8 @@
 #include <limits>
 #include <string>
 
-#include "broadphase/stages/hilbert.h"
-#include "broadphase/stages/morton.h"
+#include "broadphase/core/hilbert.h"
+#include "broadphase/core/morton.h"
 #include "simd_test.h"
 #include "support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Codes against values computed by hand, and the rules for grid and code length.
-#include "broadphase/stages/morton.h"
+#include "broadphase/core/morton.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "broadphase/stages/grid.h"
+#include "broadphase/core/grid.h"
 #include "support.h"
 
 namespace lbvh {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "broadphase/stages/validate.h"
+#include "broadphase/core/validate.h"
 #include "simd_test.h"
 #include "support.h"
 

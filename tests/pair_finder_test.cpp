@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "broadphase/device_pair_finder.h"
-#include "broadphase/exec/host/space.h"
+#include "broadphase/host/parallel/space.h"
 #include "portable.h"
 #include "support.h"
 

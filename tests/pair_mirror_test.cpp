@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // The copy of the GPU's pairs that the host goes on from when the GPU fails.
-#include "broadphase/pipelines/pair_mirror.h"
+#include "broadphase/choose/pair_mirror.h"
 
 #include <gtest/gtest.h>
 

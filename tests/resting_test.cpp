@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "broadphase/core/morton.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/pipelines/host.h"
-#include "broadphase/stages/morton.h"
+#include "broadphase/host/step.h"
 #include "portable.h"
 #include "simd_test.h"
 #include "support.h"

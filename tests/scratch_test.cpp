@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The memory that the stages of a step share: pieces lie apart, are aligned, and are found out when
 // they are used after they were given back.
-#include "broadphase/exec/scratch.h"
+#include "broadphase/core/scratch.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "broadphase/exec/host/buffer.h"
+#include "broadphase/host/parallel/buffer.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "broadphase/compiler.h"
+#include "broadphase/core/compiler.h"
 #include "broadphase/host/simd/kernels.h"
 #include "portable.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "broadphase/query/scene_query.h"
+#include "broadphase/host/scene_query.h"
 #include "simd_test.h"
 #include "watched_finder.h"
 

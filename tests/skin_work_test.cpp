@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "broadphase/host/scene_query.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/pipelines/host.h"
-#include "broadphase/query/scene_query.h"
+#include "broadphase/host/step.h"
 #include "portable.h"
 #include "support.h"
 

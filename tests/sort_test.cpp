@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "broadphase/exec/host/space.h"
+#include "broadphase/host/parallel/space.h"
 #include "support.h"
 
 namespace lbvh {

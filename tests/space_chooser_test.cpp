@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The choice between host and GPU, fed with traces of both spaces' times: made up here with noise,
 // spikes, jumps and drifts, or recorded (tests/data/step_times.csv).
-#include "broadphase/pipelines/space_chooser.h"
+#include "broadphase/choose/space_chooser.h"
 
 #include <gtest/gtest.h>
 

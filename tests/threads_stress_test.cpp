@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "GpuLbvhBroadphase.h"
-#include "broadphase/query/tree_query.h"
+#include "broadphase/tree_query.h"
 #include "support.h"
 
 #if defined(__SANITIZE_THREAD__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Queries of the core's tree, one by one and in batches, against a scan of all boxes.
-#include "broadphase/query/tree_query.h"
+#include "broadphase/tree_query.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <tbb/info.h>
 
-#include "broadphase/query/tree_query.h"
+#include "broadphase/tree_query.h"
 #include "support.h"
 
 namespace tbb::detail::r1 {

@@ -9,8 +9,9 @@ find broadphase integration samples viewer benchmarks -type f \
   xargs awk '
   # Rooms from the ground up: a floor, and how the paths in the room begin. The first that fits counts.
   BEGIN {
-    n = split("1 broadphase/exec/host/,1 broadphase/exec/cuda/,0.5 broadphase/exec/,1 broadphase/stages/," \
-              "2 broadphase/host/,2 broadphase/cuda/,3 broadphase/query/,4 broadphase/pipelines/,5 broadphase/variants/," \
+    n = split("1 broadphase/core/,2 broadphase/lbvh/,2.1 broadphase/host/parallel/,2.2 broadphase/host/simd/," \
+              "2.15 broadphase/host/block_tree,2.3 broadphase/host/verlet/,3 broadphase/host/,2.1 broadphase/cuda/runtime/," \
+              "2.3 broadphase/cuda/kernels/,3 broadphase/cuda/,4 broadphase/choose/," \
               "5 broadphase/pair_finder,5.5 broadphase/device_pair_finder,0 broadphase/," \
               "6 integration/,7 samples/support/,8 samples/scenes/,8 samples/worlds/,9 samples/report/,10 samples/," \
               "10 viewer/,10 benchmarks/", rooms, ",")

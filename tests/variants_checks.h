@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "broadphase/exec/host/space.h"
-#include "broadphase/variants/catalogue.h"
-#include "broadphase/variants/workbench.h"
+#include "benchmarks/catalogue/catalogue.h"
+#include "benchmarks/catalogue/workbench.h"
+#include "broadphase/host/parallel/space.h"
 #include "support.h"
 
 namespace lbvh {

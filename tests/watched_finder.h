@@ -10,7 +10,7 @@
 #include <iterator>
 #include <vector>
 
-#include "broadphase/stages/morton.h"
+#include "broadphase/core/morton.h"
 #include "support.h"
 
 namespace lbvh::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // The thread that does one job at a time.
-#include "broadphase/exec/worker.h"
+#include "broadphase/choose/worker.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "broadphase/query/tree_query.h"
+#include "broadphase/tree_query.h"
 #include "cached_pairs.h"
 #include "world_box.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "broadphase/prefetch.h"
-#include "broadphase/stages/morton.h"
+#include "broadphase/core/morton.h"
+#include "broadphase/core/prefetch.h"
 
 namespace lbvh {
 namespace {

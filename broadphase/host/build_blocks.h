@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/tasks.h"
+#include "broadphase/core/step_header.h"
 #include "broadphase/host/block_wear.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/block_tree.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {

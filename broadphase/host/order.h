@@ -5,12 +5,12 @@
 
 #include <cstdint>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/tasks.h"
+#include "broadphase/core/grid.h"
+#include "broadphase/core/morton.h"
+#include "broadphase/core/step_header.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/stages/grid.h"
-#include "broadphase/stages/morton.h"
-#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 

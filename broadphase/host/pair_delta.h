@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/tasks.h"
-#include "broadphase/host/pair_words.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

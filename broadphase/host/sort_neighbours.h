@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {

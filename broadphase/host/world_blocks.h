@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/radix_sort.h"
-#include "broadphase/exec/host/tasks.h"
 #include "broadphase/host/block_tree.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/radix_sort.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/world_order.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "broadphase/stages/grid.h"
-#include "broadphase/stages/morton.h"
+#include "broadphase/core/grid.h"
+#include "broadphase/core/morton.h"
 
 namespace lbvh {
 

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 
-#include "broadphase/exec/host/buffer.h"
-#include "broadphase/exec/host/radix_sort.h"
-#include "broadphase/exec/host/tasks.h"
+#include "broadphase/core/step_header.h"
 #include "broadphase/host/order.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/radix_sort.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/stages/step_header.h"
 
 namespace lbvh {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "broadphase/atomics.h"
+#include "broadphase/core/atomics.h"
 
 namespace lbvh {
 namespace {

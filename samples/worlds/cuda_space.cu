@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-#include "broadphase/exec/cuda/graphs.cuh"
-#include "broadphase/exec/cuda/kernels.cuh"
-#include "broadphase/pipelines/cuda.h"
+#include "broadphase/cuda/runtime/graphs.cuh"
+#include "broadphase/cuda/runtime/kernels.cuh"
+#include "broadphase/cuda/step.h"
 #include "worlds/space.h"
 
 namespace worlds {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 #include <cstring>
 
-#include "broadphase/exec/host/tasks.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "worlds/space.h"
 
 namespace worlds {

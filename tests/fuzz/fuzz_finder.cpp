@@ -11,7 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "broadphase/query/tree_query.h"
+#include "broadphase/tree_query.h"
 #include "bytes.h"
 #include "failing_new.h"
 #include "portable.h"

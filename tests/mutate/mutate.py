@@ -30,14 +30,14 @@ from mutant_tree import Tree, TestsFail
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SURVIVORS = pathlib.Path(__file__).with_name('survivors.md')
 # What runs on a GPU only, and the alternatives that production does not use.
-LEFT_OUT = ('*cuda*', 'broadphase/variants/*')
+LEFT_OUT = ('*cuda*', 'benchmarks/catalogue/*')
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description='Plants faults; says which ones the tests miss.')
     parser.add_argument('--count', type=int, default=200, help='faults to test (%(default)s)')
     parser.add_argument('--seed', type=int, help='of the draw; the clock decides otherwise')
-    parser.add_argument('--files', default='*', help="only these, as in 'broadphase/exec/*'")
+    parser.add_argument('--files', default='*', help="only these, as in 'broadphase/host/*'")
     parser.add_argument('--jobs', type=int, default=1, choices=(1, 2))
     parser.add_argument('--quick', action='store_true',
                         help='without the sanitizers; they notice some more')

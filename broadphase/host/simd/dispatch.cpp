@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "broadphase/compiler.h"
+#include "broadphase/core/compiler.h"
 #include "broadphase/host/simd/kernels.h"
 
 namespace lbvh {

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "broadphase/core/step_header.h"
 #include "broadphase/host/block_tree.h"
 #include "broadphase/options.h"
-#include "broadphase/stages/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

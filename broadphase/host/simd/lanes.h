@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "broadphase/compiler.h"
+#include "broadphase/core/compiler.h"
 
 #if defined(LBVH_GNU) && !defined(LBVH_PLAIN_LANES)
 #define LBVH_VECTOR_TYPES 1

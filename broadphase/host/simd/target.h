@@ -11,10 +11,10 @@
 #include <limits>
 #include <utility>
 
+#include "broadphase/core/morton.h"
+#include "broadphase/core/prefetch.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/simd/lanes.h"
-#include "broadphase/prefetch.h"
-#include "broadphase/stages/morton.h"
 
 namespace lbvh {
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Zlib
+// Top down by recursion: the reference that the parallel builders are compared with. Host only.
+// "Thinking Parallel, Part III"; equal codes are split by their positions instead of in the middle,
+// so that all builders give one tree.
+#pragma once
+
+#include "benchmarks/catalogue/radix_tree.h"
+#include "benchmarks/catalogue/variant.h"
+
+namespace lbvh::variants {
+
+struct RecursiveBuilder {
+  View<const Aabb> boxes;
+  const std::uint32_t* ids;
+  CommonPrefix prefix;
+  Node* nodes;
+
+  /// The subtree over a range becomes node `at`, with what lies behind it.
+  void build(std::uint32_t at, Range range, std::uint32_t rope) const {
+    if (range.first == range.last) {
+      nodes[at] = leafOver(boxes, ids[range.first], rope);
+      return;
+    }
+    const Numbering tree{prefix.n};
+    const std::uint32_t split = findSplit(prefix, range);
+    const std::uint32_t left = tree.leftChild(range.first, split);
+    const std::uint32_t right = tree.rightChild(split, range.last);
+    build(left, {range.first, split}, right);
+    build(right, {split + 1, range.last}, rope);
+    Node node{};
+    unite(node, nodes[left], nodes[right]);
+    node.left = left;
+    node.rope = rope;
+    nodes[at] = node;
+  }
+};
+
+template <class Space>
+void buildRecursively(BuildProblem<Space>& problem) {
+  const auto n = problem.n;
+  if (n == 0) return;
+  RecursiveBuilder{problem.boxes, problem.ids, {problem.codes, n}, problem.nodes}.build(
+      0, {0, n - 1}, kNullIndex);
+}
+
+}  // namespace lbvh::variants

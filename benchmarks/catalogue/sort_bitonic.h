@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Zlib
+// Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, which nothing but n decides.
+// "Thinking Parallel"; Batcher 1968, in the form whose exchanges all point up, so that what lies
+// behind the end may be thought of as infinite and n need be no power of two.
+#pragma once
+
+#include <bit>
+
+#include "benchmarks/catalogue/variant.h"
+
+namespace lbvh::variants {
+
+/// Element i of n compares with its partner: mirrored within the block in a block's first round,
+/// then at half the distance each time. Equal keys are told apart by their values, for the sort
+/// itself is not stable.
+struct CompareAndExchange {
+  View<std::uint32_t> keys, values;
+  std::uint32_t flip;  ///< partner: i ^ flip
+  std::uint32_t mask;
+
+  LBVH_HD void operator()(std::uint32_t i) const {
+    const std::uint32_t j = i ^ flip;
+    if (j <= i || j >= keys.size) return;
+    const std::uint32_t a = keys[i] & mask, b = keys[j] & mask;
+    if (a < b || (a == b && values[i] < values[j])) return;
+    const std::uint32_t key = keys[i], value = values[i];
+    keys[i] = keys[j];
+    values[i] = values[j];
+    keys[j] = key;
+    values[j] = value;
+  }
+};
+
+template <class Space>
+void sortBitonically(SortProblem<Space>& problem) {
+  const std::size_t n = problem.keys.size;
+  const std::uint32_t mask = problem.bits < 32 ? (1u << problem.bits) - 1 : ~0u;
+  for (std::uint32_t block = 2; block < 2 * n; block *= 2)
+    for (std::uint32_t flip = block - 1; flip > 0; flip = flip == block - 1 ? block / 4 : flip / 2)
+      problem.space.forEach(n, CompareAndExchange{problem.keys, problem.values, flip, mask});
+}
+
+}  // namespace lbvh::variants

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Zlib
+// The sort of every step in this space (CUB on CUDA, host/parallel/radix_sort.h on the host), as a
+// row beside the others.
+#pragma once
+
+#include "benchmarks/catalogue/variant.h"
+
+namespace lbvh::variants {
+
+template <class Space>
+void sortProduction(SortProblem<Space>& problem) {
+  problem.space.sortByKey(problem.keys, problem.values, problem.spareKeys, problem.spareValues, 0,
+                          problem.bits);
+}
+
+}  // namespace lbvh::variants

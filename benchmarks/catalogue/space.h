@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Zlib
+// What an execution space must offer so that variants run on it, and the host's cores as such a
+// space. CatalogueCuda (cuda_space.cuh) is a GPU. This comment is the contract; the compiler checks
+// only what a variant uses.
+//
+// A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
+//
+//   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
+//                                     (kGrain of a body: how many elements are worth a thread)
+//   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
+//                                     and is false once more than out.limit pairs were pushed
+//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which is associative and
+//                                     exact, so that the order does not matter
+//   space.sumBefore(counts)           exclusive scan in place with +=
+//   space.sortByKey(keys, values, spareKeys, spareValues, shift, bits)
+//                                     stable, by `bits` bits from bit `shift` on; result in keys,
+//                                     values
+//   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
+//   space.upload(view, buffer)        the view where the space can read it, perhaps padded (boxes
+//                                     with NaN, others with zeros), so that its size seldom changes
+//   space.wait()                      until all work is done; then the host may read HostBuffers
+//
+//   Space::Memory, space.memory()     the policy of its GrowBuffers and Scratch
+//   Space::Buffer<T>, HostBuffer<T>   storage that only grows, uninitialised
+//   Space::UploadBuffer<T>            what upload() remembers of an array between steps
+//   Space::kKnowsCounts               its memory is the host's, which may read what a stage wrote
+//                                     as soon as the call returns
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "broadphase/core/atomics.h"
+#include "broadphase/host/parallel/space.h"
+#include "broadphase/types.h"
+
+namespace lbvh::variants {
+
+/// Where append() writes pairs, and how many there were. If *count exceeds `pairs.size`, only the
+/// first ones were written.
+struct PairOutput {
+  View<Pair> pairs;
+  std::uint64_t limit;  ///< stop early beyond this count
+  std::uint64_t* count;
+};
+
+class CatalogueHost : public HostSpace {
+ public:
+  using HostSpace::HostSpace;
+
+  template <class T>
+  using HostBuffer = lbvh::HostBuffer<T>;
+  template <class T>
+  struct UploadBuffer {};  // stages read the caller's array
+
+  static constexpr bool kKnowsCounts = true;
+
+  template <class Body>
+  void append(std::size_t n, const Body& body, const PairOutput& out) {
+    tasks().forRanges(n, kAppendGrain, [&](std::size_t begin, std::size_t end) {
+      Sink sink(out);
+      for (std::size_t i = begin; i < end; ++i) body(static_cast<std::uint32_t>(i), sink);
+    });
+  }
+
+  template <class T>
+  void sumBefore(View<T> counts) {
+    T sum;
+    for (T& count : counts) {
+      const T before = sum;
+      sum += std::exchange(count, before);
+    }
+  }
+
+  template <class T>
+  View<const T> upload(View<const T> view, UploadBuffer<T>&) {
+    return view;
+  }
+
+  void wait() {}
+
+ private:
+  // Traversals are expensive, and their costs differ: few a task.
+  static constexpr std::size_t kAppendGrain = 64;
+
+  /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
+  class Sink {
+   public:
+    explicit Sink(const PairOutput& out) : out_(out) {}
+    ~Sink() { flush(); }
+    Sink(const Sink&) = delete;
+    Sink& operator=(const Sink&) = delete;
+
+    bool push(Pair pair) {
+      block_[size_++] = pair;
+      return size_ < kBlock || flush();
+    }
+
+   private:
+    static constexpr std::size_t kBlock = 256;
+
+    bool flush() {
+      const std::uint64_t at = fetchAdd<std::uint64_t>(out_.count, size_);
+      if (at < out_.pairs.size) {
+        const std::uint64_t room = std::min<std::uint64_t>(size_, out_.pairs.size - at);
+        std::copy_n(block_, room, out_.pairs.data + at);
+      }
+      size_ = 0;
+      return at <= out_.limit;
+    }
+
+    const PairOutput& out_;
+    std::size_t size_ = 0;
+    Pair block_[kBlock];
+  };
+};
+
+}  // namespace lbvh::variants

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Zlib
+// What DevicePairFinder asks of a space. CUDA's is cuda_device.cuh, the host's host_device.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "broadphase/device_query.h"
+#include "broadphase/device_scene.h"
+#include "broadphase/types.h"
+
+struct CUstream_st;
+
+namespace lbvh {
+
+/// A DevicePairFinder on a space. What it is handed is checked, but for where the arrays lie.
+class DevicePipeline {
+ public:
+  virtual ~DevicePipeline() = default;
+
+  virtual DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
+                           CUstream_st* stream) = 0;
+  virtual void reserve(const DeviceScene& scene, const DeviceRequest& request,
+                       std::size_t pairs) = 0;
+
+  virtual void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) = 0;
+  virtual void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) = 0;
+  virtual DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room,
+                             CUstream_st* stream) = 0;
+  virtual DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+                             CUstream_st* stream) = 0;
+  virtual void reserveQueries(std::size_t queries, std::size_t hits) = 0;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/core/validate.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace lbvh {
+namespace {
+
+bool sameBounds(const Node& node, const Node& a, const Node& b) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (node.min[axis] != std::min(a.min[axis], b.min[axis])) return false;
+    if (node.max[axis] != std::max(a.max[axis], b.max[axis])) return false;
+  }
+  return true;
+}
+
+/// Walks the tree with a stack of its own and compares.
+class TreeWalk {
+ public:
+  TreeWalk(View<const Node> nodes, View<const Aabb> boxes)
+      : nodes_(nodes), boxes_(boxes), n_(static_cast<std::uint32_t>((nodes.size + 1) / 2)) {}
+
+  std::string run() {
+    if (nodes_.empty()) return {};
+    if (nodes_.size % 2 == 0) return "a tree over n leaves has 2 n - 1 nodes";
+    std::vector<Visit> stack{{0, kNullIndex, 0, n_ - 1}};
+    while (!stack.empty()) {
+      const Visit visit = stack.back();
+      stack.pop_back();
+      if (nodes_[at(visit.node)].rope != visit.rope) return wrong("rope", visit.node);
+      if (nodes_[at(visit.node)].isLeaf()) {
+        const std::string why = checkLeaf(visit);
+        if (!why.empty()) return why;
+        continue;
+      }
+      const std::uint32_t left = nodes_[at(visit.node)].left;
+      const std::string why = checkInner(visit, left);
+      if (!why.empty()) return why;
+      const std::uint32_t right = nodes_[at(left)].rope, split = lastLeafOfLeftChild(left);
+      stack.push_back({right, visit.rope, split + 1, visit.last});
+      stack.push_back({left, right, visit.first, split});
+    }
+    return nextLeaf_ == n_ ? std::string{} : "leaves are missing";
+  }
+
+ private:
+  struct Visit {
+    std::uint32_t node, rope, first, last;  // with the leaf range this node must have
+  };
+
+  static std::size_t at(std::uint32_t node) { return static_cast<std::size_t>(node); }
+  static std::string wrong(const char* what, std::uint32_t node) {
+    std::string out = what;
+    return out.append(" is wrong at node ").append(std::to_string(node));
+  }
+  bool inRange(std::uint32_t node) const { return at(node) < nodes_.size; }
+
+  /// A left child that is an inner node has the index of its last leaf.
+  std::uint32_t lastLeafOfLeftChild(std::uint32_t left) const {
+    return left >= n_ - 1 ? left - (n_ - 1) : left;
+  }
+
+  std::string checkLeaf(const Visit& visit) {
+    const Node& leaf = nodes_[at(visit.node)];
+    if (visit.first != visit.last || visit.node != n_ - 1 + visit.first)
+      return wrong("position", visit.node);
+    if (visit.first != nextLeaf_++) return wrong("order", visit.node);
+    if (leaf.box() >= boxes_.size) return wrong("box", visit.node);
+    const Aabb& box = boxes_[leaf.box()];
+    for (int axis = 0; axis < 3; ++axis)
+      if (leaf.min[axis] != box.min[axis] || leaf.max[axis] != box.max[axis])
+        return wrong("bounds", visit.node);
+    return {};
+  }
+
+  std::string checkInner(const Visit& visit, std::uint32_t left) const {
+    if (++visited_ > nodes_.size) return "the tree has a cycle";
+    if (visit.first >= visit.last) return wrong("range", visit.node);
+    if (!inRange(left)) return wrong("left child", visit.node);
+    const std::uint32_t split = lastLeafOfLeftChild(left), right = nodes_[at(left)].rope;
+    if (split < visit.first || split >= visit.last) return wrong("split", visit.node);
+    const std::uint32_t expected = split + 1 == visit.last ? n_ - 1 + visit.last : split + 1;
+    if (right != expected) return wrong("right child", visit.node);
+    if (!sameBounds(nodes_[at(visit.node)], nodes_[at(left)], nodes_[at(right)]))
+      return wrong("bounds", visit.node);
+    return {};
+  }
+
+  View<const Node> nodes_;
+  View<const Aabb> boxes_;
+  std::uint32_t n_;
+  std::uint32_t nextLeaf_ = 0;
+  mutable std::size_t visited_ = 0;
+};
+
+std::string text(Pair pair) {
+  std::string out = std::to_string(pair.first);
+  return out.append(", ").append(std::to_string(pair.second));
+}
+
+bool isSortedAndUnique(View<const Pair> pairs) {
+  for (std::size_t i = 1; i < pairs.size; ++i)
+    if (!(pairs[i - 1] < pairs[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string whyTreeIsWrong(View<const Node> nodes, View<const Aabb> boxes) {
+  return TreeWalk(nodes, boxes).run();
+}
+
+std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
+                             View<const Filter> filters) {
+  if (!isSortedAndUnique(pairs)) return "pairs are not sorted and unique";
+  for (const Pair& pair : pairs) {
+    if (pair.first >= pair.second || pair.second >= boxes.size) return "bad pair " + text(pair);
+    if (!overlap(boxes[pair.first], boxes[pair.second])) return "no overlap: " + text(pair);
+    if (!shouldCollide(filters, pair.first, pair.second)) return "filtered pair " + text(pair);
+  }
+  const std::size_t samples = std::min<std::size_t>(boxes.size, 16);
+  for (std::size_t s = 0; s < samples; ++s) {
+    const auto box = static_cast<std::uint32_t>(boxes.size * s / samples);
+    for (std::uint32_t other = 0; other < boxes.size; ++other) {
+      if (other == box || !overlap(boxes[box], boxes[other])) continue;
+      if (!shouldCollide(filters, box, other)) continue;
+      if (!std::binary_search(pairs.begin(), pairs.end(), makePair(box, other)))
+        return "lost pair " + text(makePair(box, other));
+    }
+  }
+  return {};
+}
+
+std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
+                            View<const Pair> added, View<const Pair> removed,
+                            View<const std::uint8_t> removedObjects) {
+  std::vector<Pair> before;
+  std::copy_if(oldPairs.begin(), oldPairs.end(), std::back_inserter(before),
+               [&](Pair pair) { return !involvesRemoved(pair, removedObjects); });
+  std::vector<Pair> expected;
+  std::set_difference(newPairs.begin(), newPairs.end(), before.begin(), before.end(),
+                      std::back_inserter(expected));
+  if (!std::equal(expected.begin(), expected.end(), added.begin(), added.end()))
+    return "added is not new without old";
+  expected.clear();
+  std::set_difference(before.begin(), before.end(), newPairs.begin(), newPairs.end(),
+                      std::back_inserter(expected));
+  if (!std::equal(expected.begin(), expected.end(), removed.begin(), removed.end()))
+    return "removed is not old without new";
+  return {};
+}
+
+}  // namespace lbvh

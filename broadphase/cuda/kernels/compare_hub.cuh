@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Zlib
+// The lists of a box with very many pairs, such as the ground: a bit for each other box, in windows
+// that fit a block's shared memory. So they need no sort, and what differs is an exclusive or. The
+// old list is sorted, the new one is put in the order of windows first: each is read from its
+// beginning to its end, once, and windows without pairs are passed over.
+#pragma once
+
+#include <cstdint>
+#include <cub/block/block_scan.cuh>
+
+#include "broadphase/cuda/kernels/list_comparison.cuh"
+
+namespace lbvh {
+
+struct HubMemory {
+  static constexpr std::uint32_t kWords = 2048, kWindow = 32 * kWords;
+  static constexpr std::uint32_t kRegion = kThreads * kWindow;  ///< a window for each thread
+  using Scan = cub::BlockScan<unsigned long long, kThreads>;
+
+  std::uint32_t fresh[kWords], old[kWords];
+  typename Scan::TempStorage scan;
+};
+
+class HubComparison {
+ public:
+  __device__ HubComparison(const ListComparison& in, HubMemory& memory, std::uint32_t box)
+      : in_(in), memory_(memory), box_(box) {}
+
+  /// @param sorts whether to write the new list, sorted; else it is so already
+  /// @param place where to write the pairs added and removed, or null: they are counted only
+  __device__ DeltaSum compare(bool sorts, const DeltaSum* place) {
+    const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
+    fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
+    old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
+    const bool isHalf = in_.others == nullptr;
+    const std::uint32_t least = isHalf ? box_ : 0;  // a pair's second is greater
+    const std::uint32_t boxes =
+        isHalf ? max(in_.fresh.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
+    const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
+    if (sorts && isOneWindow) fresh_ = {in_.seconds, 1, begin, freshEnd};
+    DeltaSum sum{};
+    for (std::uint32_t region = least / HubMemory::kRegion; region * HubMemory::kRegion < boxes;
+         ++region) {
+      if (sorts && !isOneWindow) fresh_.end = fresh_.at + putInWindows(region, freshEnd);
+      const std::uint32_t end = (region + 1) * HubMemory::kRegion;
+      for (std::uint32_t next = nextSecond(); next < end; next = nextSecond())
+        compareWindow(next / HubMemory::kWindow * HubMemory::kWindow, sorts, place, sum);
+    }
+    return sum;
+  }
+
+ private:
+  /// What is left of a list: the pairs of each window lie before those of later ones.
+  struct Rest {
+    const std::uint32_t* seconds = nullptr;
+    std::uint32_t stride = 1, at = 0, end = 0;
+
+    Rest() = default;
+    __device__ Rest(const std::uint32_t* list, std::uint32_t each, std::uint32_t b, std::uint32_t e)
+        : seconds(list), stride(each), at(b), end(e) {}
+    __device__ Rest(const Pair* pairs, std::uint32_t b, std::uint32_t e)
+        : Rest(&pairs->second, 2, b, e) {}
+    __device__ std::uint32_t second(std::uint32_t i) const {
+      return seconds[std::size_t{i} * stride];
+    }
+    __device__ std::uint32_t next() const { return at < end ? second(at) : kNullIndex; }
+  };
+
+  /// Behind the last second box. Lists that were handed in may name boxes behind `old.boxes`.
+  __device__ std::uint32_t endOfOld() const {
+    return old_.at < old_.end ? old_.second(old_.end - 1) + 1 : 0;
+  }
+  __device__ std::uint32_t nextSecond() const { return min(fresh_.next(), old_.next()); }
+
+  /// The new pairs of a region, from its list's rest up to `end` or beyond. @return how many
+  __device__ std::uint32_t putInWindows(std::uint32_t region, std::uint32_t end) {
+    std::uint32_t* places = memory_.fresh;  // of each window's next pair
+    const auto forSeconds = [&](const auto& f) {
+      for (std::uint32_t i = in_.fresh.begin(box_) + threadIdx.x; i < end; i += kThreads) {
+        const std::uint32_t second = in_.seconds[i];
+        if (second / HubMemory::kRegion == region)
+          f(&places[second / HubMemory::kWindow % kThreads], second);
+      }
+    };
+    places[threadIdx.x] = 0;
+    __syncthreads();
+    forSeconds([](std::uint32_t* count, std::uint32_t) { atomicAdd(count, 1u); });
+    __syncthreads();
+    unsigned long long before = 0, all = 0;
+    HubMemory::Scan(memory_.scan).ExclusiveSum(places[threadIdx.x], before, all);
+    places[threadIdx.x] = fresh_.at + static_cast<std::uint32_t>(before);
+    __syncthreads();
+    forSeconds([&](std::uint32_t* place, std::uint32_t second) {
+      in_.sortedPairs[atomicAdd(place, 1u)].second = second;
+    });
+    __syncthreads();
+    return static_cast<std::uint32_t>(all);
+  }
+
+  __device__ void compareWindow(std::uint32_t window, bool sorts, const DeltaSum* place,
+                                DeltaSum& sum) {
+    std::uint32_t sorted = fresh_.at;
+    for (std::uint32_t i = threadIdx.x; i < HubMemory::kWords; i += kThreads)
+      memory_.fresh[i] = memory_.old[i] = 0;
+    __syncthreads();
+    setBits(memory_.fresh, window, fresh_, [](std::uint32_t) { return true; });
+    setBits(memory_.old, window, old_, [&](std::uint32_t second) {
+      return in_.counts({box_, second});
+    });
+    for (std::uint32_t word = 0; word < HubMemory::kWords; word += kThreads) {
+      const std::uint32_t k = word + threadIdx.x;
+      if (!__syncthreads_or((memory_.fresh[k] | memory_.old[k]) != 0)) continue;
+      DeltaSum before = place != nullptr ? *place : DeltaSum{};
+      before += sum;
+      sum += compareWords(k, window + 32 * k, sorts, sorted, place != nullptr, before);
+    }
+  }
+
+  /// Moves the rest of a list on to behind the window. All threads see all bits then.
+  template <class F>
+  __device__ void setBits(std::uint32_t* words, std::uint32_t window, Rest& rest,
+                          const F& counts) const {
+    constexpr int kEach = 4;  // reads of a thread at a time: one block hides no delay otherwise
+    while (rest.at < rest.end) {
+      std::uint32_t bits[kEach];
+#pragma unroll
+      for (int k = 0; k < kEach; ++k) {
+        const std::uint32_t i = rest.at + k * kThreads + threadIdx.x;
+        const std::uint32_t second = rest.second(min(i, rest.end - 1));  // without a branch
+        bits[k] = i < rest.end ? second - window : HubMemory::kWindow;
+      }
+      const auto isIn = [&](int k) { return bits[k] < HubMemory::kWindow; };
+#pragma unroll
+      for (int k = 0; k < kEach; ++k)
+        if (isIn(k) && counts(window + bits[k])) atomicOr(&words[bits[k] / 32], 1u << bits[k] % 32);
+      if (__syncthreads_and(isIn(kEach - 1))) {
+        rest.at += kEach * kThreads;
+        continue;
+      }
+#pragma unroll
+      for (int k = 0; k < kEach; ++k)
+        rest.at += static_cast<std::uint32_t>(__syncthreads_count(isIn(k)));
+      return;
+    }
+  }
+
+  /// A word for each thread. @param sorted where the next pair of the new list goes; moved on
+  __device__ DeltaSum compareWords(std::uint32_t word, std::uint32_t first, bool sorts,
+                                   std::uint32_t& sorted, bool writes, DeltaSum place) const {
+    const std::uint32_t fresh = memory_.fresh[word], old = memory_.old[word];
+    const std::uint32_t added = fresh & ~old, removed = old & ~fresh;
+    constexpr int kField = 16;  // no more than 4,096 in all words
+    const auto count = [](std::uint32_t bits, int field) {
+      return static_cast<unsigned long long>(__popc(bits)) << field * kField;
+    };
+    unsigned long long before = 0, all = 0;
+    HubMemory::Scan(memory_.scan)
+        .ExclusiveSum(count(fresh, 0) | count(added, 1) | count(removed, 2), before, all);
+    __syncthreads();
+    const auto field = [](unsigned long long counts, int k) {
+      return static_cast<std::uint32_t>(counts >> k * kField) & 0xFFFF;
+    };
+    if (sorts)
+      forBits(fresh, first, sorted + field(before, 0),
+              [&](std::uint32_t at, Pair pair) { in_.sortedPairs[at] = pair; });
+    if (writes) {
+      forBits(added, first, place.added() + field(before, 1),
+              [&](std::uint32_t at, Pair pair) { in_.put(in_.added, at, pair); });
+      forBits(removed, first, place.removed() + field(before, 2),
+              [&](std::uint32_t at, Pair pair) { in_.put(in_.removed, at, pair); });
+    }
+    sorted += field(all, 0);
+    return DeltaSum::of(field(all, 1), field(all, 2));
+  }
+
+  template <class F>
+  __device__ void forBits(std::uint32_t bits, std::uint32_t first, std::uint32_t at,
+                          const F& f) const {
+    for (; bits != 0; bits &= bits - 1) f(at++, Pair{box_, first + lowestBit(bits)});
+  }
+
+  const ListComparison& in_;
+  HubMemory& memory_;
+  const std::uint32_t box_;
+  Rest fresh_{}, old_{};
+};
+
+}  // namespace lbvh

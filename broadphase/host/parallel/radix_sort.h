@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Zlib
+// Least-significant-digit radix sort on the host: stable, parallel, the same result for every
+// thread count. Needs a spare array of the same size, and allocates only its counters. Each part of
+// the input counts its digits. An exclusive scan over (digit, part) gives each part its places.
+// Then each part moves its elements there.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "broadphase/host/parallel/tasks.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+class HostRadixSort {
+ public:
+  /// Sorts (keys, values) by `bits` bits of the keys from bit `shift` on; the result is in keys and
+  /// values.
+  template <class Key>
+  void byKey(HostTasks& tasks, View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
+             View<std::uint32_t> spareValues, int shift, int bits) {
+    Key *from = keys.data, *to = spareKeys.data;
+    std::uint32_t *fromValue = values.data, *toValue = spareValues.data;
+    const std::size_t n = keys.size;
+    const Digits digits(n, shift, bits);
+    for (int pass = 0; pass < digits.passes; ++pass) {
+      const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
+      const auto move = [=](std::size_t i, std::size_t place) {
+        to[place] = from[i];
+        toValue[place] = fromValue[i];
+      };
+      if (!scatter(tasks, n, digits.values(), digit, move)) continue;
+      std::swap(from, to);
+      std::swap(fromValue, toValue);
+    }
+    if (from == keys.data) return;
+    tasks.forRanges(n, kGrain, [&](std::size_t begin, std::size_t end) {
+      std::copy(from + begin, from + end, keys.data + begin);
+      std::copy(fromValue + begin, fromValue + end, values.data + begin);
+    });
+  }
+
+  /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
+  /// index move together in one word, which takes half of byKey's time. Both spare arrays are as
+  /// long as the keys.
+  void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
+             std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
+    std::uint64_t* from = spare;
+    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
+    });
+    from = words(tasks, {from, keys.size}, otherSpare, 32 + shift, bits);
+    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
+    });
+  }
+
+  /// Sorts words by `bits` bits from bit `shift` on.
+  /// @return which of the two arrays has the result
+  std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
+                       int bits) {
+    std::uint64_t *from = words.data, *to = spare;
+    const Digits digits(words.size, shift, bits);
+    for (int pass = 0; pass < digits.passes; ++pass) {
+      const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
+      const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
+      if (scatter(tasks, words.size, digits.values(), digit, move)) std::swap(from, to);
+    }
+    return from;
+  }
+
+ private:
+  static constexpr int kMostBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
+  static constexpr int kFewBits = 8;    // for keys so few that those counters would cost more
+  static constexpr std::size_t kFew = 2048;
+  static constexpr std::size_t kGrain = 8192;
+
+  struct Digit {
+    int shift;
+    std::uint64_t mask;
+    std::size_t operator()(std::uint64_t key) const {
+      return static_cast<std::size_t>(key >> shift & mask);
+    }
+  };
+
+  /// The digits of `bits` bits from bit `shift` on, spread evenly over the passes.
+  struct Digits {
+    Digits(std::size_t keys, int first, int all) : shift(first), bits(all) {
+      const int most = keys < kFew ? kFewBits : kMostBits;
+      passes = (bits + most - 1) / most;
+      width = passes > 0 ? (bits + passes - 1) / passes : 0;
+    }
+    std::size_t values() const { return std::size_t{1} << width; }
+    Digit of(int pass) const {
+      const int size = std::min(width, bits - pass * width);
+      return {shift + pass * width, (std::uint64_t{1} << size) - 1};
+    }
+
+    int shift, bits, passes, width;
+  };
+
+  /// One stable pass. False, with nothing moved, if all digits are equal.
+  template <class Digit, class Move>
+  bool scatter(HostTasks& tasks, std::size_t n, std::size_t values, const Digit& digit,
+               const Move& move) {
+    const std::size_t parts = tasks.parts(n, kGrain);
+    if (counts_.size() < parts) counts_.resize(parts);
+    tasks.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      Counts& counts = counts_[part];
+      std::fill_n(counts.begin(), values, std::size_t{0});
+      for (std::size_t i = begin; i < end; ++i) ++counts[digit(i)];
+    });
+    if (!scan(parts, n, values)) return false;
+    tasks.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      Counts& place = counts_[part];
+      for (std::size_t i = begin; i < end; ++i) move(i, place[digit(i)]++);
+    });
+    return true;
+  }
+
+  /// Turns counts into places: by digit, then by part. False if one digit has all n.
+  bool scan(std::size_t parts, std::size_t n, std::size_t values) {
+    std::size_t sum = 0;
+    for (std::size_t d = 0; d < values; ++d) {
+      const std::size_t before = sum;
+      for (std::size_t part = 0; part < parts; ++part) {
+        const std::size_t count = counts_[part][d];
+        counts_[part][d] = sum;
+        sum += count;
+      }
+      if (sum - before == n) return false;
+    }
+    return true;
+  }
+
+  using Counts = std::array<std::size_t, std::size_t{1} << kMostBits>;
+  std::vector<Counts> counts_;
+};
+
+}  // namespace lbvh

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/host/verlet/skin_account.h"
+
+#include <algorithm>
+
+namespace lbvh {
+namespace {
+
+constexpr std::size_t kMany = 256;  // a 256th of the boxes
+
+double of(std::uint64_t count) { return static_cast<double>(count); }
+
+}  // namespace
+
+void SkinAccount::open() {
+  debt_ = left_ = 0;
+  all_ = kMostOfAll;
+}
+
+void SkinAccount::notePlain(std::size_t boxes, std::uint64_t tests) {
+  plainTests_ = of(tests) / std::max(of(boxes), 1.0);
+}
+
+std::uint64_t SkinAccount::mostTests(std::size_t boxes) const {
+  if (plainTests_ == 0) return ~std::uint64_t{0};
+  return static_cast<std::uint64_t>(kMostTestsOfAll * plainTests_ * of(boxes));
+}
+
+void SkinAccount::chargeAll(std::size_t boxes, std::uint64_t found, const StepWork& work) {
+  const double n = std::max(of(boxes), 1.0), tests = of(work.tests) / n;
+  boxes_ = boxes;
+  plain_ = n * ((plainTests_ > 0 ? plainTests_ : tests) + kOrdering + kListing);
+  row_ = of(found) / n;
+  if (left_ == 0) left_ = kLeaving + tests + 2 * (kComparing + kEditing) * row_;
+  const double each = tests + kOrdering + kListing + kGrowing + kAdopting * row_;
+  all_ = std::min(n * each / plain_, kMostOfAll);
+  charge(all_ * plain_);
+}
+
+void SkinAccount::chargeLeft(std::size_t left, const StepWork& work) {
+  const double ofLeft = kLeaving * of(left) + of(work.tests) + kComparing * of(work.compared) +
+                        kEditing * of(work.edited);
+  if (left * kMany > boxes_) left_ = ofLeft / of(left);
+  charge(ofLeft + kOrdering * of(work.ordered) + kTesting * of(work.tested));
+}
+
+void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMostCredit); }
+
+/// As if all were to be ordered, too.
+bool SkinAccount::allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const {
+  const double tested = of(changed - left) * row_;
+  const double work = left_ * of(left) + kOrdering * of(boxes_) + 2 * kComparing * of(ofHubs) +
+                      kTesting * std::min(tested, of(boxes_) * row_ / 2);
+  return work <= kMostOfLeft * plain_;
+}
+
+}  // namespace lbvh

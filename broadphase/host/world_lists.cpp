@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/host/world_lists.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lbvh {
+
+void HostLists::begin(const DeviceRequest& request) {
+  comparedSize_ = request.changes ? std::exchange(lastSize_, 0) : 0;
+}
+
+View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceRequest& request) {
+  if (!request.countsByWorld) return {};
+  const std::size_t size = std::size_t{scene.worldCount} + 1;
+  return {roomFor(size, request.byWorld, byWorld_, size).data, size};
+}
+
+DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
+                             const DeviceRequest& request, DeviceReport& report) {
+  DeviceLists lists;
+  if (request.form == PairForm::neighbours)
+    writeNeighbours(found, boxes, request, report, lists);
+  else if (request.changes)
+    writeChanges(found, boxes, request, report, lists);
+  else
+    writePairs(found, boxes, request, report, lists);
+  return lists;
+}
+
+void HostLists::writePairs(const NeighbourLists& found, std::size_t boxes,
+                           const DeviceRequest& request, DeviceReport& report, DeviceLists& lists) {
+  const std::size_t size = found.indices.size;
+  const View<Pair> sorted = roomFor(size, request.pairs, pairs_, room_);
+  neighbourSort_.writePairs(found, boxes, {sorted.data, size});
+  lists.pairs = handOut(sorted, size, request.pairs, kListIsCut, report.errors);
+}
+
+void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
+                                const DeviceRequest& request, DeviceReport& report,
+                                DeviceLists& lists) {
+  const std::size_t size = found.indices.size;
+  const View<std::uint32_t> starts = offsets(boxes, request);
+  const View<std::uint32_t> sorted = roomFor(size, request.neighbours, neighbours_, 2 * room_);
+  neighbourSort_.writeLists(found, boxes, {sorted.data, size}, starts.data);
+  lists.offsets = starts;
+  lists.neighbours = handOut(sorted, size, request.neighbours, kListIsCut, report.errors);
+  endWithin(lists.neighbours.size, starts);
+}
+
+/// The pairs stay in the finder's memory, for the next search with changes.
+void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
+                             const DeviceRequest& request, DeviceReport& report,
+                             DeviceLists& lists) {
+  const std::size_t size = found.indices.size;
+  const View<Pair> sorted = lastButOne_.ensure(std::max(size, room_));
+  neighbourSort_.writePairs(found, boxes, {sorted.data, size});
+  const View<Pair> added = added_.ensure(std::max(size, room_));
+  const View<Pair> removed = removed_.ensure(std::max(comparedSize_, room_));
+  const auto changes = delta_.compare(tasks_, {last_.data(), comparedSize_},
+                                      View<const Pair>{sorted.data, size}, {}, added.data);
+  std::copy(changes.removed.begin(), changes.removed.end(), removed.begin());
+  std::swap(last_, lastButOne_);
+  lastSize_ = size;
+  report.added = changes.added.size;
+  report.removed = changes.removed.size;
+  lists.pairs = handOut(sorted, size, request.pairs, kListIsCut, report.errors);
+  lists.added = handOut(added, changes.added.size, request.added, kAddedAreCut, report.errors);
+  lists.removed =
+      handOut(removed, changes.removed.size, request.removed, kRemovedAreCut, report.errors);
+  if ((report.errors & kListIsCut) != 0) forgetLast();
+}
+
+DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request) {
+  DeviceLists lists;
+  if (request.changes) forgetLast();
+  lists.pairs = request.pairs;
+  lists.added = request.added;
+  lists.removed = request.removed;
+  lists.neighbours = request.neighbours;
+  if (request.form != PairForm::neighbours) return lists;
+  const View<std::uint32_t> starts = offsets(boxes, request);
+  std::fill(starts.begin(), starts.end(), 0u);
+  lists.offsets = starts;
+  return lists;
+}
+
+View<std::uint32_t> HostLists::offsets(std::size_t boxes, const DeviceRequest& request) {
+  return {roomFor(boxes + 1, request.offsets, offsets_, 0).data, boxes + 1};
+}
+
+}  // namespace lbvh

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Zlib
+// Rays and boxes against those of the last search, over the host's threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "broadphase/device_query.h"
+#include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
+#include "broadphase/host/world_blocks.h"
+
+namespace lbvh {
+
+class HostQueries {
+ public:
+  /// @param most hits of a batch
+  HostQueries(HostTasks& tasks, const WorldBlocks& worlds, std::uint64_t most)
+      : tasks_(tasks), worlds_(worlds), most_(most) {}
+
+  /// From now on a list in the finder's memory has room for so many hits.
+  void reserve(std::size_t hits) { room_ = hits > room_ ? hits : room_; }
+
+  void closestHits(const RayBatch& rays, RayHit* hits);
+  void anyHits(const RayBatch& rays, std::uint8_t* hits);
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room);
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room);
+
+ private:
+  template <class TestOf>
+  DeviceHits findAll(std::size_t queries, const std::uint32_t* worlds, const TestOf& testOf,
+                     View<std::uint32_t> room);
+
+  HostTasks& tasks_;
+  const WorldBlocks& worlds_;
+  const std::uint64_t most_;
+  std::size_t room_ = 0;
+  HostBuffer<std::uint32_t> offsets_, boxes_;
+  DeviceReport report_{};
+};
+
+}  // namespace lbvh
