@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Times every variant of every stage in one space, in turn, and counts what traversals do.
-// Does not print (stages.cpp) and does not check (tests/variants_checks.h).
+// Does not print (stages.cpp) and does not check (tests/support/variants_checks.h).
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,7 @@ point "CITATION.cff has the changelog's date" has CITATION.cff \
   "^date-released: $(sed -nE "s/^## $version, //p" CHANGELOG.md | grep . || echo missing)$"
 point "the README tells of it" has README.md "^\*\*State of $minor\.\*\*"
 point "the vcpkg port has it" has packaging/vcpkg/gpu-lbvh-broadphase/vcpkg.json "\"version(-semver)?\": \"$version\""
-point "the ABI is what the SONAME says" tests/abi.sh build/abi
+point "the ABI is what the SONAME says" tests/repository/abi.sh build/abi
 if [ $# -gt 1 ]; then
   echo "LEFT OUT .ci/all: run it before the release"
 else

@@ -205,7 +205,7 @@ case $name in
     need_roots
     install lintian abigail-tools
     mkdir -p "$build"
-    tests/abi.sh "$build/abi" || [ $? -eq 77 ]
+    tests/repository/abi.sh "$build/abi" || [ $? -eq 77 ]
     "$here/packages.sh" "$build"
     ;;
   *)

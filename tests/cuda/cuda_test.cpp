@@ -240,9 +240,9 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   }
 }
 
-// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda_faults.sh runs these
-// once for every call: of steps that grow, that are recorded, and that are replayed. The GPU may
-// even fail to be set up; then the host does them.
+// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda/cuda_faults.sh runs
+// these once for every call: of steps that grow, that are recorded, and that are replayed. The GPU
+// may even fail to be set up; then the host does them.
 TEST_F(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
 
 TEST_F(Cuda, StepsWithoutGraphsAreRightWhateverFails) {

@@ -6,7 +6,7 @@
 # what inline functions of these do.
 # Usage: abi.sh FOLDER, to work in
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 folder=$1
 cores=$(getconf _NPROCESSORS_ONLN)
 read -r version commit < <(tail -n 1 packaging/releases.txt)

@@ -6,7 +6,7 @@ cd "$1" || exit 1
 failures=0
 names=$(grep -oE '`[A-Z][A-Za-z]+\.[A-Z][A-Za-z]+`' docs/contract.md | tr -d '`' | sort -u)
 for name in $names; do
-  grep -qE "^TEST(_F|_P)?\\(${name%.*}, ${name#*.}\\)" tests/*.cpp || {
+  grep -qE "^TEST(_F|_P)?\\(${name%.*}, ${name#*.}\\)" tests/*/*.cpp || {
     echo "FAILED: there is no test $name"
     failures=1
   }
