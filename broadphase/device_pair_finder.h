@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "broadphase/device_query.h"
-#include "broadphase/device_scene.h"
-#include "broadphase/export.h"
-#include "broadphase/options.h"
-#include "broadphase/types.h"
+#include "device_query.h"
+#include "device_scene.h"
+#include "export.h"
+#include "options.h"
+#include "types.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it
 

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "broadphase/device_scene.h"
-#include "broadphase/ray_test.h"
-#include "broadphase/types.h"
+#include "device_scene.h"
+#include "ray_test.h"
+#include "types.h"
 
 namespace lbvh {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "broadphase/types.h"
+#include "types.h"
 
 namespace lbvh {
 

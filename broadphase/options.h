@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "broadphase/export.h"
+#include "export.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "broadphase/options.h"
-#include "broadphase/types.h"
+#include "options.h"
+#include "types.h"
 
 namespace lbvh {
 

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "broadphase/types.h"
+#include "types.h"
 
 namespace lbvh {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "broadphase/export.h"
-#include "broadphase/ray_test.h"
-#include "broadphase/types.h"
+#include "export.h"
+#include "ray_test.h"
+#include "types.h"
 
 namespace lbvh {
 

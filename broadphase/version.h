@@ -3,7 +3,7 @@
 /// The library's version. C++17.
 #pragma once
 
-#include "broadphase/export.h"
+#include "export.h"
 
 namespace lbvh {
 

@@ -9,10 +9,14 @@ set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 install(FILES ${GPULBVH_CORE_HEADERS} DESTINATION ${_headers}/broadphase)
+install(FILES ${GPULBVH_WAYS_IN} DESTINATION ${_headers}/include/gpulbvh)
 install(FILES ${GPULBVH_FORMER_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
   install(FILES ${GPULBVH_BULLET_HEADERS} ${PROJECT_BINARY_DIR}/include/GpuLbvhBroadphasePrecision.h
-    DESTINATION ${_headers})
+    DESTINATION ${_headers}/integration)
+  install(FILES ${GPULBVH_BULLET_WAYS_IN} DESTINATION ${_headers}/include)
+  list(TRANSFORM GPULBVH_BULLET_WAYS_IN REPLACE include/ include/gpulbvh/ OUTPUT_VARIABLE _ways_in)
+  install(FILES ${_ways_in} DESTINATION ${_headers}/include/gpulbvh)
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 

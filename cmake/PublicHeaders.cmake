@@ -11,6 +11,10 @@ set(GPULBVH_CORE_HEADERS
   broadphase/tree_query.h
   broadphase/types.h
   broadphase/version.h)
+# What programs include, by <gpulbvh/...>: each includes one of the others.
+set(GPULBVH_WAYS_IN ${GPULBVH_CORE_HEADERS})
+list(REMOVE_ITEM GPULBVH_WAYS_IN broadphase/export.h)
+list(TRANSFORM GPULBVH_WAYS_IN REPLACE broadphase/ include/gpulbvh/)
 # Where some of them were in 0.2.0.
 set(GPULBVH_FORMER_QUERY_HEADERS
   broadphase/query/device_query.h
@@ -19,4 +23,5 @@ set(GPULBVH_FORMER_QUERY_HEADERS
 set(GPULBVH_BULLET_HEADERS
   integration/GpuLbvhBroadphase.h
   integration/migrateBroadphase.h)
+set(GPULBVH_BULLET_WAYS_IN include/GpuLbvhBroadphase.h include/migrateBroadphase.h)
 set(GPULBVH_PUBLIC_HEADERS ${GPULBVH_CORE_HEADERS} ${GPULBVH_BULLET_HEADERS})

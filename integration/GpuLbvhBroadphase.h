@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "broadphase/pair_finder.h"
+#include "../broadphase/pair_finder.h"
 #if __has_include("GpuLbvhBroadphasePrecision.h")
 #include "GpuLbvhBroadphasePrecision.h"  // By CMake: checks the precision of Bullet.
 #endif

@@ -4,7 +4,7 @@
 /// Does not choose one, and owns neither. C++17.
 #pragma once
 
-#include "broadphase/export.h"
+#include "../broadphase/export.h"
 
 class btBroadphaseInterface;
 class btCollisionWorld;

@@ -2,7 +2,7 @@
 // The smallest use: a Bullet program with one line changed, marked below.
 // Boxes fall on the ground; prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>
-#include <broadphase/version.h>
+#include <gpulbvh/version.h>
 #include <btBulletDynamicsCommon.h>
 
 #include <cstdio>

@@ -44,7 +44,7 @@ class GpuLbvhBroadphase(ConanFile):
     # the archive of a release instead. packaging/README.md says which steps were executed.
     def export_sources(self):
         root = os.path.join(self.recipe_folder, "..", "..")
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "broadphase/*", "integration/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "broadphase/*", "include/*", "integration/*"):
             copy(self, pattern, root, self.export_sources_folder)
 
     def configure(self):
@@ -109,7 +109,8 @@ class GpuLbvhBroadphase(ConanFile):
         component = self.cpp_info.components[name]
         component.set_property("cmake_target_name", f"GpuLbvhBroadphase::{name}")
         component.libs = [f"gpulbvh_{name}"]
-        component.includedirs = [os.path.join("include", "GpuLbvhBroadphase")]
+        component.includedirs = [os.path.join("include", "GpuLbvhBroadphase", "include"),
+                                 os.path.join("include", "GpuLbvhBroadphase")]
         component.requires = requires
         if self.options.shared:
             component.defines = ["GPULBVH_SHARED"]

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // A user of the adapter.
 #include <GpuLbvhBroadphase.h>
+#include <broadphase/query/tree_query.h>  // as with 0.2.0
 #include <btBulletCollisionCommon.h>
+#include <gpulbvh/GpuLbvhBroadphase.h>
 #include <migrateBroadphase.h>
 
 int main() {

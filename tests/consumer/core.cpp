@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // A user of the core alone: must see neither Bullet nor C++20.
-#include <broadphase/pair_finder.h>
-#include <broadphase/tree_query.h>
+#include <gpulbvh/pair_finder.h>
+#include <gpulbvh/tree_query.h>
 
 #include <cstdio>
 

@@ -10,9 +10,9 @@ trap 'rm -f "$source"' EXIT
 cat >"$source" <<'EOF'
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
-#include <broadphase/device_pair_finder.h>
-#include <broadphase/pair_finder.h>
-#include <broadphase/tree_query.h>
+#include <gpulbvh/device_pair_finder.h>
+#include <gpulbvh/pair_finder.h>
+#include <gpulbvh/tree_query.h>
 #include <btBulletDynamicsCommon.h>
 #include <migrateBroadphase.h>
 

@@ -8,7 +8,7 @@ while IFS= read -r file; do
   found=$((found + 1))
   head -n 2 "$file" | grep -qxE '(//|#) SPDX-License-Identifier: Zlib' ||
     { echo "FAILED: $file has no line SPDX-License-Identifier: Zlib at its head"; failures=1; }
-done < <(find .ci benchmarks broadphase cmake integration packaging samples tests viewer docs CMakeLists.txt \
+done < <(find .ci benchmarks broadphase cmake include integration packaging samples tests viewer docs CMakeLists.txt \
   -name build -prune -o -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inl' -o -name '*.sh' \
   -o -name '*.py' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt -o -path '.ci/*' \) -print)
 [ $found -ge 450 ] || { echo "FAILED: only $found files found"; failures=1; }

@@ -7,7 +7,7 @@ set -euo pipefail
 root=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp -r "$root"/{broadphase,integration,samples} "$scratch"
+cp -r "$root"/{broadphase,include,integration,samples} "$scratch"
 cd "$scratch"
 sed -n '/^```bash$/,/^```$/p' "$root/docs/integration.md" | sed '1d;$d' >commands
 grep -q 'g++' commands

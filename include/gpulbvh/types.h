@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Zlib
+#pragma once
+
+#include "../../broadphase/types.h"
