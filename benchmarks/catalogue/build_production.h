@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The builder of every step (lbvh/hierarchy.h), as a row beside the others.
+// The builder of the host's tree (lbvh/hierarchy.h), as a row beside the others.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"

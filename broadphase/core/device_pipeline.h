@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What DevicePairFinder asks of a space. CUDA's is cuda_device.cuh, the host's host_device.h.
+// What DevicePairFinder asks of a space. CUDA's is cuda/scene.cuh, the host's host/worlds.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // What a pipeline takes and gives, and how it fails: the seam between PairFinder and the spaces.
-// Pipelines: host.cpp, cuda.cuh, and adaptive.h over both.
+// Pipelines: host/step.cpp, cuda/step.cuh, and choose/adaptive.h over both.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Stages 1 to 4 on an NVIDIA GPU: from boxes to blocks of them, in the order of a Hilbert curve.
-// Base of cuda_stages.cuh.
+// Base of stages.cuh.
 #pragma once
 
 #include <bit>

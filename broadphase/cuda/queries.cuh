@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // A DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its last search. Their hits
-// go the way of pairs: found in no order, counted, scattered, sorted. Base of cuda_device.cuh.
+// go the way of pairs: found in no order, counted, scattered, sorted. Base of scene.cuh.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // A DevicePairFinder's search on an NVIDIA GPU: boxes that are there already, through the stages of
 // a step, to lists that stay there. All on one stream, which may be captured. Base of
-// cuda_device_queries.cuh.
+// queries.cuh.
 #pragma once
 
 #include <algorithm>

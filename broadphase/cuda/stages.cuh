@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 to 6 on an NVIDIA GPU, each launched for what the plan says (cuda_step_plan.h), and the
-// buffers between them. Base of cuda.cuh and cuda_device.cuh.
+// Stages 1 to 6 on an NVIDIA GPU, each launched for what the plan says (step_plan.h), and the
+// buffers between them. Base of step.cuh and of scene_search.cuh.
 #pragma once
 
 #include <algorithm>

@@ -85,7 +85,7 @@ libraries=(libc6-dev libstdc++-12-dev libtbb-dev libbullet-dev libbullet-extras-
   libfmt-dev libcli11-dev)
 # What is of shells and browsers and not of processors is tested on one system.
 of_one_system='run_packages|docs_snippets|readme_snippet|install_and_consume|find_bullet|without_cmake'
-of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_tests|license_lines'
+of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_files|named_tests|license_lines'
 of_one_system+='|command_lines|many_worlds|record_and_replay|same_on_every_thread_count'
 
 # These ask the system how much memory the process has, and get the emulator's.
