@@ -27,10 +27,10 @@ void findProduction(FindProblem<Space>& problem) {
     NeighbourLists lists{memory.neighbours.ensure(memory.neighbours.capacity()),
                          memory.lists.ensure(n).data};
     const auto found = static_cast<std::size_t>(
-        memory.search->find(all, all, PairSides::lesser, lists, problem.out.limit));
+        memory.search->find(all, all, ListKind::half, lists, problem.out.limit));
     if (found > lists.indices.size) {
       lists.indices = memory.neighbours.ensure(found);
-      memory.search->find(all, all, PairSides::lesser, lists, problem.out.limit);
+      memory.search->find(all, all, ListKind::half, lists, problem.out.limit);
     }
     *problem.out.count = found;
     if (found <= problem.out.pairs.size)

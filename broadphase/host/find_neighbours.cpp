@@ -9,25 +9,25 @@ constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their co
 }  // namespace
 
 std::uint64_t NeighbourSearch::find(const PackedBoxes& queries, const PackedBoxes& targets,
-                                    PairSides sides, const NeighbourLists& lists,
-                                    std::uint64_t limit, std::uint64_t mostTests) {
+                                    ListKind kind, const NeighbourLists& lists, std::uint64_t limit,
+                                    std::uint64_t mostTests) {
   std::atomic<std::uint64_t> found{0};
   tests_ = 0;
   const NeighbourCount count{&found, limit, &tests_, mostTests};
   for (const std::uint32_t id : queries.nan) lists.byBox[id] = {0, 0};
-  findTreeLists(queries, targets, sides, lists, count);
-  findOversizedLists(queries, targets, sides, lists, count);
+  findTreeLists(queries, targets, kind, lists, count);
+  findOversizedLists(queries, targets, kind, lists, count);
   return found;
 }
 
 void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets,
-                                    PairSides sides, const NeighbourLists& lists,
+                                    ListKind kind, const NeighbourLists& lists,
                                     const NeighbourCount& count) {
   const std::size_t leafBlocks = targets.tree.leafBlocks;
   memory_.ensure(SearchMemory::wordsFor(leafBlocks) * static_cast<std::size_t>(tasks_.threads()));
   tasks_.forWorkers(queries.tree.leafBlocks, kBlockGrain,
                     [&](std::size_t worker, std::size_t begin, std::size_t end) {
-                      return kernels_.search(queries, targets, sides,
+                      return kernels_.search(queries, targets, kind,
                                              static_cast<std::uint32_t>(begin),
                                              static_cast<std::uint32_t>(end),
                                              memoryOf(worker, leafBlocks), lists, count);
@@ -36,12 +36,12 @@ void NeighbourSearch::findTreeLists(const PackedBoxes& queries, const PackedBoxe
 
 // They are few, so each is tested against all targets.
 void NeighbourSearch::findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets,
-                                         PairSides sides, const NeighbourLists& lists,
+                                         ListKind kind, const NeighbourLists& lists,
                                          const NeighbourCount& count) {
   tasks_.forRanges(queries.oversized.size, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const std::uint32_t id = queries.oversized[k];
-      const std::uint32_t first = sides == PairSides::both ? 0 : id + 1;
+      const std::uint32_t first = kind == ListKind::full ? 0 : id + 1;
       const auto forNeighbours = [&](auto visit) {
         forBoxes(targets, [&](std::uint32_t other, const Aabb& box) {
           if (other >= first && overlap(targets.boxes[id], box) &&

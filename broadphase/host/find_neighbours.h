@@ -21,11 +21,11 @@ class NeighbourSearch {
       : tasks_(tasks), kernels_(kernels) {}
 
   /// Writes the list of each box that is packed in `queries`: the boxes of `targets` that it
-  /// overlaps, on the wanted sides.
+  /// overlaps, all or half of them.
   /// @param mostTests after so many tests() the search stops
   /// @return how many neighbours there are. Lists that did not fit into lists.indices are not
   ///   complete; beyond `limit`, and if the search has stopped, not all neighbours were counted.
-  std::uint64_t find(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  std::uint64_t find(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                      const NeighbourLists& lists, std::uint64_t limit,
                      std::uint64_t mostTests = ~std::uint64_t{0});
 
@@ -36,9 +36,9 @@ class NeighbourSearch {
   std::size_t memoryBytes() const { return memory_.bytes(); }
 
  private:
-  void findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  void findTreeLists(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                      const NeighbourLists& lists, const NeighbourCount& count);
-  void findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  void findOversizedLists(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                           const NeighbourLists& lists, const NeighbourCount& count);
   SearchMemory memoryOf(std::size_t worker, std::size_t leafBlocks) const;
 

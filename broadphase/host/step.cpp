@@ -141,7 +141,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     const Room room{foundBlock_, 2 * pairs_.size, input.maxPairs};
     NeighbourLists lists{};
     work_.tests = 0;
-    findAll(input, PairSides::lesser, room, kNoLimit, lists, stats);
+    findAll(input, ListKind::half, room, kNoLimit, lists, stats);
     skin_.endPlain(input.boxes.size, work_.tests);
     compare(input, lists, lists.indices.size, stats);
   }
@@ -171,7 +171,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     const Room room{foundBlock_, 8 * pairCount() + 8 * input.boxes.size, 4 * input.maxPairs + n};
     // In index order a plain search skips half of the blocks, and nothing can be concluded from it.
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
-    if (!findAll(skin_.grown(input), PairSides::both, room, most, lists, stats)) return false;
+    if (!findAll(skin_.grown(input), ListKind::full, room, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
     candidates_.adopt(lists, input.boxes, skin_.grown(input).boxes);
     return true;

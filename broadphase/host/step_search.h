@@ -48,11 +48,11 @@ class HostSearch : protected TreeStages<HostSpace> {
   };
 
   /// Stages 1 to 5, for all boxes.
-  /// @param sides with both, each box is in its own list, too
+  /// @param kind in full lists each box is in its own
   /// @param lists valid until the next search, or the next tree
   /// @return false if it has stopped, after so many tests
   /// @throws std::length_error
-  bool findAll(const StepInput& input, PairSides sides, const Room& room, std::uint64_t mostTests,
+  bool findAll(const StepInput& input, ListKind kind, const Room& room, std::uint64_t mostTests,
                NeighbourLists& lists, StepStats& stats) {
     const std::size_t n = input.boxes.size;
     reserveScratch(n, n);
@@ -62,7 +62,7 @@ class HostSearch : protected TreeStages<HostSpace> {
     mortonBits_ = stats.mortonBits;
     stats.searched = n;
     lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", n).data;
-    const bool isWhole = findNeighbours(allBlocks_.packed(), sides, lists, room, mostTests, stats);
+    const bool isWhole = findNeighbours(allBlocks_.packed(), kind, lists, room, mostTests, stats);
     budget_.begin(n, search_.tests());
     return isWhole;
   }
@@ -266,12 +266,12 @@ class HostSearch : protected TreeStages<HostSpace> {
     pack(leftBlocks_, input, sortByClass(input.boxes, count), false, stats);
     reserveScratch(0, input.boxes.size);
     lists.byBox = scratch_.lend<NeighbourList>("neighbour lists", input.boxes.size).data;
-    return findNeighbours(leftBlocks_.packed(), PairSides::both, lists, room, mostTests, stats);
+    return findNeighbours(leftBlocks_.packed(), ListKind::full, lists, room, mostTests, stats);
   }
 
   /// Stage 5: lists of neighbours among all boxes.
   /// @return false if it has stopped, after so many tests
-  bool findNeighbours(const PackedBoxes& queries, PairSides sides, NeighbourLists& lists,
+  bool findNeighbours(const PackedBoxes& queries, ListKind kind, NeighbourLists& lists,
                       const Room& room, std::uint64_t mostTests, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     // Eight a box at first: what is not touched costs nothing, and growing costs a second run.
@@ -280,7 +280,7 @@ class HostSearch : protected TreeStages<HostSpace> {
       room.indices.reset(scratchBytes<std::uint32_t>(size));
       lists.indices = room.indices.template lendRest<std::uint32_t>("neighbours");
       const std::uint64_t found =
-          search_.find(queries, allBlocks_.packed(), sides, lists, room.most, mostTests);
+          search_.find(queries, allBlocks_.packed(), kind, lists, room.most, mostTests);
       const std::uint64_t tests = std::min(search_.tests(), mostTests);
       work_.tests += tests;
       if (search_.tests() > mostTests) return false;

@@ -68,12 +68,12 @@ class WorldSearch::Task {
     const BlockTree& tree = world.packed.tree;
     boxes_ = std::min(kLanes, tree.boxes - block * kLanes);
     std::copy_n(tree.blocks[block].child, boxes_, ids_);
-    if (!search(world.packed, world.packed, request_.sides, block, worker_.own)) return false;
+    if (!search(world.packed, world.packed, request_.kind, block, worker_.own)) return false;
     return !hasShared(world) ||
-           search(world.packed, shared_->packed, PairSides::both, block, worker_.shared);
+           search(world.packed, shared_->packed, ListKind::full, block, worker_.shared);
   }
 
-  bool search(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  bool search(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
               std::uint32_t block, FoundLists& lists) {
     const SearchMemory memory = SearchMemory::in(worker_.memory.data(), targets.tree.leafBlocks);
     // If all pairs count, so many of one block are too many, each met from both sides.
@@ -82,7 +82,7 @@ class WorldSearch::Task {
     for (;;) {
       std::atomic<std::uint64_t> found{0};
       const View<std::uint32_t> room = lists.indices.ensure(lists.indices.capacity());
-      if (!search_.kernels_.search(queries, targets, sides, block, block + 1, memory, {room, byBox},
+      if (!search_.kernels_.search(queries, targets, kind, block, block + 1, memory, {room, byBox},
                                    {&found, limit})) {
         tooMany();
         return false;
@@ -98,7 +98,7 @@ class WorldSearch::Task {
   bool searchOversized(const World& world, std::uint32_t id) {
     boxes_ = 1;
     ids_[0] = id;
-    test(id, world.packed, wantsBoth() ? 0 : id + 1, worker_.own);
+    test(id, world.packed, isFull() ? 0 : id + 1, worker_.own);
     if (hasShared(world)) test(id, shared_->packed, 0, worker_.shared);
     return true;
   }
@@ -119,7 +119,7 @@ class WorldSearch::Task {
     lists.size = size;
   }
 
-  bool wantsBoth() const { return request_.sides == PairSides::both; }
+  bool isFull() const { return request_.kind == ListKind::full; }
 
   bool hasShared(const World& world) const { return shared_ != nullptr && &world != shared_; }
 
@@ -154,7 +154,7 @@ class WorldSearch::Task {
       return keepIf(id, list, out, [&](std::uint32_t other) {
         return other != id && request_.rule(makePair(id, other));
       });
-    if (wantsBoth()) return keepIf(id, list, out, [&](std::uint32_t other) { return other != id; });
+    if (isFull()) return keepIf(id, list, out, [&](std::uint32_t other) { return other != id; });
     pairs_ += list.size;
     return std::copy(list.begin(), list.end(), out);
   }
@@ -178,8 +178,8 @@ class WorldSearch::Task {
     for (const std::uint32_t other : list) {
       if (!request_.rule(makePair(id, other))) continue;
       ++pairs_;
-      if (wantsBoth() || other > id) *out++ = other;
-      if (wantsBoth() || other < id) worker_.words.push_back(std::uint64_t{other} << 32 | id);
+      if (isFull() || other > id) *out++ = other;
+      if (isFull() || other < id) worker_.words.push_back(std::uint64_t{other} << 32 | id);
     }
     return out;
   }

@@ -21,7 +21,7 @@ namespace lbvh {
 /// What is wanted of a search.
 struct WorldSearchRequest {
   PairRule rule;  ///< beside the filters, which the blocks have
-  PairSides sides;
+  ListKind kind;
   std::uint64_t maxPairs;       ///< more stop the search
   View<std::uint32_t> byWorld;  ///< empty, or how many pairs each world has; last: all worlds
 };

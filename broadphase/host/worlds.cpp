@@ -37,10 +37,9 @@ class HostDevicePipeline final : public DevicePipeline {
     rule.filters = nullptr;  // the search has them
     const View<std::uint32_t> byWorld = lists_.byWorld(scene, request);
     NeighbourLists found;
-    const PairSides sides =
-        request.form == PairForm::neighbours ? PairSides::both : PairSides::lesser;
+    const ListKind kind = request.form == PairForm::neighbours ? ListKind::full : ListKind::half;
     const std::uint64_t limit = mostPairs(maxPairs_, request);
-    report_.pairs = search_.find(worlds_, scene.boxes, {rule, sides, limit, byWorld}, found);
+    report_.pairs = search_.find(worlds_, scene.boxes, {rule, kind, limit, byWorld}, found);
     DeviceLists lists;
     if (report_.pairs > limit) {
       report_.pairs = limit + 1;

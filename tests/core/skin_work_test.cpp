@@ -34,11 +34,11 @@ std::uint64_t blocksTested = 0, candidatesTested = 0;
 /// The processor's own, which count on one thread what they do.
 SimdKernels countingKernels() {
   SimdKernels kernels = own;
-  kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                       std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
                       const NeighbourLists& lists, const NeighbourCount& count) {
     const std::uint64_t before = *count.tests;
-    const bool isWhole = own.search(queries, targets, sides, begin, end, memory, lists, count);
+    const bool isWhole = own.search(queries, targets, kind, begin, end, memory, lists, count);
     blocksTested += *count.tests - before;
     return isWhole;
   };

@@ -36,10 +36,10 @@ struct NeighbourCount {
   std::uint64_t mostTests = ~std::uint64_t{0};  ///< stop early beyond this many
 };
 
-/// In whose lists a search writes a pair.
-enum class PairSides {
-  lesser,  ///< in that of the lesser index. Queries and targets are the same boxes.
-  both     ///< in that of each query box, among the queries itself, too
+/// The neighbour lists that a search writes, in the words of molecular dynamics.
+enum class ListKind {
+  half,  ///< each pair is in the list of its smaller index. Queries and targets are the same boxes.
+  full   ///< each query's list has all targets that it overlaps, itself included if it is one
 };
 
 /// One thread's memory for a search.
@@ -101,7 +101,7 @@ struct SimdKernels {
                      std::uint32_t child);
   /// Writes the lists of the boxes in leaf blocks [begin, end) of `queries`: what they overlap of
   /// `targets`. False: beyond one of the limits.
-  bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                  std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
                  const NeighbourLists& lists, const NeighbourCount& count);
   /// Writes the pairs of boxes [begin, end), sorted, one behind the other. They just fill `out`.

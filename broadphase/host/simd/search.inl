@@ -5,11 +5,11 @@
 /// Searches for the boxes of a range of leaf blocks. First it finds the target leaf blocks that
 /// overlap the query block's bounds. Among these it finds the blocks that overlap one query box.
 /// Then it tests their boxes. Among the same boxes each pair is met from both sides, and may be
-/// kept from the side of the lesser index only. So each box's list is in one piece, and no pairs
+/// kept from the side of the smaller index only. So each box's list is in one piece, and no pairs
 /// need to be sorted by their first box.
 class Search {
  public:
-  Search(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+  Search(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
          const SearchMemory& memory, const NeighbourLists& lists, const NeighbourCount& count)
       : queries_(queries.tree),
         targets_(targets),
@@ -17,8 +17,8 @@ class Search {
         memory_(memory),
         lists_(lists),
         count_(count),
-        keepsLesser_(sides == PairSides::lesser),
-        skipsLesser_(keepsLesser_ && tree_.isInIndexOrder) {}
+        isHalf_(kind == ListKind::half),
+        skipsLesser_(isHalf_ && tree_.isInIndexOrder) {}
 
   bool run(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t block = begin; block < end; ++block) {
@@ -59,7 +59,7 @@ class Search {
         Simd::append(memory_.corners + k * memory_.stride + blocks_, at.corners[k], hits);
       Simd::append(memory_.blocks + blocks_, at.child, hits);
       blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
-      if (!keepsLesser_) prefetchBlocks(at.child, hits);
+      if (!isHalf_) prefetchBlocks(at.child, hits);
     }
     for (std::uint32_t lane = 0; lane < kLanes; ++lane)  // the last sixteen may be fewer
       memory_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
@@ -89,7 +89,7 @@ class Search {
     const std::size_t most = std::size_t{nearby} * kLanes + targets_.oversized.size;
     if (waitingEnd_ + most > kRoom && !keepLists()) return false;
     const std::uint32_t id = queries_.blocks[block].child[lane];
-    const Query query{box, block, lane, id, keepsLesser_ ? static_cast<int>(id) : -1};
+    const Query query{box, block, lane, id, isHalf_ ? static_cast<int>(id) : -1};
     if (most > kRoom) return findLongList(query, nearby);
     const std::uint32_t begin = waitingEnd_;
     waitingEnd_ = testBlocks(query, 0, nearby, waitingEnd_);
@@ -202,7 +202,7 @@ class Search {
   const SearchMemory memory_;
   const NeighbourLists& lists_;
   const NeighbourCount& count_;
-  const bool keepsLesser_;    ///< only pairs of the query box and a greater index
+  const bool isHalf_;         ///< only pairs of the query box and a greater index
   const bool skipsLesser_;    ///< blocks before a box's own hold lesser indices only
   std::uint32_t blocks_ = 0;  ///< in the memory of the search
   std::uint64_t tests_ = 0;   ///< of a box against a block, not yet told
@@ -211,8 +211,8 @@ class Search {
   std::uint32_t list_[kRoom + kLanes];
 };
 
-bool search(const PackedBoxes& queries, const PackedBoxes& targets, PairSides sides,
+bool search(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
             std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
             const NeighbourLists& lists, const NeighbourCount& count) {
-  return Search(queries, targets, sides, memory, lists, count).run(begin, end);
+  return Search(queries, targets, kind, memory, lists, count).run(begin, end);
 }
