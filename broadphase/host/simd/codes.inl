@@ -109,20 +109,21 @@ inline void appendDigits(Cells (&cells)[2][3], Cells (&parity)[2], Cells (&codes
 /// digits: two vectors share one.
 inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
   using Halves = Lanes<std::int16_t, 2 * kWidth>;
+  constexpr int kUp = 16 - 10;  // the highest bit of a cell becomes the sign of its half
   Halves halves[2][3], parity[2] = {}, high[2] = {}, low[2] = {};
   for (std::uint32_t k = 0; k < 2; ++k)
     for (int axis = 0; axis < 3; ++axis) {
-      const Integers both = cells[2 * k][axis] << 6 | cells[2 * k + 1][axis] << 22;
+      const Integers both = cells[2 * k][axis] << kUp | cells[2 * k + 1][axis] << (16 + kUp);
       bitsAs(both, halves[k][axis]);
     }
   appendDigits<5>(halves, parity, high);
   appendDigits<5>(halves, parity, low);
   for (std::uint32_t k = 0; k < 2; ++k) {
-    Words five, more, codes[2];
-    bitsAs(high[k], five);
-    bitsAs(low[k], more);
-    codes[0] = five << 16u >> 1u | (more & 0xFFFFu);
-    codes[1] = five >> 16u << 15u | more >> 16u;
+    Words upper, lower, codes[2];
+    bitsAs(high[k], upper);
+    bitsAs(low[k], lower);
+    codes[0] = upper << 16u >> 1u | (lower & 0xFFFFu);
+    codes[1] = upper >> 16u << 15u | lower >> 16u;
     std::memcpy(keys + 2 * k * kWidth, codes, sizeof codes);
   }
 }
@@ -130,8 +131,9 @@ inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
 /// Codes of 63 bits from 2 kWidth cells: a digit, then ten, and ten more.
 inline void writeCodes(Integers (&cells)[2][3], std::uint64_t* keys) {
   Integers parity[2] = {}, high[2] = {}, middle[2] = {}, low[2] = {};
+  constexpr int kUp = 32 - 21;
   for (auto& vector : cells)
-    for (Integers& cell : vector) cell <<= 11;
+    for (Integers& cell : vector) cell <<= kUp;
   appendDigits<1>(cells, parity, high);
   appendDigits<10>(cells, parity, middle);
   appendDigits<10>(cells, parity, low);
