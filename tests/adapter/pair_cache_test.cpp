@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The own pair cache beside btHashedOverlappingPairCache: the same calls, the same array, the same
 // callbacks; and what it does better.
-#include "pair_cache.h"
+#include "integration/pair_cache.h"
 
 #include <btBulletCollisionCommon.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // The own pair cache's table of places, and the memory that it grows in.
-#include "pair_index.h"
+#include "integration/pair_index.h"
 
 #include <gtest/gtest.h>
 
