@@ -2,8 +2,8 @@
 // The smallest use: a Bullet program with one line changed, marked below.
 // Boxes fall on the ground; prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>
-#include <gpulbvh/version.h>
 #include <btBulletDynamicsCommon.h>
+#include <gpulbvh/version.h>
 
 #include <cstdio>
 #include <memory>
