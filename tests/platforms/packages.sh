@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Packs the library (packaging/pack.sh), and uses the packages where there is nothing else: the .deb in
-# an empty Debian 12 and 13, the .tar.gz there too. In each, programs are built against it with CMake
-# and with pkg-config, and run. Usage: packages.sh FOLDER, to work in
+# an empty release of Debian, the .tar.gz there too. There programs are built against it with CMake
+# and with pkg-config, and run.
+# Usage: packages.sh SUITE FOLDER    the release's name, as bookworm; a folder to work in
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/platforms/debian_root.sh
 . "$here/debian_root.sh"
 cd "$here/../.."
-folder=$1
+suite=$1 folder=$2
 packages=build/packages
 rm -rf $packages
 DEBFULLNAME=$(git log -1 --format=%an) DEBEMAIL=$(git log -1 --format=%ae)
@@ -36,24 +37,22 @@ without_ours() {
   in_root "$1" sh -c 'apt-get purge -y -qq $(dpkg-query -W -f "\${Package} " "libgpulbvh*" 2>/dev/null) >/dev/null'
 }
 
-for suite in bookworm trixie; do
-  root=$folder/$suite
-  debian_root $suite "$root"
-  without_ours "$root"
-  rm -rf "$root/src"
-  mkdir "$root/src"
-  cp -r tests samples "$root/src/"
-  cp $packages/*.deb $packages/*.tar.gz "$root/src/"
-  mapfile -t debs < <(cd "$root" && find src -maxdepth 1 -name '*.deb')
-  install_in_root "$root" g++ cmake make pkg-config "${debs[@]/#//}"
-  use "$root" /usr
-  echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
+root=$folder/$suite
+debian_root "$suite" "$root"
+without_ours "$root"
+rm -rf "$root/src"
+mkdir "$root/src"
+cp -r tests samples "$root/src/"
+cp $packages/*.deb $packages/*.tar.gz "$root/src/"
+mapfile -t debs < <(cd "$root" && find src -maxdepth 1 -name '*.deb')
+install_in_root "$root" g++ cmake make pkg-config "${debs[@]/#//}"
+use "$root" /usr
+echo "packages: hello runs with the .deb on $suite, by CMake and by pkg-config"
 
-  without_ours "$root"
-  install_in_root "$root" libbullet-dev libtbb-dev
-  in_root "$root" rm -rf /unpacked
-  in_root "$root" mkdir /unpacked
-  in_root "$root" tar -xzf /src/GpuLbvhBroadphase-"$version"-Linux.tar.gz -C /unpacked --strip-components=1
-  use "$root" /unpacked
-  echo "packages: hello runs with the .tar.gz on $suite, by CMake and by pkg-config"
-done
+without_ours "$root"
+install_in_root "$root" libbullet-dev libtbb-dev
+in_root "$root" rm -rf /unpacked
+in_root "$root" mkdir /unpacked
+in_root "$root" tar -xzf /src/GpuLbvhBroadphase-"$version"-Linux.tar.gz -C /unpacked --strip-components=1
+use "$root" /unpacked
+echo "packages: hello runs with the .tar.gz on $suite, by CMake and by pkg-config"

@@ -3,7 +3,7 @@
 # Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
 # tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian. Ends with
 # 77 where it cannot run.
-# Usage: run.sh NAME    NAME is one of
+# Usage: run.sh NAME [all|quick|core|rest]    NAME is one of
 #   aarch64    64-bit ARM: Debian's cross-compiler, on QEMU
 #   i386       32-bit x86 with SSE2: the same
 #   mingw      64-bit Windows: Debian's MinGW, on Wine
@@ -11,13 +11,18 @@
 #   libcxx14   an older one, which has no std::atomic_ref
 #   debian13   ./run test all in an empty Debian 13
 #   ubuntu24   the same in an empty Ubuntu 24.04
-#   packages   what packaging/pack.sh packs, used in an empty Debian 12 and 13, and the ABI; no row
+#   packages12 what packaging/pack.sh packs, used in an empty Debian 12; no row
+#   packages13 the same in an empty Debian 13
+#   abi        the shared libraries' ABI, compared with the last release's; no row
+# With quick it builds and runs the tests of ./run test instead of all tests, with core only core_tests of them,
+# and with rest the others. Only all writes a row.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 # shellcheck source=cmake/install_debian.sh
 . cmake/install_debian.sh
-name=${1:-}
+name=${1:-} scope=${2:-all}
+case $scope in all | quick | core | rest) ;; *) name='' ;; esac  # prints the usage
 build=$PWD/build/platforms/$name
 cores=$(getconf _NPROCESSORS_ONLN)
 
@@ -42,17 +47,36 @@ configure() {
   rm -f "$build/CMakeCache.txt"  # another compiler would make CMake forget the rest
   cmake -S . -B "$build" -D CMAKE_BUILD_TYPE=Release -D GPULBVH_CUDA=OFF -D GPULBVH_WERROR=ON "$@" \
     >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; return 1; }
-  cmake --build "$build" --parallel "$cores"
+  local targets=()
+  case $scope in
+    quick) targets=(--target quick) ;;
+    core) targets=(--target core_tests) ;;
+    rest)
+      targets=(--target memory_tests adapter_tests worlds_tests sample_tests hello replay_finder replay_adapter
+        replay)
+      ;;
+  esac
+  if [[ "$scope" =~ quick|rest ]] && cmake --build "$build" --target help | grep -w make_scene >/dev/null; then
+    targets+=(make_scene)
+  fi
+  cmake --build "$build" --parallel "$cores" ${targets[@]+"${targets[@]}"}
 }
+
+# Of what CTest prints: which tests start and end.
+progress() { grep --line-buffered -E '^ *Start +[0-9]+: |Test +#[0-9]+: '; }
 
 # check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests but those whose names
 # match EXCLUDED; writes the row.
 check() {
-  local what=("${@:1:4}") excluded=$5 log=$build/tests.log compare=()
+  local what=("${@:1:4}") excluded=$5 log=$build/tests.log compare=() some=()
   shift 5
+  if [ "$scope" != all ]; then some=(--label-exclude '^all$' --stop-on-failure); fi
+  if [ "$scope" = core ]; then some+=(--tests-regex ^core_tests); fi
+  if [ "$scope" = rest ]; then excluded+='|^core_tests'; fi
   ctest --test-dir "$build" --parallel "$cores" --timeout 1500 --no-tests=error --verbose \
-    --exclude-regex "$excluded" >"$log" 2>&1 || { grep -vE 'Passed|\[ +(OK|RUN) +\]|\[-+\]' "$log"; return 1; }
-  if ls "$build"/bin/make_scene* >/dev/null 2>&1; then
+    --exclude-regex "$excluded" ${some[@]+"${some[@]}"} 2>&1 | tee "$log" | progress ||
+    { grep -vE 'Passed|\[ +(OK|RUN) +\]|\[-+\]' "$log"; return 1; }
+  if [ "$scope" != core ] && ls "$build"/bin/make_scene* >/dev/null 2>&1; then
     compare=("$here/hashes.sh" "$build/bin" "$@")
   fi
   row "${what[@]}" "${compare[@]}"
@@ -70,7 +94,9 @@ row() {
     "$@" | tee "$build/hashes.log"
     hashes=$(sed -nE 's/.*all ([0-9]+) scenes.*/\1 of \1/p' "$build/hashes.log")
   fi
-  echo "| $row | ${passed:?}$(skips "$build/tests.log") | ${hashes:-differ} |" | tee "$build/row.md"
+  row="| $row | ${passed:?}$(skips "$build/tests.log") | ${hashes:-differ} |"
+  echo "$row"
+  if [ "$scope" = all ]; then echo "$row" >"$build/row.md"; fi
   [ -n "$hashes" ]
 }
 
@@ -123,9 +149,10 @@ need_roots() {
   install debootstrap
 }
 
-# in_empty SUITE SYSTEM: ./run test all in an empty release.
+# in_empty SUITE SYSTEM: ./run test all in an empty release, or ./run test.
 in_empty() {
-  local root=$build/root
+  local root=$build/root all=()
+  if [ "$scope" = all ]; then all=(all); fi
   need_roots
   # shellcheck source=tests/platforms/debian_root.sh
   . "$here/debian_root.sh"
@@ -134,9 +161,11 @@ in_empty() {
   in_root "$root" mkdir -p /src
   find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   git ls-files -coz --exclude-standard | tar --null --files-from=- -c | tar -x -C "$root/src"
-  in_root "$root" /src/run test all --verbose --timeout 1500 >"$build/tests.log" 2>&1 ||
+  in_root "$root" /src/run test ${all[@]+"${all[@]}"} --verbose --timeout 1500 2>&1 |
+    tee "$build/tests.log" | progress ||
     { grep -v Passed "$build/tests.log" | tail -n 100; return 1; }
   grep '^skipped' "$build/tests.log" || true
+  in_root "$root" cmake --build /src/build/release --target make_scene >/dev/null
   row "$2" "GCC $(in_root "$root" gcc -dumpfullversion)" "AVX-512, AVX2, SSE2" native \
     in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
 }
@@ -160,7 +189,7 @@ use_zip() {
 
 gcc_version() { "$1" -dumpfullversion; }
 
-rm -f "$build/row.md"
+if [ "$scope" = all ]; then rm -f "$build/row.md"; fi
 case $name in
   aarch64)
     cross aarch64-linux-gnu arm64 qemu-aarch64-static
@@ -201,12 +230,18 @@ case $name in
       cannot "Ubuntu's archive is out of reach"
     in_empty noble "Ubuntu 24.04, 64-bit x86"
     ;;
-  packages)
+  packages12 | packages13)
+    suite=bookworm
+    if [ "$name" = packages13 ]; then suite=trixie; fi
     need_roots
-    install lintian abigail-tools
+    install lintian
     mkdir -p "$build"
-    tests/repository/abi.sh "$build/abi" || [ $? -eq 77 ]
-    "$here/packages.sh" "$build"
+    "$here/packages.sh" "$suite" "$build"
+    ;;
+  abi)
+    install abigail-tools
+    mkdir -p "$build"
+    tests/repository/abi.sh "$build"
     ;;
   *)
     sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
