@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Zlib
-# Sourced by ./run, .ci/run and tests/platforms/run.sh.
+# Sourced by ./run, .ci/parts.sh and tests/platforms/run.sh.
 
 debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 

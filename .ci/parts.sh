@@ -1,0 +1,182 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Zlib
+# Sourced by .ci/run: the parts of CI. A part runs in the repository's root, in a shell of its own with errexit.
+# Exit status 77 means that the part was skipped; its last line says why.
+clang=22  # the newest in Debian
+
+# Each line has a name, the seconds that the part usually takes on two quick cores, and a function with arguments.
+# shellcheck disable=SC2034  # .ci/run reads it
+gate='packages 30 packages
+format 5 format
+build 80 build_tests release
+tests 70 tests release
+build-clang 120 build_tests clang
+tests-clang 50 tests clang
+build-double 60 build_tests double
+tests-double 40 tests double
+counts 40 counts
+demo 15 demo'
+
+# After the gate. The seconds include what the part builds first.
+# shellcheck disable=SC2034
+rotation='tidy 90 tidy
+all-cuda 150 all_tests --label-regex ^cuda$ --exclude-regex cuda_faults
+all-viewer 150 all_tests --label-regex viewer
+all-install 200 all_tests --label-regex install
+all-rest 180 all_tests --label-exclude cuda|viewer|install
+faults-recorded 150 faults recorded
+faults-unrecorded 60 faults unrecorded
+faults-background 140 faults background
+faults-device 150 faults device
+docs 180 docs_commands
+fuzz-finder 170 fuzz finder
+fuzz-adapter 170 fuzz adapter
+fuzz-readers 170 fuzz readers
+cuda-weak 180 cuda_tests PTXVM_SEED=1 PTXVM_WEAK=1
+cuda-weak-2 180 cuda_tests PTXVM_SEED=2 PTXVM_WEAK=1
+cuda-seed-3 180 cuda_tests PTXVM_SEED=3
+cuda-race 180 cuda_tests PTXVM_RACE=2
+cuda-race-4 180 cuda_tests PTXVM_RACE=2 PTXVM_SEED=4
+registers 20 registers
+worlds-counts 60 worlds_counts
+bundle 200 bundle
+variants 60 variants
+interpreter 110 interpreter
+without-cmake 40 without_cmake
+tsan 180 tsan
+aarch64 200 platform aarch64 core
+aarch64-rest 180 platform aarch64 rest
+i386 200 platform i386 core
+i386-rest 180 platform i386 rest
+mingw 240 platform mingw
+libcxx 180 platform libcxx
+libcxx14 180 platform libcxx14
+debian13 240 platform debian13
+ubuntu24 240 platform ubuntu24
+packages12 180 platform packages12
+packages13 180 platform packages13
+abi 120 platform abi'
+
+# Accepted reasons for skipping a test: CI's machines lack what it needs. Without nvcc the CUDA space is left out.
+everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA space: off'
+everywhere+='|not on this processor'
+
+# test_command PRESET ARGUMENTS...: ./run test with the preset's compiler.
+test_command() {
+  # ASan and UBSan need another build anyway, so Clang compiles that one.
+  if [ "$1" = clang ]; then export PATH=/usr/lib/llvm-$clang/bin:$PATH; fi
+  PRESET=$1 ./run test "${@:2}"
+}
+
+# run_tests PRESET REASONS ARGUMENTS...: fails if a test was skipped for a reason that is not among REASONS.
+run_tests() {
+  local log
+  log=$(mktemp)
+  test_command "$1" "${@:3}" --stop-on-failure | tee "$log"
+  if grep '^skipped: ' "$log" | grep -vE "$2"; then
+    echo "ci: these reasons for skipping a test are not accepted"
+    exit 1
+  fi
+}
+
+# The gate.
+packages() {
+  local attempt wanted
+  # shellcheck source=cmake/install_debian.sh
+  . cmake/install_debian.sh
+  mapfile -t wanted < <(awk '$1 == "build" { print $2 }' cmake/system_packages.txt)
+  wanted+=(clang-format "clang-$clang" "clang-tidy-$clang" "libclang-rt-$clang-dev")
+  for attempt in 1 2 3; do
+    if install_debian ci "${wanted[@]}"; then return; fi
+    echo "ci: attempt $attempt to install failed"
+    sleep 5
+  done
+  return 1
+}
+format() { git ls-files -- '*.h' '*.cpp' '*.inl' '*.cuh' '*.cu' | xargs clang-format --dry-run -Werror; }
+build_tests() { test_command "$1" --show-only; }
+# The gate installs nothing for the viewer, which is left out where the system has not got its libraries.
+tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 300; }
+tsan() { run_tests tsan "$everywhere|Viewer: left out" --timeout 300; }
+demo() { ./run demo; }
+
+needs_interpreter() {
+  if grep -q 'CUDA tests: on the interpreter' build/release/configure.log; then return; fi
+  grep -oE 'CUDA (space|tests):.*' build/release/configure.log | tail -n 1
+  exit 77
+}
+# build_targets TARGET...: in the release build.
+build_targets() { cmake --build build/release --parallel "$(nproc)" --target "$@"; }
+counts() {
+  needs_interpreter
+  build_targets replay make_scene ptxvm
+  benchmarks/counts.sh --steps 4 --moving 1,0.1 --check benchmarks/results/interpreter/counts.csv 12486
+}
+
+# The rotation.
+tidy() {
+  build_tests clang
+  run-clang-tidy-$clang -quiet -hide-progress -j "$(nproc)" -p build/clang
+}
+# all_tests ARGUMENTS...: of the tests that `./run test` leaves to `./run test all`, those that CTest selects.
+all_tests() { run_tests release "$everywhere" all --timeout 600 --label-regex '^all$' "$@"; }
+docs_commands() {
+  ./run test all --show-only
+  tests/repository/docs_commands.sh . build/release/bin
+}
+fuzz() { ./run fuzz 1 "$1"; }
+# faults STEPS: see tests/cuda/cuda_faults.sh.
+faults() {
+  needs_interpreter
+  build_targets cuda_tests ptxvm
+  ctest --preset release --tests-regex "^cuda_faults_$1$" --no-tests=error --verbose
+}
+# cuda_tests VARIABLE=VALUE...: the tests labelled cuda on a schedule that variables choose. None may be skipped.
+cuda_tests() {
+  local log=$PWD/build/release/cuda_tests.log
+  needs_interpreter
+  build_targets quick cuda_kernel_tests cuda_stress
+  env "$@" ctest --preset release --label-regex '^cuda$' --exclude-regex 'cuda_faults|fuzz_inputs' \
+    --parallel "$(nproc)" --timeout 600 --stop-on-failure --no-tests=error --verbose --output-log "$log"
+  if grep -E 'Skipped|SKIPPED' "$log"; then exit 1; fi
+}
+registers() {
+  needs_interpreter
+  benchmarks/registers.sh
+}
+worlds_counts() {
+  needs_interpreter
+  build_targets worlds ptxvm
+  benchmarks/worlds.sh --check counts
+}
+bundle() {
+  needs_interpreter
+  build_targets cuda_tests cuda_kernel_tests cuda_stress replay make_scene rigid_bodies stages gpu_micro worlds ptxvm
+  benchmarks/gpu_bundle.sh --from build/release build/gpu_bundle_check
+  benchmarks/gpu_bundle_check.sh build/gpu_bundle_check build/release/tests/ptxvm
+}
+# The programs that compare each stage's variants, and that replay a scene, find their pairs on the interpreter.
+variants() {
+  needs_interpreter
+  build_targets stages replay ptxvm
+  export LD_LIBRARY_PATH=build/release/tests/ptxvm PTXVM_NO_PDL=1
+  build/release/bin/stages --scene uniform --objects 300 --backend cuda --rounds 1 | tee build/release/stages.txt
+  if grep '; host' build/release/stages.txt; then
+    echo "ci: stages ran on the host"
+    exit 1
+  fi
+  build/release/bin/replay tests/data/brownian1k.aabb --backend cuda | tail -n 1
+}
+interpreter() {
+  needs_interpreter
+  tests/ptxvm/run_tests.sh build/ptxvm
+}
+without_cmake() { tests/repository/without_cmake.sh .; }
+# platform NAME [SCOPE]: .ci/all runs all tests there, and has their row of docs/platforms.md written.
+platform() {
+  if [ -z "${CI_ALL:-}" ]; then
+    tests/platforms/run.sh "$1" "${2:-quick}"
+  elif [ "${2:-}" != rest ]; then
+    tests/platforms/run.sh "$1"
+  fi
+}
