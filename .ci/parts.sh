@@ -25,6 +25,7 @@ all-viewer 150 all_tests --label-regex viewer
 all-install 200 all_tests --label-regex install
 all-rest 180 all_tests --label-exclude cuda|viewer|install
 faults-recorded 150 faults recorded
+faults-binary 100 faults binary
 faults-unrecorded 60 faults unrecorded
 faults-background 140 faults background
 faults-device 150 faults device
@@ -55,7 +56,8 @@ debian13 240 platform debian13
 ubuntu24 240 platform ubuntu24
 packages12 180 platform packages12
 packages13 180 platform packages13
-abi 120 platform abi'
+abi 120 platform abi
+programs 180 platform programs'
 
 # Accepted reasons for skipping a test: CI's machines lack what it needs. Without nvcc the CUDA space is left out.
 everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA space: off'
@@ -110,7 +112,7 @@ build_targets() { cmake --build build/release --parallel "$(nproc)" --target "$@
 counts() {
   needs_interpreter
   build_targets replay make_scene ptxvm
-  benchmarks/counts.sh --steps 4 --moving 1,0.1 --check benchmarks/results/interpreter/counts.csv 12486
+  benchmarks/bench.py counts --steps 4 --moving 1,0.1,one --check benchmarks/results/interpreter/counts.csv 12486
 }
 
 # The rotation.
@@ -122,7 +124,7 @@ tidy() {
 all_tests() { run_tests release "$everywhere" all --timeout 600 --label-regex '^all$' "$@"; }
 docs_commands() {
   ./run test all --show-only
-  tests/repository/docs_commands.sh . build/release/bin
+  tests/repository/check.py docs_commands build/release/bin
 }
 fuzz() { ./run fuzz 1 "$1"; }
 # faults STEPS: see tests/cuda/cuda_faults.sh.
@@ -136,7 +138,7 @@ cuda_tests() {
   local log=$PWD/build/release/cuda_tests.log
   needs_interpreter
   build_targets quick cuda_kernel_tests cuda_stress
-  env "$@" ctest --preset release --label-regex '^cuda$' --exclude-regex 'cuda_faults|fuzz_inputs' \
+  env "$@" ctest --preset release --label-regex '^cuda$' --exclude-regex 'cuda_faults|fuzz_inputs|left_to_all' \
     --parallel "$(nproc)" --timeout 600 --stop-on-failure --no-tests=error --verbose --output-log "$log"
   if grep -E 'Skipped|SKIPPED' "$log"; then exit 1; fi
 }
@@ -147,7 +149,7 @@ registers() {
 worlds_counts() {
   needs_interpreter
   build_targets worlds ptxvm
-  benchmarks/worlds.sh --check counts
+  benchmarks/bench.py worlds --check counts
 }
 bundle() {
   needs_interpreter
@@ -171,7 +173,7 @@ interpreter() {
   needs_interpreter
   tests/ptxvm/run_tests.sh build/ptxvm
 }
-without_cmake() { tests/repository/without_cmake.sh .; }
+without_cmake() { tests/repository/check.py without_cmake; }
 # platform NAME [SCOPE]: .ci/all runs all tests there, and has their row of docs/platforms.md written.
 platform() {
   if [ -z "${CI_ALL:-}" ]; then

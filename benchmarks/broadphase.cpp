@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// broadphase: PairFinder::update on random walks from a thousand to a million boxes, host, on one
-// and two threads, with Google Benchmark. Its counters show how the cost grows: nanoseconds per
-// n log2 n + pairs. For recorded scenes and other broad phases see replay.
+// broadphase: times PairFinder::update on the host with Google Benchmark. The scenes are random
+// walks of a thousand to a million boxes, on one and two threads. ns_per_work is nanoseconds
+// divided by n log2 n + pairs. To time recorded scenes and other broad phases use replay.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -39,8 +39,9 @@ void update(benchmark::State& state) {
       ms * 1e6 / static_cast<double>(state.iterations()) / (n * std::log2(n) + pairs);
 }
 
-/// Google Benchmark's --help and --version would be about itself.
-/// @return whether all is said
+/// Handles --version and prints the beginning of --help, because Google Benchmark describes only
+/// itself.
+/// @return whether the program ends here
 bool introduces(const std::string& argument) {
   if (argument == "--version") std::printf("broadphase (GpuLbvhBroadphase) %s\n", lbvh::version());
   if (argument == "--help")
@@ -52,7 +53,7 @@ bool introduces(const std::string& argument) {
 
 }  // namespace
 
-// Without the macro BENCHMARK, which newer Clangs warn of.
+// Does not use the macro BENCHMARK, because newer Clangs warn about it.
 int main(int argc, char** argv) {
   if (argc > 1 && introduces(argv[1])) return 0;
   benchmark::RegisterBenchmark("update", update)

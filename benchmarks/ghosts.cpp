@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Zlib
-// ghosts: moves many boxes, some of them ghost objects, and runs a step; then moves each ghost once
-// more, as a character does. Prints milliseconds for our broad phase and Bullet's. Unit boxes in a
-// cube, moving up to 0.05 a step and axis.
+// ghosts: times steps of many boxes, some of which are ghost objects. Each step moves all boxes, or
+// with --others-rest only the ghosts. Then it moves each ghost once more, as a character controller
+// does. Prints milliseconds for our broad phase and Bullet's. The unit boxes are in a cube, and
+// move up to 0.05 per step and axis.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdio>
@@ -39,9 +41,9 @@ class Crowd {
     for (btBroadphaseProxy* proxy : proxies_) broadphase_.destroyProxy(proxy, nullptr);
   }
 
-  double step() {
+  double step(bool othersRest) {
     const Stopwatch watch;
-    for (btBroadphaseProxy* proxy : proxies_) move(proxy);
+    for (btBroadphaseProxy* proxy : othersRest ? ghosts_ : proxies_) move(proxy);
     broadphase_.calculateOverlappingPairs(nullptr);
     for (btBroadphaseProxy* proxy : ghosts_) move(proxy);
     return watch.milliseconds();
@@ -62,9 +64,9 @@ class Crowd {
   std::vector<btBroadphaseProxy*> proxies_, ghosts_;
 };
 
-int run(int boxes) {
+int run(int boxes, int most, bool othersRest) {
   std::printf("%d boxes, one host thread, milliseconds a step, medians of 20\n", boxes);
-  for (const int ghosts : {1, 10, 100, 1000}) {
+  for (int ghosts = most > 0 ? most : 1; ghosts <= (most > 0 ? most : 1000); ghosts *= 10) {
     lbvh::Options options;
     options.threads = 1;
     options.backend = lbvh::Backend::host;
@@ -73,8 +75,8 @@ int run(int boxes) {
     Crowd a(ours, boxes, ghosts), b(theirs, boxes, ghosts);
     std::vector<double> timesA, timesB;
     for (int step = 0; step < 20; ++step) {
-      timesA.push_back(a.step());
-      timesB.push_back(b.step());
+      timesA.push_back(a.step(othersRest));
+      timesB.push_back(b.step(othersRest));
     }
     std::printf("%5d ghosts: gpu-lbvh %8.2f, dbvt %8.2f\n", ghosts, median(timesA), median(timesB));
   }
@@ -84,11 +86,18 @@ int run(int boxes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int boxes = 12000;
-  CLI::App app("Moves many boxes, some of them ghosts, with our broad phase and Bullet's.",
-               "ghosts");
-  app.add_option("BOXES", boxes, "how many")
-      ->check(CLI::Range(1000, 1000000))
-      ->capture_default_str();
-  return runProgram(app, argc, argv, [&boxes] { return run(boxes); });
+  int boxes = 12000, ghosts = 0;
+  bool othersRest = false;
+  CommandLine line("Moves many boxes, some of them ghosts, with our broad phase and Bullet's.",
+                   "ghosts");
+  line.add("BOXES", boxes, "number of boxes").range(1000, 1000000).showDefault();
+  line.add("--ghosts", ghosts, "number of ghosts; 0: 1, 10, 100 and 1000")
+      .range(0, 1000000)
+      .showDefault();
+  line.addFlag("--others-rest", othersRest, "only the ghosts move");
+  return runProgram(line, argc, argv, [&] {
+    if (ghosts > boxes)
+      throw UsageError(fmt::format("--ghosts: {}, but there are only {} boxes", ghosts, boxes));
+    return run(boxes, ghosts, othersRest);
+  });
 }

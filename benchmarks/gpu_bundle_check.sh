@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Proves that a bundle of gpu_bundle.sh needs nothing of this machine but glibc, and that all of
-# gpu.sh runs from it, on the PTX interpreter at tiny sizes.
+# Checks that a bundle of gpu_bundle.sh needs nothing from this machine except glibc. Also checks that
+# all parts of gpu.sh run from the bundle, on the PTX interpreter with tiny sizes.
 # Usage: gpu_bundle_check.sh BUNDLE INTERPRETER_FOLDER [ROOT]
 #   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm
-# Without ROOT it takes half a minute: a copy of the bundle elsewhere, and an empty environment. With
-# ROOT, the folder of another Linux, it runs in there (as root; it mounts /proc there, without which
-# no program knows its own place):
+# Without ROOT it runs a copy of the bundle in an empty environment, in half a minute. ROOT is the root
+# folder of another Linux. With ROOT the copy runs in that folder. This needs root's rights, because it
+# mounts /proc there: programs find their own path through /proc.
 #   debootstrap --variant=minbase bookworm /tmp/bare
 #   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm /tmp/bare
 set -euo pipefail
@@ -16,7 +16,7 @@ fail() { echo "gpu_bundle_check.sh: $*" >&2; exit 1; }
 [ -e "$2/libcudart.so.13" ] || fail "no interpreter in $2"
 bundle=$(realpath "$1") interpreter=$(realpath "$2") root=${3:-}
 
-# Where the copy is, seen from here (`outside`) and from its programs (`inside`).
+# The path of the copy, for this script (`outside`) and for the bundle's programs (`inside`).
 if [ -n "$root" ]; then
   [ -x "$root/usr/bin/env" ] || fail "$root is no root folder"
   [ "$(id -u)" -eq 0 ] || fail "chroot needs root"
@@ -44,38 +44,38 @@ cp "$interpreter/libcudart.so.13" "$outside/interpreter"
 bare bash -c '. /etc/os-release && echo "on $PRETTY_NAME, $(ldd --version | head -n 1)"'
 
 if [ -n "$root" ]; then
-  # A root with these would prove little.
+  # If the other root had these programs, the check would prove little.
   for name in gcc nvcc nvidia-smi; do
     if bare bash -c "command -v $name" >/dev/null; then fail "$root has $name: not bare"; fi
   done
   if bare ldconfig -p | grep -E 'libcudart|libcuda\.|libtbb|libBullet|libfmt'; then
-    fail "$root is not bare"
+    fail "$root has these libraries: not bare"
   fi
 fi
 
-# Each library is glibc's, or lies in the bundle.
+# Each library must be glibc's, or lie in the bundle.
 glibc='^\s*(lib(c|m|dl|rt|pthread|mvec|resolv|util)\.so\.|/lib.*/ld-linux|linux-vdso)'
 for program in "$outside"/bundle/bin/*; do
   name=$(basename "$program")
   libraries=$(bare ldd "$inside/bundle/bin/$name") || fail "$name: ldd: $libraries"
-  if grep -vE "$glibc" <<<"$libraries" | grep -vF "=> $inside/bundle/bin/../lib/"; then
-    fail "$name needs these from outside the bundle"
+  if grep -vE "$glibc" <<<"$libraries" | grep -vE "=> $inside/bundle/(bin|lib)/\.\./lib/"; then
+    fail "$name needs these libraries from outside the bundle"
   fi
   dynamic=$(readelf -d "$program")
   # shellcheck disable=SC2016  # the loader's variable
   if ! grep -qF 'Library runpath: [$ORIGIN/../lib' <<<"$dynamic"; then
-    fail "$name does not look beside itself first, or before LD_LIBRARY_PATH"
+    fail "$name has no RUNPATH that begins with \$ORIGIN/../lib"
   fi
 done
 echo "$(find "$outside/bundle/bin" -type f | wc -l) programs need only glibc from outside the bundle"
 
-# All of it, with the interpreter in the place of the CUDA runtime. Without it, there is no GPU, and
-# that must be seen as a failure.
+# Runs all parts with the interpreter in place of the CUDA runtime. Without it there is no GPU, and
+# gpu.sh must then fail.
 bare LD_LIBRARY_PATH="$inside/interpreter" PTXVM_NO_PDL=1 "$inside/bundle/benchmarks/gpu.sh" --tiny "$inside/results" ||
   fail "gpu.sh failed"
-grep -q '^walk,cuda,cuda,' "$outside/results/times.csv" || fail "the interpreter was not used"
+grep -q '^walk,[0-9]*,[0-9]*,cuda,cuda,' "$outside/results/times.csv" || fail "the interpreter was not used"
 if [ -n "$root" ] &&
   bare "$inside/bundle/benchmarks/gpu.sh" --tiny "$inside/nothing" micro >/dev/null 2>&1; then
-  fail "without a GPU gpu.sh must not succeed"
+  fail "gpu.sh succeeded without a GPU"
 fi
 echo "the bundle runs"

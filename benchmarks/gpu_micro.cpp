@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// gpu_micro: microbenchmarks of a GPU that settle what the interpreter's model (tests/ptxvm)
-// assumes: atomics, launches, graphs, and the bus. A CSV on stdout with measured figures and the
-// model's assumptions in columns of their own. On an interpreter it runs at small sizes, to show
-// that it works.
+// gpu_micro: microbenchmarks of a GPU that check the assumptions of the interpreter's model
+// (tests/ptxvm): atomics, launches, graphs, and the bus. Writes CSV to stdout, with measured
+// figures and the model's assumptions in separate columns. On an interpreter it uses small sizes,
+// which show only that it works.
 #include "gpu_micro.h"
 
 #include <cstdio>
@@ -42,7 +42,7 @@ void run() {
   }
 }
 
-/// There is nothing to choose: what any argument gets.
+/// Handles --help, --version and wrong arguments. The program has no options.
 int answer(const std::string& argument) {
   if (argument == "--version") {
     std::printf("gpu_micro (GpuLbvhBroadphase) %s\n", lbvh::version());

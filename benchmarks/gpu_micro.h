@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The rows of gpu_micro, and the groups that measure them.
+// Declares the rows of gpu_micro, and the functions that measure them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace micro {
 
 struct Row {
   std::string what;
-  std::uint64_t size;  ///< 0: it has none
+  std::uint64_t size;  ///< 0: no size
   std::string unit;
   double measured;
-  double assumed;  ///< by the interpreter's model; 0: it assumes nothing
+  double assumed;  ///< the assumption of the interpreter's model; 0: none
 };
 using Rows = std::vector<Row>;
 
-// `isTiny`: sizes for an interpreter, where times mean nothing.
+// With `isTiny` the sizes are for an interpreter, on which times mean nothing.
 void measureAtomics(bool isTiny, Rows& rows);
 void measureLaunches(bool isTiny, Rows& rows);
 void measureMemory(bool isTiny, Rows& rows);

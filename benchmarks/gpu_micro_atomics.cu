@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// Atomics of gpu_micro: on one address, as appending pairs does, and on many, as the hierarchy
-// does.
+// Measures gpu_micro's atomics: on one address, as when pairs are appended, and on many addresses,
+// as when a hierarchy is built.
 #include <cstdint>
 #include <stdexcept>
 
 #include "broadphase/core/atomics.h"
-#include "broadphase/cuda/runtime/buffer.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"
@@ -15,7 +15,8 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-/// `op` in each thread, so many times. The results are used, so that the atomics must return them.
+/// Runs `op` in each thread `times` times. Uses the results, so that the compiler keeps the
+/// atomics' return values.
 template <class Op>
 __global__ void repeat(Op op, unsigned times, std::uint32_t* sink) {
   const std::uint32_t thread = blockIdx.x * kThreads + threadIdx.x;
@@ -24,7 +25,7 @@ __global__ void repeat(Op op, unsigned times, std::uint32_t* sink) {
   if (seen == 0x9E3779B9) *sink = seen;
 }
 
-/// Of each warp the first `lanes` add.
+/// Adds in the first `lanes` lanes of each warp.
 template <class T>
 struct AddToOne {
   T* sum;
@@ -35,16 +36,18 @@ struct AddToOne {
   }
 };
 
-/// Nobody looks at the old value.
+/// Adds without using the old value.
 struct AddToOneBlindly {
   std::uint32_t* sum;
   __device__ std::uint32_t operator()(std::uint32_t thread, unsigned) const {
-    atomicAdd(sum, 1 + thread % 2);  // a constant would let the compiler add for the whole warp
+    // With a constant the compiler would add once for the whole warp.
+    atomicAdd(sum, 1 + thread % 2);
     return 0;
   }
 };
 
-/// Of each thread its own word, adjacent or anywhere; a power of two of them.
+/// Each thread exchanges its own word. With `stride` 1 these words are adjacent. The number of
+/// words is a power of two.
 struct ExchangeOwn {
   std::uint32_t* words;
   std::uint32_t mask, stride;
@@ -70,7 +73,7 @@ class Atomics {
     fillNow(memory_.data(), 0, words_ * sizeof(std::uint32_t));
   }
 
-  /// @return atomics a microsecond, by lane
+  /// @return atomics per microsecond, of all lanes
   template <class Op>
   double rate(const Op& op, unsigned times, unsigned lanes) {
     const double us = watch_.onStream(
@@ -78,7 +81,7 @@ class Atomics {
     return static_cast<double>(blocks_) * kThreads / 32 * lanes * times / us;
   }
 
-  /// Checks the sum, too: a kernel that did nothing is no measurement.
+  /// Also checks the sum, because the time of a kernel that did nothing is no measurement.
   template <class T>
   double rateOnOne(unsigned lanes) {
     const unsigned times = 16 * (lanes == 1 ? 16 : 1);
@@ -88,8 +91,10 @@ class Atomics {
     T added = 0;
     cudaCheck(cudaMemcpy(&added, sum, sizeof added, cudaMemcpyDeviceToHost));
     const std::uint64_t adds = std::uint64_t{blocks_} * kThreads / 32 * lanes * times;
-    if (added != static_cast<T>(adds * (Stopwatch::kRuns + 1)))
-      throw std::runtime_error("atomicAdd: the sum is wrong");
+    const T expected = static_cast<T>(adds * (Stopwatch::kRuns + 1));
+    if (added != expected)
+      throw std::runtime_error("atomicAdd: the sum is " + std::to_string(added) + " instead of " +
+                               std::to_string(expected));
     return found;
   }
 
@@ -97,7 +102,7 @@ class Atomics {
     return rate(AddToOneBlindly{reinterpret_cast<std::uint32_t*>(sums_.data())}, 16, 32);
   }
 
-  /// @param stride odd; 1: adjacent
+  /// @param stride must be odd; 1 for adjacent words
   template <class Op>
   double rateOnMany(std::uint32_t stride) {
     return rate(Op{memory_.data(), words_ - 1, stride}, 16, 32);
@@ -131,11 +136,11 @@ void measureAtomics(bool isTiny, Rows& rows) {
                   atomics.rateOnOneBlindly(), one});
   const std::uint64_t bytes = std::uint64_t{atomics.words()} * sizeof(std::uint32_t);
   constexpr std::uint32_t kAnywhere = 0x9E3779B1;
-  rows.push_back({"atomicExch on adjacent words, of so many bytes", bytes, unit,
+  rows.push_back({"atomicExch on adjacent words, size in bytes", bytes, unit,
                   atomics.rateOnMany<ExchangeOwn>(1), many});
-  rows.push_back({"atomicExch on words anywhere, of so many bytes", bytes, unit,
+  rows.push_back({"atomicExch on scattered words, size in bytes", bytes, unit,
                   atomics.rateOnMany<ExchangeOwn>(kAnywhere), many});
-  rows.push_back({"atomicExch between fences on words anywhere, of so many bytes", bytes, unit,
+  rows.push_back({"atomicExch between fences on scattered words, size in bytes", bytes, unit,
                   atomics.rateOnMany<ExchangeAndPublishOwn>(kAnywhere), many});
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Launches of gpu_micro: alone, in graphs, and what the host waits.
+// Measures gpu_micro's launches: single kernels, kernels in graphs, and the time that the host
+// waits.
 #include <array>
 
-#include "broadphase/cuda/runtime/buffer.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"
@@ -12,7 +13,6 @@ namespace {
 
 __global__ void doNothing() {}
 
-/// A graph of `nodes` nodes in a row, captured.
 class Graph {
  public:
   template <class F>
@@ -45,7 +45,8 @@ GraphTimes timesOfGraph(Stopwatch& watch, std::size_t nodes, const F& launch) {
           watch.onHost([&] { graph.launch(watch.stream()); })};
 }
 
-/// What a node costs: the slope between a small graph and a large one.
+/// Measures the cost of a node: the difference between a large graph and a small one, divided by
+/// the difference of their numbers of nodes.
 template <class F>
 void measureGraphs(Stopwatch& watch, const std::string& kind, bool isTiny, const F& launch,
                    Rows& rows) {
@@ -81,8 +82,7 @@ void measureLaunches(bool isTiny, Rows& rows) {
                   each(watch.onStream([&] { inRow(kernel); })), assumed::kernelAlone()});
   rows.push_back({"empty kernels in a stream, each on the host", launches, "us",
                   each(watch.onHost([&] { inRow(kernel); })), 0});
-  rows.push_back({"an empty kernel, launched and waited for by the host", 0, "us",
-                  watch.onHost([&] {
+  rows.push_back({"an empty kernel, the host launches it and waits", 0, "us", watch.onHost([&] {
                     kernel();
                     cudaCheck(cudaStreamSynchronize(stream));
                   }),

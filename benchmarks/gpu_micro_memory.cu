@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Memory of gpu_micro: the device's own, the host's written by kernels, and copies over the bus.
+// Measures gpu_micro's memory rates: device memory, host memory that kernels write, and copies over
+// the bus.
 #include <cstring>
 #include <stdexcept>
 
-#include "broadphase/cuda/runtime/buffer.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "gpu_micro.h"
 #include "gpu_micro_model.h"
 #include "gpu_micro_time.cuh"
@@ -19,8 +20,8 @@ __global__ void copyWords(const T* from, T* to, std::size_t n) {
   if (i < n) to[i] = from[i];
 }
 
-/// Writes each word once: adjacent threads adjacent words, or words anywhere (an odd stride, modulo
-/// a power of two).
+/// Writes each word once. With stride 1, adjacent threads write adjacent words. A large odd stride
+/// scatters the words. n must be a power of two.
 template <class T>
 __global__ void writeWords(T* to, std::size_t n, std::size_t stride, T value) {
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -33,7 +34,7 @@ double gigabytesASecond(std::size_t bytes, double us) {
   return static_cast<double>(bytes) / 1e3 / us;
 }
 
-/// GB/s of words that a kernel writes into the host's memory.
+/// GB/s at which a kernel writes words into the host's memory.
 template <class T>
 double rateOfMappedWrites(Stopwatch& watch, lbvh::PinnedBuffer<unsigned char>& host,
                           std::size_t bytes, std::size_t stride) {
@@ -45,7 +46,8 @@ double rateOfMappedWrites(Stopwatch& watch, lbvh::PinnedBuffer<unsigned char>& h
   const double us = watch.onStream(
       [&] { writeWords<<<blocks(n), kThreads, 0, watch.stream()>>>(words, n, stride, value); });
   for (std::size_t i = 0; i < bytes; ++i)
-    if (host.data()[i] != 0x5A) throw std::runtime_error("mapped memory: a write is missing");
+    if (host.data()[i] != 0x5A)
+      throw std::runtime_error("mapped memory: byte " + std::to_string(i) + " was not written");
   return gigabytesASecond(bytes, us);
 }
 
@@ -71,10 +73,10 @@ void measureMappedMemory(Stopwatch& watch, std::size_t bytes, Rows& rows) {
                   rateOfMappedWrites<std::uint64_t>(watch, host, bytes, 1), whole});
   rows.push_back({"mapped host memory, adjacent words of 16 bytes written", bytes, "GB/s",
                   rateOfMappedWrites<uint4>(watch, host, bytes, 1), whole});
-  rows.push_back({"mapped host memory, words of 8 bytes anywhere written", bytes, "GB/s",
+  rows.push_back({"mapped host memory, scattered words of 8 bytes written", bytes, "GB/s",
                   rateOfMappedWrites<std::uint64_t>(watch, host, bytes, kAnywhere),
                   assumed::mappedMemory(8, 32)});
-  rows.push_back({"mapped host memory, words of 16 bytes anywhere written", bytes, "GB/s",
+  rows.push_back({"mapped host memory, scattered words of 16 bytes written", bytes, "GB/s",
                   rateOfMappedWrites<uint4>(watch, host, bytes, kAnywhere),
                   assumed::mappedMemory(16, 32)});
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Zlib
-// What the interpreter's model of a GPU (tests/ptxvm/prof_model.h) assumes for each figure that
-// gpu_micro measures. Assumptions, from its constants; nothing here was measured.
+// Declares what the interpreter's model of a GPU (tests/ptxvm/prof_model.h) assumes for the figures
+// that gpu_micro measures. The assumptions follow from the model's constants. None was measured.
 #pragma once
 
 #include <cstdint>
 
 namespace assumed {
 
-double atomicsOnOneAddress();     ///< a microsecond, by lane
-double atomicsOnManyAddresses();  ///< likewise
-double kernelAlone();             ///< microseconds, of one that does nothing
-double nodeOfGraph();             ///< likewise; of a kernel or a fill
+double atomicsOnOneAddress();     ///< lanes per microsecond
+double atomicsOnManyAddresses();  ///< lanes per microsecond
+double kernelAlone();             ///< microseconds of an empty kernel
+double nodeOfGraph();             ///< microseconds of an empty kernel or a fill
 double deviceMemory();            ///< GB/s, reads and writes together
-/// GB/s of what the kernel wants, where each request moves `moved` bytes for `wanted` ones.
+/// GB/s of wanted bytes, if each request transfers `moved` bytes to get `wanted` bytes.
 double mappedMemory(double wanted, double moved);
-double copy(std::uint64_t bytes);  ///< GB/s over the bus, one after the other in a stream
+double copy(std::uint64_t bytes);  ///< GB/s of copies over the bus, in one stream
 
 }  // namespace assumed

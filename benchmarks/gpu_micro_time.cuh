@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// How gpu_micro takes a time: the median of some runs, by events on a stream or by the host's
+// Measures times for gpu_micro: the median of some runs, by events on a stream or by the host's
 // clock.
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace micro {
 
-/// Is over when it returns: cudaMemset may return before, and the stopwatch's stream does not wait.
+/// Fills memory and waits until that is done. cudaMemset may return earlier, and the stopwatch's
+/// stream does not wait for it.
 inline void fillNow(void* there, int value, std::size_t bytes) {
   cudaCheck(cudaMemset(there, value, bytes));
   cudaCheck(cudaStreamSynchronize(cudaStreamLegacy));
@@ -37,7 +38,8 @@ class Stopwatch {
 
   cudaStream_t stream() const { return stream_; }
 
-  /// Microseconds on the stream for what `launch` asks of it. One run more warms up.
+  /// Microseconds that the work which `launch` queues takes on the stream. An additional run warms
+  /// up.
   template <class F>
   double onStream(const F& launch) {
     return median([&] {
@@ -52,7 +54,8 @@ class Stopwatch {
     });
   }
 
-  /// Microseconds of the host in `work`; what it launched is over before the next run.
+  /// Microseconds that the host spends in `work`. What `work` has launched ends before the next
+  /// run.
   template <class F>
   double onHost(const F& work) {
     return median([&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// loading: gives many boxes to a broad phase, runs the first step, and removes them again; one by
-// one, and in bulk if the broad phase can. Prints milliseconds. Unit boxes in a cube, about six
-// neighbours each.
+// loading: adds many boxes to a broad phase, runs the first step, and removes the boxes again. Does
+// so one by one, and in bulk if the broad phase can. Prints milliseconds. The unit boxes are in a
+// cube, and have about six neighbours each.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -94,7 +94,7 @@ int run(int n) {
   print("dbvt, one by one", dbvt, both);
   print("gpu-lbvh, one by one", single, both);
   print("gpu-lbvh, in bulk", bulk, both);
-  std::printf("(dbvt: destroying is extrapolated from the first 1000)\n");
+  std::printf("(dbvt: destroy all is extrapolated from the first 1000 boxes)\n");
   return 0;
 }
 
@@ -102,7 +102,7 @@ int run(int n) {
 
 int main(int argc, char** argv) {
   int boxes = 100000;
-  CLI::App app("Gives many boxes to a broad phase and takes them out again.", "loading");
-  app.add_option("BOXES", boxes, "how many")->check(CLI::Range(1, 10000000))->capture_default_str();
-  return runProgram(app, argc, argv, [&boxes] { return run(boxes); });
+  CommandLine line("Adds many boxes to a broad phase and removes them again.", "loading");
+  line.add("BOXES", boxes, "number of boxes").range(1, 10000000).showDefault();
+  return runProgram(line, argc, argv, [&boxes] { return run(boxes); });
 }

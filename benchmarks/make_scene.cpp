@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// make_scene: writes recorded boxes for replay: a random walk (walk.h), and kinds that are hard for
-// a broad phase. The densities are those of 65,536 boxes (groups: 8,192; city: 262,144), and are
-// the same for other numbers.
+// make_scene: writes files of boxes for replay. The scenes are a random walk (walk.h), and kinds of
+// scenes that are hard for a broad phase. The density of a scene does not depend on the number of
+// boxes.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -27,14 +27,14 @@ struct Settings {
   std::string file;
 };
 
-/// As wide as Bullet makes its planes.
+/// A plane's AABB in Bullet.
 constexpr lbvh::Aabb kGround{{-1e18f, -1e18f, -1e18f}, {1e18f, 1e18f, 1e18f}};
 
 struct Body {
   float centre[3];
   float half[3];
-  float speed[3] = {0, 0, 0};  ///< a frame
-  float floor = -1e9f;         ///< where its centre comes to rest
+  float speed[3] = {0, 0, 0};  ///< units per frame
+  float floor = -1e9f;         ///< height at which its centre comes to rest
 
   lbvh::Aabb box() const {
     lbvh::Aabb box;
@@ -54,7 +54,7 @@ void moveAtRandom(Body& body, Random& random, float most) {
   for (float& speed : body.speed) speed = between(random, -most, most);
 }
 
-/// Dense balls of boxes, with a large thin plane for every 512 boxes.
+/// Dense clusters of boxes, and one large thin box for every 512 boxes.
 MakeBody clusters(std::uint32_t n, Random& random) {
   const float side = 8 * std::cbrt(static_cast<float>(n));
   const std::uint32_t balls = n / 512 + 1;
@@ -74,7 +74,7 @@ MakeBody clusters(std::uint32_t n, Random& random) {
     Body body = cube(0, 0, 0, between(random, 0.3f, 0.7f));
     const Body& ball = centres[static_cast<std::size_t>(random.below(static_cast<int>(balls)))];
     for (int axis = 0; axis < 3; ++axis) {
-      float sum = 0;  // of four: close enough to a normal distribution
+      float sum = 0;  // the sum of four numbers is close enough to a normal distribution
       for (int k = 0; k < 4; ++k) sum += between(random, -1.73f, 1.73f);
       body.centre[axis] = ball.centre[axis] + sum;
     }
@@ -83,13 +83,13 @@ MakeBody clusters(std::uint32_t n, Random& random) {
   };
 }
 
-/// Sizes log-uniform over four decades.
+/// Boxes whose sizes are log-uniform over four decades.
 MakeBody sizes(std::uint32_t n, Random& random) {
   const float side = 1.33f * std::cbrt(static_cast<float>(n));
   return [=, &random](std::uint32_t) {
     const float x = between(random, 0, side), y = between(random, 0, side);
     Body body = cube(x, y, between(random, 0, side), 0);
-    // In double, so that it is the same float whoever rounds the last bit how.
+    // Computed in double, so that libraries that round pow differently give the same float.
     const auto size = static_cast<float>(std::pow(10.0, double{between(random, -3, 1)}));
     for (float& half : body.half) half = size * between(random, 0.5f, 1) / 2;
     moveAtRandom(body, random, 0.05f);
@@ -97,7 +97,7 @@ MakeBody sizes(std::uint32_t n, Random& random) {
   };
 }
 
-/// Sixty-four boxes around each of a few centres, with consecutive or scattered indices.
+/// Groups of 64 boxes that share a centre. Their indices are scattered.
 MakeBody groups(std::uint32_t n, Random& random) {
   const std::uint32_t count = n / 64 + 1;
   const float side = 7.4f * std::cbrt(static_cast<float>(count));
@@ -114,7 +114,7 @@ MakeBody groups(std::uint32_t n, Random& random) {
   };
 }
 
-/// Streets of buildings that never move, and one moving box in ten.
+/// A wide, low scene in which one box in ten moves. The others never move.
 MakeBody city(std::uint32_t n, Random& random) {
   const float side = 1.6f * std::sqrt(static_cast<float>(n));
   return [=, &random](std::uint32_t i) {
@@ -143,7 +143,7 @@ MakeBody fall(std::uint32_t n, Random& random) {
 const std::map<std::string, MakeBody (*)(std::uint32_t, Random&)> kKinds{
     {"clusters", clusters}, {"sizes", sizes}, {"groups", groups}, {"city", city}, {"fall", fall}};
 
-/// Bodies that fly straight on, or fall to their floor.
+/// Bodies that fly straight ahead, or fall to their floor.
 class Flight {
  public:
   explicit Flight(const Settings& settings) : boxes_(settings.objects) {
@@ -197,26 +197,24 @@ int write(Scene scene, const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Writes recorded boxes that move, of several kinds.", "make_scene");
-  const CLI::Validator isKind = CLI::IsMember({"walk"}) | CLI::IsMember(kKinds);
-  app.add_option("KIND", settings.kind, "how the boxes lie and move")->required()->check(isKind);
-  app.add_option("OBJECTS", settings.objects, "how many boxes")
-      ->required()
-      ->check(CLI::Range(1, 1 << 28));
-  app.add_option("FRAMES", settings.frames, "how often they are written")
-      ->required()
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("FILE", settings.file, "where to, .aabb")->required()->check(notEmpty());
-  app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
-  app.add_option("--moving", settings.moving, "share of walk's boxes that move; the others rest")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--step", settings.step,
-                 "how far walk's boxes move a frame and axis; sides are about 1")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_flag("--ground", settings.ground, "the first box is an infinite plane, which meets all");
-  return runProgram(app, argc, argv, [&settings] {
+  CommandLine line("Writes a file of moving boxes for replay.", "make_scene");
+  std::vector<std::string> kinds{"walk"};
+  for (const auto& [name, make] : kKinds) kinds.push_back(name);
+  line.add("KIND", settings.kind, "placement and motion of the boxes").required().oneOf(kinds);
+  line.add("OBJECTS", settings.objects, "number of boxes").required().range(1, 1 << 28);
+  line.add("FRAMES", settings.frames, "number of frames").required().range(1, 1 << 20);
+  line.add("FILE", settings.file, "output file, .aabb").required().notEmpty();
+  line.add("--seed", settings.seed, "seed of all random numbers").showDefault();
+  line.add("--moving", settings.moving, "share of walk's boxes that move")
+      .range(0.0, 1.0)
+      .showDefault();
+  line.add("--step", settings.step,
+           "standard deviation of a move of walk's boxes per frame and axis; sides are about 1")
+      .range(0.0, 1.0)
+      .showDefault();
+  line.addFlag("--ground", settings.ground,
+               "the first box is an infinite plane, which overlaps all others");
+  return runProgram(line, argc, argv, [&settings] {
     requireWritable({{"FILE", settings.file}});
     catchInterruptions();
     if (settings.kind == "walk")

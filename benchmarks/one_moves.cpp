@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// one_moves: a large world in which one box moves a step, through Bullet's interface, with our
-// broad phase and Bullet's in turns. Bullet calls setAabb for all objects in each step; a program
-// may call it for the one alone. And what setAabb costs for a box that did not change. Boxes as in
-// walk.h. `announced` is ours with GpuLbvhOptions::announcedFilters.
+// one_moves: times a large world in which one box moves per step, through Bullet's interface. The
+// measurements of our broad phase and Bullet's alternate. Bullet calls setAabb for all objects in
+// each step, but a program may call it only for the moved object. Also times setAabb for a box that
+// did not change. The boxes are those of walk.h. `announced` is our broad phase with
+// GpuLbvhOptions::announcedFilters.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -15,11 +16,10 @@
 
 namespace {
 
-/// Steps that are not timed. For a hundred of them btDbvtBroadphase puts the tree of what rests in
-/// order.
+/// Number of first steps that are not timed. In about a hundred steps btDbvtBroadphase optimises
+/// its tree of resting boxes.
 constexpr int kSettling = 110;
 
-/// What a broad phase is told: the corners of a box.
 struct Corners {
   btVector3 low, high;
 };
@@ -61,14 +61,15 @@ class Crowd {
   std::vector<btBroadphaseProxy*> proxies_;
 };
 
-/// A broad phase with two worlds, which are told of a step in two ways.
+/// A broad phase in two worlds. One world gets setAabb for all boxes, the other only for the moved
+/// box.
 struct Contestant {
   const char* name;
   Crowd asBullet, alone;
   std::vector<double> setAll = {}, stepOfAll = {}, setUnchanged = {}, stepOfOne = {};
 };
 
-/// Box `moved` has moved.
+/// Times a step of both worlds, after box `moved` has moved.
 void step(Contestant& one, std::size_t moved) {
   const Stopwatch all;
   one.asBullet.setAll();
@@ -133,10 +134,9 @@ int run(int count, int steps) {
 
 int main(int argc, char** argv) {
   int boxes = 100000, steps = 200;
-  CLI::App app("Moves one box of many a step, with our broad phase and Bullet's.", "one_moves");
-  app.add_option("BOXES", boxes, "how many")->check(CLI::Range(1, 10000000))->capture_default_str();
-  app.add_option("--steps", steps, "how many")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  return runProgram(app, argc, argv, [&] { return run(boxes, steps); });
+  CommandLine line("Moves one of many boxes per step, with our broad phase and Bullet's.",
+                   "one_moves");
+  line.add("BOXES", boxes, "number of boxes").range(1, 10000000).showDefault();
+  line.add("--steps", steps, "number of steps").range(1, 1000000).showDefault();
+  return runProgram(line, argc, argv, [&] { return run(boxes, steps); });
 }

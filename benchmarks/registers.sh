@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Registers a thread of each of our kernels, as ptxas says, its shared memory, and how many warps of
-# an SM's 64 both allow. Fails if one spills or needs a stack.
+# Prints for each of our kernels what ptxas reports: registers per thread and shared memory. Also prints
+# how many of an SM's 64 warps these two allow. Fails if a kernel spills or needs a stack.
 # Usage: registers.sh [ARCHITECTURE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,8 +10,8 @@ nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/cuda/step.c
   -diag-suppress=20014 2>&1 | c++filt | awk '
   function down(x) { return int(x) }
   function least(a, b) { return a < b ? a : b }
-  # 65,536 registers, 228 KiB of shared memory and 32 blocks an SM; a warp has 256 registers or a
-  # multiple, and the system takes 1 KiB of each block.
+  # An SM has 65,536 registers, 228 KiB of shared memory and at most 32 blocks. A warp gets registers
+  # in multiples of 256, and the system takes 1 KiB per block.
   function warps(registers, shared, perBlock, blocks) {
     blocks = down(65536 / (perBlock * 256 * down((registers * 32 + 255) / 256)))
     blocks = least(least(blocks, down(228 * 1024 / (shared + 1024))), 32)
@@ -33,7 +33,7 @@ nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/cuda/step.c
   }
   /Used/ && ours {
     shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
-    perBlock = kernel ~ /packBlocks/ ? 32 : 4
+    perBlock = kernel ~ /pack(Blocks|Changed)/ ? 32 : kernel ~ /^false/ ? 8 : 4  # findBlockPairs<false>
     printf "%s: %d registers, %d bytes shared, %d warps\n", kernel, $5, shared, warps($5, shared, perBlock)
     ++kernels
   }

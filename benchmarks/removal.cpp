@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// removal: removes all objects of a world, one by one through btCollisionWorld, with each cache in
-// turn, and prints the milliseconds. Unit boxes in rows, each overlapping three on either side.
-// Once with the contact points of a narrow phase, which Bullet frees one by one, and once without.
+// removal: removes all objects of a world one by one through btCollisionWorld, with each pair
+// cache, and prints milliseconds. The unit boxes are in rows, and each overlaps three others on
+// either side. Times the removal with and without contact points of a narrow phase, which Bullet
+// frees one by one.
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>
 
@@ -73,11 +74,9 @@ void compare(int side, bool hasContacts) {
 
 int main(int argc, char** argv) {
   int side = 28;
-  CLI::App app("Takes all objects out of a world, one by one, with each pair cache.", "removal");
-  app.add_option("SIDE", side, "cube root of the number of boxes")
-      ->check(CLI::Range(1, 60))
-      ->capture_default_str();
-  return runProgram(app, argc, argv, [&side] {
+  CommandLine line("Removes all objects of a world, one by one, with each pair cache.", "removal");
+  line.add("SIDE", side, "cube root of the number of boxes").range(1, 60).showDefault();
+  return runProgram(line, argc, argv, [&side] {
     compare(side, false);
     compare(side, true);
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Times every variant of every stage in one space, in turn, and counts what traversals do.
-// Does not print (stages.cpp) and does not check (tests/support/variants_checks.h).
+// Times all variants of every stage in one space, one after another, and counts the work of
+// traversals. stages.cpp prints the rows, and tests/support/variants_checks.h checks the variants.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 struct StageRow {
   std::string stage, name, source;
   double gtx690Ms = 0;  ///< 0: not measured in the founding documents
-  double ms = 0;        ///< median
-  double nodes = 0;     ///< a query: nodes, or pairs of nodes, looked at; 0: not counted
-  double tests = 0;     ///< a query: of a box against a box
+  double ms = 0;        ///< median of the rounds
+  double nodes = 0;     ///< visited nodes or pairs of nodes per query; 0: not counted
+  double tests = 0;     ///< tests of a box against a box per query; 0: not counted
 };
 
 struct StageTable {
@@ -24,10 +24,11 @@ struct StageTable {
   std::vector<StageRow> rows;
 };
 
-/// On the host's cores. The traversals are counted here.
+/// Runs the variants on the host's cores, and also counts the work of traversals.
 StageTable stagesOnHost(lbvh::View<const lbvh::Aabb> boxes, int threads, int rounds);
 
-/// On the GPU; only in builds with CUDA. @throws lbvh::SpaceError
+/// Runs the variants on the GPU. Only builds with CUDA have this function.
+/// @throws lbvh::SpaceError
 StageTable stagesOnCuda(lbvh::View<const lbvh::Aabb> boxes, int rounds);
 
 #if defined(GPULBVH_STAGE_ROWS_BODY)
@@ -75,8 +76,7 @@ void timeAll(Workbench<Space>& bench, const char* stage, const std::vector<Row>&
   }
 }
 
-/// Builders overwrite the tree, all with the same one but Apetrei's. Traversals cannot use his
-/// numbers, so they come first.
+/// Times traversals first, because they cannot use the tree that Apetrei's builder leaves.
 template <class Space>
 StageTable measure(Workbench<Space>& bench, View<const Aabb> boxes, int rounds) {
   bench.prepare(boxes);

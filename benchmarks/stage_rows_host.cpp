@@ -6,7 +6,7 @@ namespace {
 
 using namespace stage_rows;
 
-/// On one thread, because counters are not shared.
+/// Runs on one thread, because counters are not thread-safe.
 void countWork(View<const Aabb> boxes, StageTable& table) {
   Workbench<CatalogueHost> bench(1);
   bench.prepare(boxes);

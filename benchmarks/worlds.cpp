@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// worlds: what many worlds at the same place cost a DevicePairFinder, beside one spread-out scene
-// of as many boxes and as many pairs.
+// worlds: times how a DevicePairFinder searches many worlds at the same place, and one spread-out
+// scene with as many boxes and pairs. The hashes of the pairs are equal on all backends.
 #include "worlds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "support/command_line.h"
 #include "support/random.h"
 #include "support/timing.h"
+#include "walk.h"
 
 namespace {
 
@@ -22,6 +23,8 @@ struct Settings {
   int boxes = 64;
   int most = 0;
   double shared = 0;
+  int walk = 0;
+  std::string layout = "sorted";
   std::string only;
   std::string backend = "host";
   int threads = 1;
@@ -33,7 +36,7 @@ class HostRun final : public WorldsRun {
   HostRun(const WorldBoxes& scene, int threads)
       : boxes_(scene), finder_([threads] {
           lbvh::DeviceOptions options;
-          options.backend = lbvh::Backend::host;
+          options.memory = lbvh::MemorySpace::host;
           options.threads = threads;
           return options;
         }()) {}
@@ -41,15 +44,22 @@ class HostRun final : public WorldsRun {
     lbvh::DeviceScene scene = lbvh::DeviceScene::of({boxes_.boxes.data(), boxes_.boxes.size()});
     scene.worlds = boxes_.worlds.empty() ? nullptr : boxes_.worlds.data();
     scene.worldCount = boxes_.worldCount;
-    return finder_.find(scene, {}, nullptr).report->pairs;
+    lists_ = finder_.find(scene, boxes_.request, nullptr);
+    return lists_.report->pairs;
+  }
+  PairHash found() override {
+    PairHash hash;
+    for (std::size_t i = 0; i < std::min<std::size_t>(lists_.report->pairs, lists_.pairs.size); ++i)
+      hash.add(lists_.pairs.data[i]);
+    return hash;
   }
 
  private:
   const WorldBoxes& boxes_;
   lbvh::DevicePairFinder finder_;
+  lbvh::DeviceLists lists_;  ///< lists of the last step
 };
 
-/// A unit box in a cube.
 Aabb boxIn(float side, Random& random) {
   Aabb box;
   for (int axis = 0; axis < 3; ++axis) {
@@ -59,17 +69,19 @@ Aabb boxIn(float side, Random& random) {
   return box;
 }
 
-/// As large as it must be for some three pairs a box.
+/// The side of a cube in which there are about three pairs per box.
 float sideOf(double boxes) { return static_cast<float>(std::cbrt(1.2 * boxes)); }
 
-/// Sizes from 0 to `most` boxes, of which small ones are more frequent: most^(u^3) - 1 for even u.
+/// The number of boxes of a world. It is (most + 1)^(u^3) - 1 for a uniform u, so small worlds are
+/// more frequent. If `most` is 0, all worlds have `boxes` boxes.
 int sizeOf(const Settings& settings, Random& random) {
   if (settings.most == 0) return settings.boxes;
   const double u = static_cast<double>(random.unit());
   return static_cast<int>(std::pow(settings.most + 1, u * u * u)) - 1;
 }
 
-/// All worlds have a corner in common; boxes in all of them lie where a small one does.
+/// Worlds in cubes that share a corner. Boxes that are in all worlds lie where the boxes of a world
+/// of 1,000 boxes lie.
 WorldBoxes manyWorlds(const Settings& settings) {
   Random random(1);
   WorldBoxes scene;
@@ -85,7 +97,6 @@ WorldBoxes manyWorlds(const Settings& settings) {
   return scene;
 }
 
-/// In one world, at random.
 WorldBoxes oneWorld(std::size_t boxes, float side) {
   Random random(2);
   WorldBoxes scene;
@@ -93,7 +104,17 @@ WorldBoxes oneWorld(std::size_t boxes, float side) {
   return scene;
 }
 
-/// As many boxes and, within a hundredth or so, as many pairs: their number falls with the volume.
+/// Frame 15 of make_scene's walk, counted from 0.
+WorldBoxes walkOf(int boxes) {
+  Walk walk(static_cast<std::uint32_t>(boxes), 1);
+  for (int frame = 0; frame < 15; ++frame) walk.step();
+  WorldBoxes scene;
+  scene.boxes = walk.boxes();
+  return scene;
+}
+
+/// One world with as many boxes as `worlds` and, within about 1 %, as many pairs. The number of
+/// pairs is inversely proportional to the volume.
 WorldBoxes oneWorldLike(const WorldBoxes& worlds) {
   const std::size_t n = worlds.boxes.size();
   const auto pairs = static_cast<double>(HostRun(worlds, 2).step());
@@ -118,33 +139,59 @@ struct Timed {
   std::vector<double> ms = {};
   std::uint64_t pairs = 0;
 
-  /// The first three are not timed: memory grows.
+  /// The first three rounds are not timed, because memory grows in them.
   void step(int round) {
     if (run == nullptr) return;
     const Stopwatch watch;
     pairs = run->step();
     if (round >= 3) ms.push_back(watch.milliseconds());
   }
+  std::uint64_t hash() const { return run != nullptr ? run->found().hash() : 0; }
 };
+
+struct Scenes {
+  std::string name;
+  WorldBoxes worlds, one;
+};
+
+Scenes scenesOf(const Settings& settings) {
+  Scenes scenes;
+  if (settings.walk > 0) {
+    scenes.name = "walk";
+    scenes.one = walkOf(settings.walk);
+  } else {
+    const std::string sizes =
+        settings.most > 0 ? fmt::format("0 to {}", settings.most) : std::to_string(settings.boxes);
+    scenes.name = fmt::format("{} worlds of {} boxes", settings.worlds, sizes);
+    scenes.worlds = manyWorlds(settings);
+    scenes.one = oneWorldLike(scenes.worlds);
+  }
+  if (settings.layout == "unsorted")
+    scenes.worlds.request.layout = scenes.one.request.layout = lbvh::PairLayout::unsorted;
+  return scenes;
+}
 
 int run(const Settings& settings) {
   lbvh::Options options;
   options.backend = settings.backend == "cuda" ? lbvh::Backend::cuda : lbvh::Backend::host;
   requireBackend(options);
-  const WorldBoxes worlds = manyWorlds(settings), one = oneWorldLike(worlds);
+  const Scenes scenes = scenesOf(settings);
   Timed many, single;
-  if (settings.only != "one") many.run = runOf(settings, worlds);
-  if (settings.only != "worlds") single.run = runOf(settings, one);
+  if (settings.only != "one" && settings.walk == 0) many.run = runOf(settings, scenes.worlds);
+  if (settings.only != "worlds") single.run = runOf(settings, scenes.one);
   for (int round = 0; round < settings.rounds + 3; ++round) {
     many.step(round);
     single.step(round);
   }
-  fmt::print(
-      "worlds,boxes,most,shared,all_boxes,pairs,one_pairs,backend,threads,ms,one_ms,ratio\n");
   const double ms = median(many.ms), oneMs = median(single.ms);
-  fmt::print("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f}\n", settings.worlds, settings.boxes,
-             settings.most, settings.shared, worlds.boxes.size(), many.pairs, single.pairs,
-             settings.backend, settings.threads, ms, oneMs, oneMs > 0 ? ms / oneMs : 0);
+  fmt::print(
+      "scene,boxes,pairs,one_pairs,shared,backend,threads,ms,one_ms,ratio,mean_ms,max_ms,"
+      "one_mean_ms,one_max_ms,hash,one_hash\n");
+  fmt::print("{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},", scenes.name, scenes.one.boxes.size(),
+             many.pairs, single.pairs, settings.shared, settings.backend, settings.threads, ms,
+             oneMs, oneMs > 0 ? ms / oneMs : 0);
+  fmt::print("{:.3f},{:.3f},{:.3f},{:.3f},{:016x},{:016x}\n", mean(many.ms), percentile(many.ms, 1),
+             mean(single.ms), percentile(single.ms, 1), many.hash(), single.hash());
   return 0;
 }
 
@@ -152,30 +199,28 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Times many worlds at the same place beside one spread-out scene of as many boxes.",
-               "worlds");
-  app.add_option("--worlds", settings.worlds, "how many")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--boxes", settings.boxes, "in each of them")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--most", settings.most, "sizes from 0 to this instead; small ones are frequent")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--shared", settings.shared, "boxes in all worlds, for each world")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-  app.add_option("--only", settings.only, "one of the two scenes, to count what it costs")
-      ->check(CLI::IsMember({"worlds", "one"}));
-  app.add_option("--backend", settings.backend, "where to search")
-      ->check(CLI::IsMember({"host", "cuda"}))
-      ->capture_default_str();
-  app.add_option("--threads", settings.threads, "on the host")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--rounds", settings.rounds, "the two take turns so often")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+  CommandLine line(
+      "Times many worlds at the same place, and one spread-out scene of as many boxes.", "worlds");
+  line.add("--worlds", settings.worlds, "number of worlds").range(1, 1 << 20).showDefault();
+  line.add("--boxes", settings.boxes, "boxes in each world").range(1, 1 << 20).showDefault();
+  line.add("--most", settings.most, "instead of --boxes: from 0 to this many boxes per world")
+      .range(0, 1 << 24)
+      .showDefault();
+  line.add("--shared", settings.shared, "number of boxes in all worlds, as a multiple of --worlds")
+      .range(0.0, 10.0)
+      .showDefault();
+  line.add("--walk", settings.walk,
+           "no worlds, but one scene: make_scene's walk of this many boxes")
+      .range(1, 1 << 24);
+  line.add("--layout", settings.layout, "layout of the pairs")
+      .oneOf({"sorted", "unsorted"})
+      .showDefault();
+  line.add("--only", settings.only, "search one of the two scenes, to count its cost")
+      .oneOf({"worlds", "one"});
+  line.add("--backend", settings.backend, "where to search").oneOf({"host", "cuda"}).showDefault();
+  line.add("--threads", settings.threads, "number of host threads").range(1, 1024).showDefault();
+  line.add("--rounds", settings.rounds, "number of rounds in which the two take turns")
+      .range(1, 100000)
+      .showDefault();
+  return runProgram(line, argc, argv, [&settings] { return run(settings); });
 }

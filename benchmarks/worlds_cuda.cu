@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "broadphase/device_pair_finder.h"
@@ -32,24 +33,36 @@ class OnDevice {
 
 class CudaRun final : public WorldsRun {
  public:
-  explicit CudaRun(const WorldBoxes& scene) : boxes_(scene.boxes), worlds_(scene.worlds) {
+  explicit CudaRun(const WorldBoxes& scene)
+      : boxes_(scene.boxes), worlds_(scene.worlds), request_(scene.request) {
     scene_ = lbvh::DeviceScene::of({boxes_.data(), scene.boxes.size()});
     scene_.worlds = worlds_.data();
     scene_.worldCount = scene.worldCount;
   }
   std::uint64_t step() override {
-    const lbvh::DeviceLists lists = finder_.find(scene_, {}, nullptr);
+    lists_ = finder_.find(scene_, request_, nullptr);
     check(cudaStreamSynchronize(nullptr));
     lbvh::DeviceReport report{};
-    check(cudaMemcpy(&report, lists.report, sizeof report, cudaMemcpyDeviceToHost));
-    return report.pairs;
+    check(cudaMemcpy(&report, lists_.report, sizeof report, cudaMemcpyDeviceToHost));
+    return count_ = report.pairs;
+  }
+  PairHash found() override {
+    std::vector<lbvh::Pair> pairs(std::min<std::size_t>(count_, lists_.pairs.size));
+    check(cudaMemcpy(pairs.data(), lists_.pairs.data, pairs.size() * sizeof(lbvh::Pair),
+                     cudaMemcpyDeviceToHost));
+    PairHash hash;
+    for (const lbvh::Pair pair : pairs) hash.add(pair);
+    return hash;
   }
 
  private:
   OnDevice<lbvh::Aabb> boxes_;
   OnDevice<std::uint32_t> worlds_;
+  lbvh::DeviceRequest request_;
   lbvh::DeviceScene scene_;
   lbvh::DevicePairFinder finder_;
+  lbvh::DeviceLists lists_;  ///< lists of the last step
+  std::uint64_t count_ = 0;  ///< number of pairs of the last step
 };
 
 }  // namespace

@@ -2,14 +2,14 @@
 #include "broadphase/device_pair_finder.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 
 #include "broadphase/core/device_pipeline.h"
 #include "broadphase/core/device_request.h"
 #include "broadphase/core/limits.h"
-#include "broadphase/host/worlds.h"
+#include "broadphase/core/old_names.h"
+#include "broadphase/host/step.h"
 
 #if defined(GPULBVH_CUDA)
 #include "broadphase/cuda/step.h"
@@ -19,16 +19,18 @@ namespace lbvh {
 
 namespace {
 
-std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& asked) {
-  if (asked.threads < 0) throw std::invalid_argument("DeviceOptions::threads is negative");
-  if (asked.backend == Backend::automatic)
-    throw std::invalid_argument("DeviceOptions::backend is automatic: name where the boxes lie");
-  if ((asked.allocator.allocate == nullptr) != (asked.allocator.release == nullptr))
-    throw std::invalid_argument("DeviceOptions::allocator has one function, not both");
-  DeviceOptions options = asked;
-  options.leastCapacity = requireCountable(asked.leastCapacity);
-  options.maxPairs = std::min<std::uint64_t>(asked.maxPairs, kMostCountable);
-  if (options.backend == Backend::host) return makeHostDevicePipeline(options);
+std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& given) {
+  DeviceOptions options = withoutOldNames(given);
+  if (options.threads < 0)
+    throw std::invalid_argument("DeviceOptions::threads is " + std::to_string(options.threads) +
+                                ", but must be 0 or more");
+  if ((options.allocator.allocate == nullptr) != (options.allocator.release == nullptr))
+    throw std::invalid_argument(std::string("DeviceOptions::allocator has a null ") +
+                                (options.allocator.release == nullptr ? "release" : "allocate") +
+                                ": set both functions or neither");
+  requireCountable(options.initialPairCapacity);
+  options.maxPairs = std::min<std::uint64_t>(options.maxPairs, kMaxCountable);
+  if (options.memory == MemorySpace::host) return makeHostDevicePipeline(options);
 #if defined(GPULBVH_CUDA)
   return makeCudaDevicePipeline(options);
 #else
@@ -54,8 +56,8 @@ DeviceLists DevicePairFinder::find(const DeviceScene& scene, const DeviceRequest
 void DevicePairFinder::reserve(const DeviceScene& scene, const DeviceRequest& request,
                                std::size_t pairs) {
   requireUsable(scene, request);
-  impl_->pipeline->reserve(scene, request,
-                           requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * scene.boxes));
+  impl_->pipeline->reserve(
+      scene, request, requireCountable(pairs > 0 ? pairs : std::uint64_t{8} * scene.boxCapacity));
 }
 
 DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> filters,
@@ -63,13 +65,11 @@ DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> fi
   requireFitting(boxes, filters);
   const DeviceLists found =
       find(DeviceScene::of(boxes, filters.empty() ? nullptr : filters.data), {}, stream);
-  const auto* report = reinterpret_cast<const char*>(found.report);  // perhaps a GPU's address
-  const void* count = report + offsetof(DeviceReport, pairs);
-  return {found.pairs.data, static_cast<const std::uint64_t*>(count), found.pairs.size};
+  return {found.pairs.data, &found.report->pairs, found.pairs.size};
 }
 
 void DevicePairFinder::reserve(std::size_t boxes, std::size_t pairs) {
-  alignas(Aabb) static constexpr Aabb nowhere{};  // no array is read
+  alignas(Aabb) static constexpr Aabb nowhere{};  // reserve() reads no array
   reserve(DeviceScene::of({&nowhere, boxes}), {}, pairs);
 }
 
@@ -101,10 +101,10 @@ void DevicePairFinder::reserveQueries(std::size_t queries, std::size_t hits) {
                                   requireCountable(hits > 0 ? hits : std::uint64_t{8} * queries));
 }
 
-DevicePairFinder::DevicePairFinder(std::size_t leastCapacity)
-    : DevicePairFinder([leastCapacity] {
+DevicePairFinder::DevicePairFinder(std::size_t initialPairCapacity)
+    : DevicePairFinder([initialPairCapacity] {
         DeviceOptions options;
-        options.leastCapacity = leastCapacity;
+        options.initialPairCapacity = initialPairCapacity;
         return options;
       }()) {}
 

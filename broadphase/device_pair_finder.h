@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// For engines that keep their boxes on the GPU: device pointers in, pairs on the device out, all
-/// on the caller's stream, which may be captured. The host neither waits nor learns anything. The
-/// same calls work on the host's memory. docs/device.md is the guide. C++17, needs no CUDA header.
+/// @file
+/// For engines that keep their boxes on the GPU: device pointers go in, and pairs on the device
+/// come out. All work is on the caller's stream, which may be captured. The host does not wait and
+/// receives no results. The same calls work on host memory. docs/device.md is the guide. C++17,
+/// needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -18,83 +20,110 @@ struct CUstream_st;  // cudaStream_t is a pointer to it
 
 namespace lbvh {
 
-/// Finds all overlapping pairs of boxes on the GPU, or with the same calls on the host: those of
-/// one world are the same ones in the same order as PairFinder's. Then answers rays and boxes.
+/// The result of find() in version 0.2: the sorted pairs, in the finder's memory.
+struct DevicePairs {
+  const Pair* data = nullptr;            ///< the first min(*count, capacity) pairs are valid
+  const std::uint64_t* count = nullptr;  ///< in the same memory: the number of pairs found
+  std::size_t capacity = 0;              ///< if *count exceeds it, the list is truncated
+};
+
+/// Finds all overlapping pairs of boxes on the GPU or, with the same calls, on the host. For a
+/// single world the pairs and their order are those of PairFinder. After a search the finder also
+/// answers queries of rays and boxes.
 ///
-/// Used by one thread at a time, on one stream or on several that wait for each other. It may be
-/// any thread, whatever its current device is; that, its capture mode and its last error stay as
-/// they are.
+/// Only one thread at a time may use an instance, on one stream or on several that wait for each
+/// other. The thread may have any current device. Its current device, capture mode and last error
+/// are preserved.
 class GPULBVH_API DevicePairFinder {
  public:
-  /// @throws std::runtime_error if the GPU cannot be had; of the current device
-  ///   whyUnavailable(Backend::cuda) says why
-  /// @throws std::length_error if `leastCapacity` is more than 2^31 - 1
-  /// @throws std::invalid_argument on Backend::automatic, or if `threads` is negative
-  explicit DevicePairFinder(const DeviceOptions& options);
-  /// The same, with the other options as they are by default.
-  explicit DevicePairFinder(std::size_t leastCapacity = 0);
+  /// @throws std::runtime_error if the GPU is not available; for the current device
+  ///   whyUnavailable(Backend::cuda) gives the reason
+  /// @throws std::length_error if `initialPairCapacity` is more than 2^31 - 1
+  /// @throws std::invalid_argument if `threads` is negative, or `allocator` has only one of its
+  ///   functions
+  explicit DevicePairFinder(const DeviceOptions& options = {});
 
-  /// Waits for the last find() outside a capture. Its pairs must not be read any more, and graphs
-  /// with a find() in them must not run: they use the finder's memory.
+  /// Waits for all calls outside of captures. After that, lists in the finder's memory must not be
+  /// read, and graphs that contain a find() must not run.
   ~DevicePairFinder();
-  /// What was moved from may only be assigned to or destroyed.
+  /// A moved-from finder may only be assigned to or destroyed.
   DevicePairFinder(DevicePairFinder&&) noexcept;
-  /// As the constructor; what was there before goes as by the destructor.
+  /// Destroys this finder's state, then takes over the other's.
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;
 
-  /// Asks `stream` for a search, which reads the scene when its turn comes, and returns at once.
-  /// Of lists in the finder's memory the room follows the counts of the calls that are over when
-  /// this one begins: after one that was cut, synchronise and call again. On the host they are
-  /// never cut.
+  /// Queues a search on `stream` and returns at once. The search reads the scene when it runs.
+  /// Lists in the finder's memory are sized from the counts of searches that have completed. After
+  /// a truncated list, synchronise and call find() again. On the host these lists are never
+  /// truncated.
   ///
-  /// The stream may be captured. The graph can then be launched again and again: each launch reads
-  /// what the scene's arrays hold at its time, and writes to where the returned views point. The
-  /// room is what was reserved for such searches. A graph takes its turn as a find() does.
+  /// The stream may be captured, and the graph launched many times. Each launch reads the current
+  /// contents of the scene's arrays and writes to the returned views. Their capacity is what
+  /// reserve() reserved. Each launch is a search: queries and changes refer to the search that ran
+  /// last.
   /// @throws std::invalid_argument if an array is missing, misaligned, too small, or not in the
-  ///   finder's space; if there are too many worlds; if `changes` are wanted and the form is not
-  ///   PairForm::sorted; on the host, if there is a stream
-  /// @throws std::length_error on more than 2^30 boxes; while `stream` is captured, if reserve()
-  ///   made no room: the capture goes on; with `changes`, if some have been captured and this one
-  ///   needs more room than they have
-  /// @throws std::bad_alloc on the host; the lists of the last search are gone
-  /// @throws std::runtime_error if a CUDA call fails, or if an error is pending on this thread
-  ///   (cudaPeekAtLastError) and `stream` is cudaStreamPerThread
+  ///   finder's memory space
+  /// @throws std::invalid_argument if there are too many worlds, or if `changes` is set and the
+  ///   layout is not PairLayout::sorted
+  /// @throws std::invalid_argument on the host, if `stream` is not null
+  /// @throws std::length_error on more than 2^30 boxes
+  /// @throws std::length_error during a capture, if reserve() reserved too little (the capture
+  ///   continues)
+  /// @throws std::length_error with `changes`, if a search with `changes` was captured and this one
+  ///   needs more capacity
+  /// @throws std::bad_alloc on the host; the lists of the last search are then lost
+  /// @throws std::runtime_error if a CUDA call fails
+  /// @throws std::runtime_error if `stream` is cudaStreamPerThread and an error is pending on this
+  ///   thread (cudaPeekAtLastError)
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, CUstream_st* stream);
 
-  /// Makes room for searches like this one in captured streams: with as many boxes and worlds, the
-  /// same arrays and lists, for `pairs` pairs (0: eight a box) in each list of the finder's. No
-  /// array is read. Waits for the last search, and for one among empty boxes, so that all code is
-  /// loaded, too. It is a search like others: nothing may read the lists of the last one any more,
-  /// and no graph with a search in it may run meanwhile.
-  /// @throws std::invalid_argument, std::length_error as find()
+  /// Allocates memory for captured searches like this one: with as many boxes and worlds, and the
+  /// same arrays and lists. Each list of the finder gets a capacity of `pairs` pairs (0: eight per
+  /// box). No array is read.
+  ///
+  /// The call waits for the last search, then runs searches among empty boxes. So afterwards the
+  /// lists of the last search must not be read, and no graph that contains a search may run
+  /// meanwhile.
+  /// @throws std::invalid_argument, std::length_error as find() does
   /// @throws std::length_error on more than 2^31 - 1 pairs
   /// @throws std::runtime_error if a CUDA call fails
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs);
 
-  /// The pairs of packed boxes, sorted, in the finder's memory. With `filters` (empty: all accept
-  /// each other) only those that `shouldCollide()` accepts.
-  /// @throws as above; std::invalid_argument if there are filters, but not one for each box
-  DevicePairs find(View<const Aabb> boxes, View<const Filter> filters, CUstream_st* stream);
-  /// Makes room for them.
-  void reserve(std::size_t boxes, std::size_t pairs);
-
-  /// Asks `stream` for the first box that each ray meets, as RayTest defines it.
-  /// @param hits in the finder's space, room for one a ray
-  /// @throws as find()
+  /// Queues a query on `stream`: the first box that each ray hits, as RayTest defines it.
+  /// @param hits in the finder's memory space, with one element for each ray
+  /// @throws as find() does
   void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream);
-  /// Asks `stream` whether each ray meets a box: 1 if so, else 0.
-  /// @throws as find()
+  /// Queues a query on `stream`: 1 for each ray that hits a box, 0 for each other ray.
+  /// @throws as find() does
   void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream);
-  /// Asks `stream` for all boxes that each ray meets: what rayTestBatch() finds.
-  /// @param room for the list; null: the finder's memory, which grows like that of pairs
-  /// @throws as find()
+  /// Queues a query on `stream`: all boxes that each ray hits, as found by BoxTree::rayTest().
+  /// @param room memory for the list; null: the finder's memory, which grows like the memory of the
+  ///   pair lists
+  /// @throws as find() does
   DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream);
-  /// Asks `stream` for all boxes that overlap each of these: what aabbTestBatch() finds.
+  /// Queues a query on `stream`: all boxes that overlap each of `boxes`, as found by
+  /// BoxTree::aabbTest().
+  /// @throws as find() does
   DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room, CUstream_st* stream);
-  /// Makes room for queries in captured streams, after the reserve() of their searches: for so many
-  /// queries in a call, and hits of all of them (0: eight a query).
-  /// @throws as reserve()
+  /// Allocates memory for queries in captured streams. Call it after reserve() for the searches.
+  /// @param queries maximum number of queries in a call
+  /// @param hits maximum number of hits of all queries in a call; 0: eight per query
+  /// @throws as reserve() does
   void reserveQueries(std::size_t queries, std::size_t hits);
+
+  // Deprecated names of version 0.2, to be removed in 0.4.
+
+  /// Sets DeviceOptions::initialPairCapacity, and leaves the other options at their defaults.
+  [[deprecated("use DeviceOptions::initialPairCapacity")]] explicit DevicePairFinder(
+      std::size_t initialPairCapacity);
+  /// find() with DeviceScene::of(boxes, filters) and sorted pairs.
+  /// @throws as find() does; std::invalid_argument if the number of filters is neither 0 nor that
+  ///   of boxes
+  [[deprecated("use find() with a DeviceScene")]] DevicePairs find(View<const Aabb> boxes,
+                                                                   View<const Filter> filters,
+                                                                   CUstream_st* stream);
+  /// Does what reserve() does, for the deprecated find() above.
+  [[deprecated("use reserve() with a DeviceScene")]] void reserve(std::size_t boxes,
+                                                                  std::size_t pairs);
 
  private:
   struct Impl;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// What a DevicePairFinder is asked after a search: rays and boxes against those of the search.
-/// Every pointer is into the memory of the finder's space. C++17, needs no CUDA header.
+/// @file
+/// Queries of a DevicePairFinder after a search: rays and boxes, tested against the boxes of the
+/// search. Every pointer is to the finder's memory space. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +13,44 @@
 
 namespace lbvh {
 
-/// Rays against the boxes of the last search.
+/// Rays that are tested against the boxes of the last search.
 struct RayBatch {
-  View<const Ray> rays;  ///< what is asked
-  /// By ray: only boxes of this world and those in all worlds count; kAllWorlds: all boxes do.
-  /// Null: all.
+  View<const Ray> rays;  ///< the queries
+  /// By ray: the world whose boxes it is tested against, along with the boxes in all worlds.
+  /// kAllWorlds: the ray is tested against all boxes. A null array: all rays are tested against all
+  /// boxes.
   const std::uint32_t* worlds = nullptr;
 };
 
-/// Boxes against those of the last search.
+/// Boxes that are tested against the boxes of the last search.
 struct BoxBatch {
-  View<const Aabb> boxes;                 ///< what is asked
-  const std::uint32_t* worlds = nullptr;  ///< by box, as for rays
+  View<const Aabb> boxes;                 ///< the queries
+  const std::uint32_t* worlds = nullptr;  ///< by box, as in RayBatch
 };
 
-/// Where a ray first meets a box.
+/// The first box that a ray hits.
 struct RayHit {
-  std::uint32_t box;  ///< the least index of those at this distance; kNullIndex: none is hit
-  float distance;     ///< in units of the ray's direction; 0 if the ray begins inside
+  std::uint32_t box;  ///< the smallest index of the boxes at this distance; kNullIndex: no hit
+  float distance;     ///< in units of the ray's direction; 0 if the ray begins inside the box
+};
+
+/// The counts and errors of a batch of queries. The batch writes them last on the stream.
+struct QueryReport {
+  std::uint64_t hits;     ///< hits found: the capacity that a complete list needs
+  std::uint32_t queries;  ///< number of queries
+  std::uint32_t errors;   ///< DeviceError bits; 0: the list is complete and correct
+
+  /// Whether the report has this error.
+  GPULBVH_HD bool has(DeviceError error) const { return (errors & bitOf(error)) != 0; }
 };
 
 /// For each query all boxes that it hits, ascending: boxes[k] for offsets[i] <= k < offsets[i + 1].
-/// If they have not enough room, some are missing. In the finder's memory until its next allHits().
+/// If the capacity is too small, some hits are missing. Lists in the finder's memory are valid
+/// until its next allHits().
 struct DeviceHits {
-  View<const std::uint32_t> offsets;     ///< one more than there are queries
-  View<const std::uint32_t> boxes;       ///< room; the report has the count
-  const DeviceReport* report = nullptr;  ///< in the finder's memory
+  View<const std::uint32_t> offsets;    ///< one element for each query, and one more
+  View<const std::uint32_t> boxes;      ///< its size is the capacity; the report has the count
+  const QueryReport* report = nullptr;  ///< in the finder's memory
 };
 
 }  // namespace lbvh

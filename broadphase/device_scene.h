@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// What a DevicePairFinder is asked and what it answers: boxes as engines keep them, which pairs
-/// count, in what form they are wanted, and where the lists lie. Every pointer is into the memory
-/// of the finder's space: a GPU's, or the host's. C++17, needs no CUDA header.
+/// @file
+/// The input and output of a DevicePairFinder: boxes in an engine's own layout, rules for pairs,
+/// layouts of pairs, and the lists. Every pointer is to the finder's memory space: a GPU's or the
+/// host's. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstddef>
@@ -12,110 +13,126 @@
 
 namespace lbvh {
 
-/// The world of a box that is in all worlds.
+/// The world index of a box that is in all worlds.
 inline constexpr std::uint32_t kAllWorlds = 0xFFFFFFFF;
-/// The body of a box that belongs to none.
+/// The body index of a box that belongs to no body.
 inline constexpr std::uint32_t kNoBody = 0xFFFFFFFF;
 
-/// Three floats for each box, `stride` bytes from one box's to the next one's. The stride is a
-/// multiple of 4 and at least 12.
-struct Triples {
-  const float* data = nullptr;             ///< the first box's; null: none
+/// Vectors of three floats, one for each box, `stride` bytes apart. The stride must be a multiple
+/// of 4 and at least 12.
+struct StridedVec3 {
+  const float* data = nullptr;             ///< the first box's vector; null: no array
   std::size_t stride = 3 * sizeof(float);  ///< in bytes
 };
 
-/// The boxes of a search, and which pairs of them count. What is null is not there. A pair counts
-/// if both boxes are in one world and their filters accept each other. They must be of two bodies,
-/// one of them movable, and the pair not excluded.
+/// The boxes of a search, and the rules for pairs. An absent array is null. Two overlapping boxes
+/// are a pair if they share a world and their filters accept each other. They must also belong to
+/// different bodies, at least one must be movable, and the pair must not be excluded.
 struct DeviceScene {
-  std::size_t boxes = 0;                 ///< how many the arrays hold; at most 2^30
-  const std::uint32_t* count = nullptr;  ///< how many of them count; null: all
+  std::size_t boxCapacity = 0;              ///< number of boxes that the arrays hold; at most 2^30
+  const std::uint32_t* boxCount = nullptr;  ///< number of boxes in use; null: boxCapacity
 
-  Triples lower;  ///< the least x, y and z of each box
-  Triples upper;  ///< the greatest
+  StridedVec3 min;  ///< minimum x, y and z of each box
+  StridedVec3 max;  ///< maximum x, y and z of each box
 
-  const float* margins = nullptr;  ///< by box: how far its sides move out (in, if less than 0)
-  Triples displacements;           ///< where each box goes: what it sweeps on the way counts as it
+  const float* margins = nullptr;  ///< by box: how far each side moves outward; inward if negative
+  StridedVec3 displacements;  ///< by box: its motion; the box is extended to all that it sweeps
 
-  const Filter* filters = nullptr;        ///< by box; null: all accept each other
+  const Filter* filters = nullptr;        ///< by box; null: all boxes accept each other
   const std::uint32_t* bodies = nullptr;  ///< by box; boxes of one body do not pair, see kNoBody
-  const std::uint8_t* movable = nullptr;  ///< by box; two with a 0 do not pair
+  const std::uint8_t* movable = nullptr;  ///< by box; two boxes with a 0 do not pair
 
-  /// By box: less than `worldCount`, or kAllWorlds. Null: all are in world 0, which queries may
-  /// name and whose pairs are counted first, even if `worldCount` is 0.
+  /// By box: less than `worldCount`, or kAllWorlds. Null: all boxes are in world 0, even if
+  /// `worldCount` is 0. Queries may name that world, and its pairs are in the first count by world.
   const std::uint32_t* worlds = nullptr;
   std::uint32_t worldCount = 0;  ///< at most 2^24
 
-  View<const Pair> excluded;  ///< sorted by (first, second), first < second; some may be twice
+  /// Pairs that are never reported, sorted by (first, second), with first < second. Duplicates are
+  /// allowed.
+  View<const Pair> excluded;
 
   /// A scene of packed boxes.
   static DeviceScene of(View<const Aabb> boxes, const Filter* filters = nullptr) {
     DeviceScene scene;
-    scene.boxes = boxes.size;
+    scene.boxCapacity = boxes.size;
     if (boxes.data != nullptr)
-      scene.lower = {boxes.data->min, sizeof(Aabb)}, scene.upper = {boxes.data->max, sizeof(Aabb)};
+      scene.min = {boxes.data->min, sizeof(Aabb)}, scene.max = {boxes.data->max, sizeof(Aabb)};
     scene.filters = filters;
     return scene;
   }
 };
 
-/// How pairs are handed out. Each costs less than the next.
-enum class PairForm {
+/// How pairs are laid out, in order of increasing cost.
+enum class PairLayout {
   unsorted,    ///< each pair once, in no order
   sorted,      ///< each pair once, by (first, second)
   neighbours,  ///< for each box all its partners, ascending: each pair is in two lists
 };
 
-/// What is wanted of a search. Lists with null `data` lie in the finder's memory, where they stay
-/// until its next search; others in the caller's, with room for `size` elements.
+/// The results that a search should return. A list with null `data` is put into the finder's
+/// memory, and is valid until the finder's next search. Any other list is the caller's memory for
+/// `size` elements.
 struct DeviceRequest {
-  PairForm form = PairForm::sorted;  ///< of `pairs`, or of `offsets` and `neighbours`
-  /// Also what differs from the last search with `changes`. Needs PairForm::sorted. All pairs are
-  /// added if there was none; if it threw std::runtime_error or std::bad_alloc; if its pairs were
-  /// cut, or it was stopped; and after a reserve() for such searches.
+  PairLayout layout = PairLayout::sorted;  ///< layout of `pairs`, or of `offsets` and `neighbours`
+  /// Also report the pairs added and removed since the last search with `changes`. Needs
+  /// PairLayout::sorted. All pairs are reported as added if there was no such search, or if it
+  /// threw std::runtime_error or std::bad_alloc. They are also reported as added if its pairs were
+  /// truncated, if it was stopped, or after a reserve() for such searches.
   bool changes = false;
-  bool countsByWorld = false;  ///< also how many of the pairs each world has
+  bool countsByWorld = false;  ///< also count the pairs of each world
 
-  View<Pair> pairs;                ///< for PairForm::unsorted and sorted
-  View<std::uint32_t> neighbours;  ///< for PairForm::neighbours: two elements a pair
-  View<std::uint32_t> offsets;     ///< likewise: room for DeviceScene::boxes + 1
+  View<Pair> pairs;                ///< for PairLayout::unsorted and sorted
+  View<std::uint32_t> neighbours;  ///< for PairLayout::neighbours: two elements for each pair
+  View<std::uint32_t> offsets;     ///< for PairLayout::neighbours: boxCapacity + 1 elements
   View<Pair> added;                ///< with `changes`
-  View<Pair> removed;              ///< likewise
-  View<std::uint32_t> byWorld;     ///< with `countsByWorld`: room for DeviceScene::worldCount + 1
+  View<Pair> removed;              ///< with `changes`
+  View<std::uint32_t> byWorld;     ///< with `countsByWorld`: DeviceScene::worldCount + 1 elements
 };
 
-/// Bits of DeviceReport::errors.
-enum DeviceError : std::uint32_t {
-  kListIsCut = 1,             ///< the list has less room than pairs were found
-  kAddedAreCut = 2,           ///< likewise the added pairs
-  kRemovedAreCut = 4,         ///< likewise the removed ones
-  kSearchStopped = 8,         ///< more than DeviceOptions::maxPairs: not all were counted
-  kCountIsTooLarge = 16,      ///< `*count` exceeds `boxes`, which counted
-  kWorldIsOutOfRange = 32,    ///< a box's or query's world is: it overlapped nothing
-  kExcludedAreUnsorted = 64,  ///< some of those pairs may have been found
-  kBoxIsNan = 128,            ///< a box, margin or displacement is: the box overlapped nothing
+/// Errors in a search or in a batch of queries: the bits of a report's `errors`.
+enum class DeviceError : std::uint32_t {
+  pairsTruncated = 1,    ///< more pairs or hits were found than the list can hold
+  addedTruncated = 2,    ///< more pairs were added than the list can hold
+  removedTruncated = 4,  ///< more pairs were removed than the list can hold
+  /// There are more than DeviceOptions::maxPairs results: not all were counted.
+  searchStopped = 8,
+  boxCountTooLarge = 16,  ///< `*boxCount` exceeds `boxCapacity`, which was used instead
+  worldOutOfRange = 32,   ///< a box or query has an unknown world: it overlapped nothing
+  excludedUnsorted = 64,  ///< `excluded` is not sorted: some of its pairs may have been found
+  nanBox = 128,           ///< a box, margin or displacement has a NaN: the box overlapped nothing
 };
 
-/// What a search tells. Written last, in the order of the stream.
+/// The bit of an error.
+GPULBVH_HD constexpr std::uint32_t bitOf(DeviceError error) {
+  return static_cast<std::uint32_t>(error);
+}
+
+/// The counts and errors of a search. The search writes them last on the stream.
 struct DeviceReport {
-  std::uint64_t pairs;    ///< found, or hits of queries: how much room a whole list needs
-  std::uint64_t added;    ///< likewise, with DeviceRequest::changes
-  std::uint64_t removed;  ///< likewise
-  std::uint32_t boxes;    ///< how many counted; of queries, how many there were
-  std::uint32_t errors;   ///< DeviceError bits; 0: every list is whole and right
+  std::uint64_t pairs;    ///< pairs found: the capacity that a complete list needs
+  std::uint64_t added;    ///< added pairs, with DeviceRequest::changes
+  std::uint64_t removed;  ///< removed pairs, with DeviceRequest::changes
+  std::uint32_t boxes;    ///< number of boxes that were in use
+  std::uint32_t errors;   ///< DeviceError bits; 0: every list is complete and correct
+
+  /// Whether the report has this error.
+  GPULBVH_HD bool has(DeviceError error) const { return (errors & bitOf(error)) != 0; }
 };
 
-/// Where the answers of a search are. Sizes are room; DeviceReport has the counts. Of a list that
-/// is cut, there are as many elements as it has room for, and of `neighbours` up to the last
-/// offset: which ones is unspecified, and so is what was counted by world or differs then.
+/// Where the results of a search are. The sizes of the views are capacities; DeviceReport has the
+/// counts.
+///
+/// A truncated list is filled to its capacity, `neighbours` up to the last offset. Which pairs it
+/// holds is unspecified. The counts by world and the changes are then unspecified, too.
 struct DeviceLists {
-  View<const Pair> pairs;                ///< of PairForm::unsorted and sorted
-  View<const std::uint32_t> offsets;     ///< partners of box i: neighbours[k],
-  View<const std::uint32_t> neighbours;  ///< offsets[i] <= k < offsets[i + 1]
+  View<const Pair> pairs;                ///< with PairLayout::unsorted and sorted
+  View<const std::uint32_t> offsets;     ///< by box: where its partners begin; one more for the end
+  View<const std::uint32_t> neighbours;  ///< partners of box i: [offsets[i], offsets[i + 1])
   View<const Pair> added;                ///< sorted
   View<const Pair> removed;              ///< sorted
-  View<const std::uint32_t>
-      byWorld;  ///< pairs of each world; last, if there are worlds: of two boxes in all
+  /// Number of pairs of each world. If the scene has worlds, the last element counts the pairs of
+  /// two boxes that are both in all worlds.
+  View<const std::uint32_t> byWorld;
   const DeviceReport* report = nullptr;  ///< in the finder's memory
 };
 

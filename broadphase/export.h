@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// Marks what a shared library shows; all else in it is hidden. C++17.
+/// @file
+/// Defines macros that mark what a shared library exports. Everything else in the library is
+/// hidden. C++17.
 #pragma once
 
 /// @def GPULBVH_API
-/// Shown by the shared library of the core.
+/// Exported by the core's shared library.
 /// @def GPULBVH_BULLET_API
-/// Shown by the shared library of the adapter.
-#if !defined(GPULBVH_SHARED)  // CMake defines it for shared libraries, and for who links them
+/// Exported by the adapter's shared library.
+/// @def GPULBVH_BEGIN_OLD_NAMES
+/// Up to GPULBVH_END_OLD_NAMES, the use of deprecated names causes no warning.
+/// @def GPULBVH_END_OLD_NAMES
+/// Ends what GPULBVH_BEGIN_OLD_NAMES began.
+#if defined(__GNUC__) || defined(__clang__)
+#define GPULBVH_BEGIN_OLD_NAMES \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")
+#define GPULBVH_END_OLD_NAMES _Pragma("GCC diagnostic pop")
+#elif defined(_MSC_VER)
+#define GPULBVH_BEGIN_OLD_NAMES __pragma(warning(push)) __pragma(warning(disable : 4996))
+#define GPULBVH_END_OLD_NAMES __pragma(warning(pop))
+#else
+#define GPULBVH_BEGIN_OLD_NAMES
+#define GPULBVH_END_OLD_NAMES
+#endif
+
+#if !defined(GPULBVH_SHARED)  // CMake defines it for shared libraries and their users
 #define GPULBVH_API
 #define GPULBVH_BULLET_API
 #elif defined(_WIN32)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// What a caller chooses (Backend, Options, DeviceOptions) and what a step tells (Stats, kStages).
-/// C++17.
+/// @file
+/// Declares what a caller chooses (Backend, Options, DeviceOptions) and what a step reports (Stats,
+/// kStages). C++17.
 #pragma once
 
 #include <cstddef>
@@ -16,127 +17,175 @@ namespace lbvh {
 
 /// Where pairs are found.
 enum class Backend {
-  automatic,  ///< whichever is faster: the host's cores first, the GPU once it has shown that it is
+  automatic,  ///< the faster of the two: first the host's cores, then the GPU once it has proved
+              ///< faster
   host,       ///< the host's cores
-  cuda,       ///< the GPU; an error where there is none
+  cuda,       ///< the GPU; an error if none can be used
 };
 
-/// What the host's inner loops are compiled for. Results do not depend on it.
+/// The structure in which a step searches for pairs. Both give the same pairs in the same order.
+enum class Hierarchy {
+  /// Blocks of boxes that are neighbours along a Hilbert curve, with bounds above them. A block has
+  /// 16 boxes on the host, for its vectors, and 32 on a GPU, for its warps.
+  wide,
+  /// A binary tree over single boxes, built in each step from Morton codes by a radix sort and one
+  /// bottom-up pass. The search walks from each box along skip links. Karras 2012, "Thinking
+  /// Parallel"; Prokopenko and Lebrun-Grandie, "Revising Apetrei's bounding volume hierarchy
+  /// construction algorithm to allow stackless traversal".
+  binary,
+};
+
+/// Values of Options::instructions, which is deprecated.
 enum class InstructionSet {
-  automatic,  ///< the environment variable GPULBVH_SIMD, or the best that the processor has
-  baseline,   ///< SSE2 on x86-64, else what the compiler was told
-  avx2,       ///< of x86-64
-  avx512,     ///< of x86-64, with the subsets F, BW, DQ and VL
-  neon,       ///< of every 64-bit ARM processor
+  automatic,  ///< the set that the environment variable GPULBVH_SIMD names, or the best that the
+              ///< processor has
+  baseline,   ///< SSE2 on x86-64; elsewhere, the compiler's target
+  avx2,       ///< on x86-64
+  avx512,     ///< on x86-64, with the subsets F, BW, DQ and VL
+  neon,       ///< on every 64-bit ARM processor
 };
 
-/// What a finder is made with.
+/// Where arrays are stored.
+enum class MemorySpace {
+  host,    ///< the host's memory
+  device,  ///< the GPU's memory
+};
+
+GPULBVH_BEGIN_OLD_NAMES  // used by functions that compilers generate
+
+/// Options of a PairFinder.
 struct Options {
-  /// Where to find the pairs. An error where it cannot be had.
+  /// Where to find the pairs. The constructor of PairFinder throws if the backend is not available.
   Backend backend = Backend::automatic;
 
-  /// Host threads; 0 = all cores. More than 64 count as 64, or as all cores if those are more. The
-  /// result does not depend on it.
+  /// Number of host threads; 0 means one for each core. The maximum is 64, or the number of cores
+  /// if that is larger; a larger number means the maximum. The result does not depend on the number
+  /// of threads.
   int threads = 0;
 
-  /// Of the host's inner loops. An error where the processor does not have it.
-  InstructionSet instructions = InstructionSet::automatic;
-
-  /// A step that finds more pairs than this fails instead of filling the machine's memory.
-  /// The default, 2^28 pairs, needs up to 7 GiB, and Bullet's cache as much again.
+  /// A step that finds more pairs than this fails, so that it cannot fill the machine's memory. The
+  /// default of 2^28 pairs needs up to 7 GiB, and as much again in Bullet's pair cache.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
-  /// On a GPU, and in steps of up to 256 boxes on the host: time each stage. Without it only
-  /// `totalMs` is known there. It is off because the times would take a large part of a small
-  /// scene's: of a GPU's by waiting for events, of the host's by reading the clock.
+  /// Time each stage, on a GPU and in steps of up to 256 boxes on the host. When this is off, only
+  /// `totalMs` of these steps is known. It is off by default because timing slows small steps down:
+  /// a GPU waits for events, and the host reads the clock.
   bool stageTimes = false;
 
-  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  /// The GPU, by its number in CUDA. -1 means the current device of the thread that makes the
+  /// finder.
   int device = -1;
 
-  /// On a GPU: launch repeated steps as one CUDA graph, recorded when a scene has changed its size.
-  /// Off: no stream is ever captured, and a step costs some microseconds more. Turn it off if
-  /// another thread of the program calls cudaDeviceSynchronize: while a recording is open, that
-  /// call gets an error from CUDA (and the step runs unrecorded).
+  /// On a GPU: launch a repeated step as one CUDA graph, which is recorded after the size of the
+  /// scene has changed. When it is off, no stream is ever captured, and a step takes some
+  /// microseconds longer. Turn it off if another thread of the program calls cudaDeviceSynchronize.
+  /// During a recording CUDA returns an error from that call, and the step runs unrecorded.
   bool graphs = true;
 
-  /// On a GPU: most page-locked memory of the host for added and removed pairs, in MiB (2^20
-  /// bytes). Lists that are longer are copied through ordinary memory, which takes a second wait.
-  /// The default has room for 262,144 pairs in each list, which is more than usually change in a
-  /// step with millions of pairs. At least 32 KiB are taken.
-  std::size_t mappedMiB = 16;
+  /// On a GPU: the maximum page-locked host memory for added and removed pairs, in MiB (2^20
+  /// bytes). Longer lists are copied through ordinary memory, which takes a second wait. The
+  /// default holds 262,144 pairs in each list. That is more than usually change in a step with
+  /// millions of pairs. Each list holds at least 1,024 pairs.
+  std::size_t pinnedDeltaMiB = 16;
 
-  /// On a GPU: keep the order in which boxes are searched over steps, as long as it is of use. Off:
-  /// sort them in each step, to see what that costs. The pairs are the same.
-  bool keepOrder = true;
+  /// The structure that is searched. `wide` is faster. `binary` searches for all boxes in each
+  /// step: it keeps neither an order nor earlier pairs, which would save work.
+  Hierarchy hierarchy = Hierarchy::wide;
+
+  // Deprecated names of version 0.2, to be removed in 0.4.
+  /// Takes effect unless it is `automatic`. The constructor throws if the processor does not have
+  /// the set.
+  [[deprecated("set GPULBVH_SIMD in the environment")]] InstructionSet instructions =
+      InstructionSet::automatic;
+  /// Takes effect unless it is 16.
+  [[deprecated("use pinnedDeltaMiB")]] std::size_t mappedMiB = 16;
+  /// Ignored. A sorted order that is still useful is always kept.
+  [[deprecated("has no effect")]] bool keepOrder = true;
 };
 
-/// Where a finder's memory on the GPU comes from. What `allocate` returns may be used by work that
-/// is asked of `stream` from then on, and `release` is called when the last such work was asked
-/// for. Both are called on the threads that call the finder.
+/// Allocates a finder's memory on the GPU, in the order of a stream. Work that is queued on
+/// `stream` after `allocate` may use the memory. `release` is called after the last such work was
+/// queued, not after it has run. Both functions are called on the threads that call the finder.
+///
+/// The stream may be the finder's own. The finder waits for it and destroys it in its destructor,
+/// after the last release. A pool that keeps memory by stream must not use such a stream later.
 struct DeviceAllocator {
-  /// Null: cudaMallocAsync and cudaFreeAsync, or what the device has instead.
-  /// @return aligned to 256 bytes; null: the search throws std::runtime_error
+  /// Null: the finder calls cudaMallocAsync and cudaFreeAsync, or what the device supports instead.
+  /// @return memory aligned to 256 bytes; null makes the search throw std::runtime_error
   void* (*allocate)(std::size_t bytes, CUstream_st* stream, void* user) = nullptr;
-  /// Not null if `allocate` is not. Must not throw.
+  /// Null if and only if `allocate` is null. Must not throw.
   void (*release)(void* memory, std::size_t bytes, CUstream_st* stream, void* user) = nullptr;
-  void* user = nullptr;  ///< handed to both
+  void* user = nullptr;  ///< passed to both functions
 };
 
-/// What a DevicePairFinder is made with.
+/// Options of a DevicePairFinder.
 struct DeviceOptions {
-  /// Pairs that fit from the start; 0: eight a box.
-  std::size_t leastCapacity = 0;
+  /// Initial capacity of the pair list; 0 means eight pairs per box.
+  std::size_t initialPairCapacity = 0;
 
-  /// The GPU, by CUDA's number. -1: the calling thread's current one when the finder is made.
+  /// The GPU, by its number in CUDA. -1 means the current device of the thread that makes the
+  /// finder.
   int device = -1;
 
-  /// A search stops when it has found more, and so does a batch of queries. Then the count exceeds
-  /// it, and says no more than that: so that a scene in which everything overlaps cannot keep the
-  /// device for seconds.
+  /// A search or a batch of queries stops beyond this many results. The reported count is then only
+  /// a lower bound. Without a limit, a scene in which everything overlaps would occupy the device
+  /// for seconds.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
-  /// Where boxes and pairs lie. With Backend::host all pointers are into the host's memory, streams
-  /// are null, and find() returns when it is done: for programs that are tested without a GPU. The
-  /// pairs are the same. Backend::automatic is an error, for nobody could tell where they lie.
-  Backend backend = Backend::cuda;
+  /// Where boxes and pairs are stored, and where the pairs are found. With MemorySpace::host all
+  /// pointers are to host memory, streams must be null, and find() returns when it is done.
+  /// Programs can thus be tested without a GPU. The pairs are the same.
+  MemorySpace memory = MemorySpace::device;
 
-  /// On the host, as Options::threads. Not negative.
+  /// Number of host threads with MemorySpace::host, as Options::threads. Must not be negative.
   int threads = 0;
 
-  /// On the GPU.
+  /// Allocates the memory on the GPU.
   DeviceAllocator allocator;
+
+  /// On the GPU: ask CUDA in each call where each array is, and reject arrays that kernels cannot
+  /// read. Turning it off saves up to 16 driver calls. A wrong array then causes a fault on the
+  /// device.
+  bool validatesArrays = true;
+
+  // Deprecated names of version 0.2, to be removed in 0.4.
+  /// Takes effect unless it is 0.
+  [[deprecated("use initialPairCapacity")]] std::size_t leastCapacity = 0;
+  /// Backend::host means MemorySpace::host. Backend::automatic is an error.
+  [[deprecated("use memory, a MemorySpace")]] Backend backend = Backend::cuda;
 };
 
-/// What the last step did, and how long each stage took (wall clock, milliseconds).
-struct StepStats {
-  std::size_t objects = 0;         ///< boxes handed in
-  std::size_t pairs = 0;           ///< overlapping pairs
-  std::size_t added = 0;           ///< pairs that the step before did not have
-  std::size_t removed = 0;         ///< pairs that only the step before had
-  std::size_t searched = 0;        ///< boxes whose pairs were searched for; the others rested
-  std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, which meet nearly all others
-  std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
-  std::size_t capacity = 0;        ///< pairs that fit without growing
-  std::size_t memoryBytes = 0;     ///< held by the finder, boxes not included
-  int mortonBits = 0;              ///< 30, 42 or 63; 0: few boxes, in no order
+GPULBVH_END_OLD_NAMES
 
-  double boundsMs = 0;     ///< what class each box is of, and a grid over all
-  double codesMs = 0;      ///< a key for each box: its place along a curve
-  double sortMs = 0;       ///< of boxes, along the curve
-  double hierarchyMs = 0;  ///< blocks of boxes, and bounds above them
-  double traversalMs = 0;  ///< the search for pairs, block by block
-  double pairSortMs = 0;   ///< of pairs, by their indices
-  double deltaMs = 0;      ///< which pairs were added and removed
-  double totalMs = 0;      ///< of the whole step
+/// What the last step did, and how long each stage took, in milliseconds of wall-clock time.
+struct StepStats {
+  std::size_t objects = 0;   ///< boxes passed in
+  std::size_t pairs = 0;     ///< overlapping pairs
+  std::size_t added = 0;     ///< pairs that the previous step did not have
+  std::size_t removed = 0;   ///< pairs that only the previous step had
+  std::size_t searched = 0;  ///< boxes whose pairs were searched for; all others have hardly moved
+  std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, which overlap nearly all others
+  std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
+  std::size_t capacity = 0;        ///< pairs that fit without a second search
+  std::size_t memoryBytes = 0;     ///< memory that the finder holds, not counting `boxes`
+  int mortonBits = 0;              ///< 30, 42 or 63; 0 if the boxes were too few to be sorted
+
+  double boundsMs = 0;     ///< the class of each box, and a grid over all boxes
+  double codesMs = 0;      ///< a key for each box: its position along a curve
+  double sortMs = 0;       ///< sort of the boxes along the curve
+  double hierarchyMs = 0;  ///< blocks of boxes and bounds above them, or the binary tree
+  double traversalMs = 0;  ///< search for pairs
+  double pairSortMs = 0;   ///< sort of the pairs by their indices
+  double deltaMs = 0;      ///< comparison with the previous pairs
+  double totalMs = 0;      ///< the whole step
 };
 
 /// A stage of a step.
 struct Stage {
-  const char* name;       ///< as printStats() and `replay --stages` print it
-  double StepStats::*ms;  ///< the field of its milliseconds
+  const char* name;       ///< its name in printStats() and in `replay --stages`
+  double StepStats::*ms;  ///< the field with its milliseconds
 };
-/// The stages of a step in their order.
+/// The stages of a step, in order.
 inline constexpr Stage kStages[] = {
     {"bounds", &StepStats::boundsMs},       {"codes", &StepStats::codesMs},
     {"sort", &StepStats::sortMs},           {"hierarchy", &StepStats::hierarchyMs},
@@ -144,26 +193,50 @@ inline constexpr Stage kStages[] = {
     {"delta", &StepStats::deltaMs},
 };
 
+/// Why a step ran where it ran.
+enum class SpaceReason {
+  requested,    ///< Options::backend names the space
+  unavailable,  ///< no GPU can be used
+  warmUp,       ///< on the host, while the GPU is prepared in the background
+  faster,       ///< steps took less time there, or the spaces have not been compared yet
+  failed,       ///< on the host, because the GPU has failed or found wrong pairs
+};
+
+GPULBVH_BEGIN_OLD_NAMES  // used by functions that compilers generate
+
 /// What the last step did, and where it ran.
 struct Stats : StepStats {
   std::string backend;  ///< where the last step ran: "host" or the GPU's name
-  std::string reason;   ///< why there
+  SpaceReason spaceReason = SpaceReason::requested;  ///< why it ran there
+  std::string reason;                                ///< the reason in words
+  Hierarchy hierarchy = Hierarchy::wide;             ///< the structure that was searched
 
-  /// With Backend::automatic: the median of the last steps or trials on the host, looked at now and
-  /// then. 0 if there were none.
-  double hostMedianMs = 0;
-  double gpuMedianMs = 0;    ///< the same of the GPU
-  std::size_t switches = 0;  ///< with Backend::automatic: how often steps moved to the other
+  /// With Backend::automatic: the mean time on the host of the steps that both spaces did in the
+  /// last comparison. 0 before the first comparison.
+  double hostMeanMs = 0;
+  double gpuMeanMs = 0;      ///< the mean time of these steps on the GPU
+  std::size_t switches = 0;  ///< with Backend::automatic: how often the space changed
 
   int threads = 0;  ///< host threads in use
 
-  /// The host's inner loops in use: "avx512", "avx2", "neon" or "baseline".
+  /// The instruction set of the host's inner loops: "avx512", "avx2", "neon" or "baseline".
   std::string instructions;
+
+  // Deprecated names of version 0.2, to be removed in 0.4.
+  /// Equal to hostMeanMs.
+  [[deprecated("use hostMeanMs: it is a mean")]] double hostMedianMs = 0;
+  /// Equal to gpuMeanMs.
+  [[deprecated("use gpuMeanMs: it is a mean")]] double gpuMedianMs = 0;
 };
 
-/// Empty if `backend` can be had with this build on this machine, else one line saying why not.
-GPULBVH_API std::string whyUnavailable(Backend backend);
-/// The same of an instruction set: whether this build and this processor have it.
-GPULBVH_API std::string whyUnavailable(InstructionSet instructions);
+GPULBVH_END_OLD_NAMES
+
+/// Empty if `backend` is available in this build on this machine, else one line that says why not.
+/// @param device as Options::device
+GPULBVH_API std::string whyUnavailable(Backend backend, int device = -1);
+/// Empty if this build and this processor have the instruction set, else one line that says why
+/// not.
+[[deprecated("use Stats::instructions, which names the set in use")]] GPULBVH_API std::string
+whyUnavailable(InstructionSet instructions);
 
 }  // namespace lbvh

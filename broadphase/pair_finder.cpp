@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "broadphase/choose/choose.h"
 #include "broadphase/core/limits.h"
+#include "broadphase/core/old_names.h"
+#include "broadphase/host/old_tree.h"
 #include "broadphase/host/parallel/stage_timer.h"
 
 namespace lbvh {
@@ -15,34 +19,40 @@ namespace lbvh {
 struct PairFinder::Impl {
   Options options;
   std::unique_ptr<Pipeline> pipeline;
-  std::vector<std::uint8_t> removedObjects;  // by box of the last update
+  std::vector<std::uint8_t> removedObjects;  // one flag for each box of the last update
   bool anyRemoved = false;
   bool hasDelta = false;  // false after an update that failed
-  bool hasTree = false;
-  bool isPacked = false;  // likewise
+  bool isPacked = false;  // false after an update that failed
+  std::optional<OldTree> tree;
   Stats stats;
 
   void tellSpace();
 };
 
-/// Where the last step ran, and why. Without memory the figures stay as they were.
+/// Copies where the last step ran, and why, to the figures. If memory runs out, some of them stay
+/// unchanged.
 void PairFinder::Impl::tellSpace() {
   const SpaceInfo* info = pipeline->info();
   if (info == nullptr) return;
   try {
     stats.backend = info->backend;
     stats.reason = info->reason;
-    stats.hostMedianMs = info->hostMedianMs;
-    stats.gpuMedianMs = info->gpuMedianMs;
+    stats.spaceReason = info->spaceReason;
+    stats.hostMeanMs = info->hostMeanMs;
+    stats.gpuMeanMs = info->gpuMeanMs;
+    copyToOldNames(stats);
     stats.switches = info->switches;
   } catch (const std::bad_alloc&) {
   }
 }
 
-PairFinder::PairFinder(const Options& options) : impl_(std::make_unique<Impl>()) {
-  if (options.threads < 0) throw std::invalid_argument("Options::threads is negative");
+PairFinder::PairFinder(const Options& given) : impl_(std::make_unique<Impl>()) {
+  const Options options = withoutOldNames(given);
+  if (options.threads < 0)
+    throw std::invalid_argument("Options::threads is " + std::to_string(options.threads) +
+                                ", but must be 0 or more");
   for (const std::string& why :
-       {whyUnavailable(options.backend), whyUnavailable(options.instructions)})
+       {whyUnavailable(options.backend, options.device), whyNotOldInstructions(options)})
     if (!why.empty()) throw std::runtime_error(why);
   impl_->options = options;
   impl_->pipeline = choosePipeline(options, impl_->stats);
@@ -55,15 +65,14 @@ PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
 void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
                         View<const std::uint64_t> changed) {
-  impl_->hasDelta = impl_->hasTree = impl_->isPacked = false;
-  requireFitting(boxes, filters);
-  if (changed.data != nullptr && 64 * changed.size < boxes.size)
-    throw std::invalid_argument("a bit for each box, or none");
+  impl_->hasDelta = impl_->isPacked = false;
+  impl_->tree.reset();
+  requireFitting(boxes, filters, changed);
   Impl& impl = *impl_;
-  impl.removedObjects.reserve(boxes.size);  // before the step, because nothing may fail after it
+  impl.removedObjects.reserve(boxes.size);  // reserved now, because nothing may fail after the step
   StepStats& stats = impl.stats;
   stats = StepStats{};
-  stats.searched = boxes.size;  // where the pipeline does not say otherwise
+  stats.searched = boxes.size;  // unless the pipeline sets another number
   {
     StageTimer timer(stats.totalMs);
     const View<const std::uint8_t> removedObjects{impl.removedObjects.data(),
@@ -78,6 +87,22 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   stats.objects = boxes.size;
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.removedObjects.capacity();
   impl.tellSpace();
+}
+
+UpdateStatus PairFinder::tryUpdate(View<const Aabb> boxes, View<const Filter> filters,
+                                   View<const std::uint64_t> changed) noexcept {
+  try {
+    update(boxes, filters, changed);
+    return UpdateStatus::done;
+  } catch (const std::invalid_argument&) {
+    return UpdateStatus::invalidArguments;
+  } catch (const std::length_error&) {
+    return UpdateStatus::tooManyPairs;
+  } catch (const std::bad_alloc&) {
+    return UpdateStatus::outOfMemory;
+  } catch (...) {
+    return UpdateStatus::failed;
+  }
 }
 
 void PairFinder::updateUnchanged() noexcept {
@@ -95,31 +120,32 @@ void PairFinder::updateUnchanged() noexcept {
   stats.mortonBits = last.mortonBits;
 }
 
-void PairFinder::removeObject(std::uint32_t index) noexcept {
+void PairFinder::replaceObject(std::uint32_t index) noexcept {
   Impl& impl = *impl_;
-  if (index >= impl.removedObjects.size()) return;  // it had no pairs
+  if (index >= impl.removedObjects.size()) return;  // the box had no pairs
   impl.removedObjects[index] = 1;
   impl.anyRemoved = true;
 }
 
-void PairFinder::buildTree(View<const Aabb> boxes) {
-  requireFitting(boxes, {});
-  impl_->hasTree = false;
-  impl_->pipeline->buildTree(boxes);
-  impl_->hasTree = true;
-}
-
-View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
+View<const Pair> PairFinder::pairs() { return impl_->pipeline->pairs(); }
 View<const Pair> PairFinder::added() const {
   return impl_->hasDelta ? impl_->pipeline->added() : View<const Pair>{};
 }
 View<const Pair> PairFinder::removed() const {
   return impl_->hasDelta ? impl_->pipeline->removed() : View<const Pair>{};
 }
-Tree PairFinder::tree() const { return impl_->hasTree ? impl_->pipeline->tree() : Tree{}; }
-PackedScene PairFinder::packed() const {
-  return impl_->isPacked ? impl_->pipeline->packed() : PackedScene{};
-}
 const Stats& PairFinder::stats() const { return impl_->stats; }
+
+const PackedBoxes* PairFinder::packed() const {
+  return impl_->isPacked ? impl_->pipeline->packed() : nullptr;
+}
+
+void PairFinder::removeObject(std::uint32_t index) noexcept { replaceObject(index); }
+View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
+void PairFinder::buildTree(View<const Aabb> boxes) {
+  if (!impl_->tree) impl_->tree.emplace(HostTasks::threadsFor(impl_->options.threads));
+  impl_->tree->build(boxes);
+}
+Tree PairFinder::tree() const { return impl_->tree ? impl_->tree->nodes() : Tree{}; }
 
 }  // namespace lbvh

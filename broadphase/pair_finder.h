@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// The public face of the core: boxes in; sorted overlapping pairs, and what changed, out. Knows
-/// neither Bullet nor CUDA types. What a step does is in host/step.cpp and cuda/step.cuh.
-/// C++17.
+/// @file
+/// Declares the public interface of the core. Boxes go in; sorted overlapping pairs and the changes
+/// since the previous update come out. The interface uses no types of Bullet or CUDA. The stages of
+/// an update are in host/step.cpp and cuda/step.cuh. C++17.
 #pragma once
 
 #include <cstdint>
@@ -13,77 +14,104 @@
 
 namespace lbvh {
 
-/// Finds all overlapping pairs of a set of closed boxes. The result is exact: it equals brute force
-/// with `overlap()`. A box with a NaN has no pairs; inverted and infinite boxes have those that the
-/// six comparisons give. It is the same, in the same order, on every backend, instruction
-/// set, thread count and run.
+struct PackedBoxes;
+
+/// How an update ended.
+enum class UpdateStatus {
+  done,
+  invalidArguments,  ///< the sizes of the arrays do not match
+  tooManyPairs,      ///< more than Options::maxPairs, or more than 2^30 boxes
+  outOfMemory,
+  failed,  ///< any other error
+};
+
+/// Finds all overlapping pairs in a set of closed boxes. The result is exact: it equals brute force
+/// with `overlap()`. A box with a NaN has no pairs. For inverted and infinite boxes the six
+/// comparisons of `overlap()` decide. The pairs and their order are the same on every backend,
+/// instruction set and thread count, and in every run.
 ///
-/// Coordinates are in any unit. Box i of one update and box i of the next are the same object,
-/// unless `removeObject(i)` was called between them. Instances share nothing. One thread at a time
-/// may use an instance.
+/// Coordinates may have any unit. Box i of one update and box i of the next are the same object,
+/// unless `replaceObject(i)` was called between the two. Instances share nothing. Only one thread
+/// at a time may use an instance.
 class GPULBVH_API PairFinder {
  public:
-  /// @throws std::runtime_error if `options.backend` or `options.instructions` cannot be had (see
-  ///   whyUnavailable)
+  /// @throws std::runtime_error if `options.backend` or `options.instructions` is not available on
+  ///   this machine (see whyUnavailable)
   /// @throws std::invalid_argument if `options.threads` is negative
   explicit PairFinder(const Options& options = {});
-  /// Waits for what a GPU is doing, its warm-up in the background included.
+  /// Waits until the GPU has finished the work of this finder, including a warm-up in the
+  /// background.
   ~PairFinder();
-  /// What was moved from may only be assigned to or destroyed.
+  /// A moved-from finder may only be assigned to or destroyed.
   PairFinder(PairFinder&&) noexcept;
-  /// As the constructor; what was there before goes as by the destructor.
+  /// Destroys this finder's state, then takes over the other's.
   PairFinder& operator=(PairFinder&&) noexcept;
 
-  /// Finds the pairs among `boxes`, and the difference to the update before. The arrays are read
-  /// during the call only.
+  /// Finds the pairs among `boxes`, and what changed since the previous update. The arrays are read
+  /// only during the call.
   /// @param boxes at most 2^30
-  /// @param filters as many as boxes: only pairs that `shouldCollide()` accepts. Or none: all pairs
-  /// @param changed a bit for each box (box i is bit i % 64 of word i / 64): whether the box or its
-  ///   filter may differ from the last update that did not throw. Boxes that update did not have
-  ///   count as changed. Or none: the finder keeps copies of the boxes, while that pays, and
-  ///   compares.
-  /// @throws std::invalid_argument if the arrays do not fit each other
-  /// @throws std::length_error on more than `Options::maxPairs` pairs or 2^30 boxes
+  /// @param filters one for each box: finds only pairs that `shouldCollide()` accepts. Empty: finds
+  ///   all overlapping pairs
+  /// @param changed one bit for each box (box i is bit i % 64 of word i / 64). A bit is set if the
+  ///   box or its filter may differ from the last update that did not throw. Boxes that are new
+  ///   since that update are always treated as changed. Empty: the finder compares the boxes with
+  ///   copies, which it keeps while that saves time
+  /// @throws std::invalid_argument if the sizes of the arrays do not match
+  /// @throws std::length_error if there are more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
-  /// After an exception pairs() is still the result of the update before, and added() and removed()
-  /// are empty. If a stage has failed, stats() tell how far the update came.
+  /// After an exception pairs() still returns the result of the previous update, and added() and
+  /// removed() are empty. If a stage failed, stats() shows how far the update came.
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
-  /// Counts as an update in which nothing has changed. Takes no time, but for one call some steps
-  /// after boxes have come to rest: it may put them in order again, so that queries are as fast as
-  /// they can be. The caller must be sure that no box, filter or object has changed.
+  /// update() for programs without exceptions. Where update() would throw, this returns the kind of
+  /// error.
+  UpdateStatus tryUpdate(View<const Aabb> boxes, View<const Filter> filters = {},
+                         View<const std::uint64_t> changed = {}) noexcept;
+
+  /// Replaces update() if nothing has changed. It returns at once, with one exception. Some steps
+  /// after the boxes have come to rest, one call may sort them again, so that queries are fast. The
+  /// caller must be sure that no box, filter or object has changed.
   void updateUnchanged() noexcept;
 
-  /// From the next update on, box `index` is another object, if there is one. The old object's
-  /// pairs end without being reported as removed. An index that the last update did not have is
-  /// ignored.
-  void removeObject(std::uint32_t index) noexcept;
+  /// From the next update on, box `index` belongs to another object, or to none. The pairs of the
+  /// previous object end without being reported as removed. An index that the last update did not
+  /// have is ignored.
+  void replaceObject(std::uint32_t index) noexcept;
 
-  /// The overlapping pairs, sorted by (first, second), until the next update. They are put in order
-  /// when they are asked for.
-  /// @throws std::bad_alloc; then ask again
-  View<const Pair> pairs() const;
-  /// Those that the update before did not have, sorted alike, until the next update.
+  /// The overlapping pairs, sorted by (first, second). Valid until the next update. The first call
+  /// after an update sorts them, or copies them from the GPU.
+  /// @throws std::bad_alloc; the call may be repeated
+  View<const Pair> pairs();
+  /// The pairs that the previous update did not have, sorted by (first, second). Valid until the
+  /// next update.
   View<const Pair> added() const;
-  /// Those that only the update before had, sorted alike, until the next update.
+  /// The pairs that only the previous update had, sorted by (first, second). Valid until the next
+  /// update.
   View<const Pair> removed() const;
 
-  /// Builds only the tree over `boxes`. Pairs and delta stay those of the last update.
-  /// @throws std::length_error, std::bad_alloc; then there is no tree
-  void buildTree(View<const Aabb> boxes);
-
-  /// The tree of the last buildTree, for queries (tree_query.h). An update drops it.
-  Tree tree() const;
-
-  /// What the last update left in order, for host/scene_query.h; until the next one, or
-  /// updateUnchanged().
-  PackedScene packed() const;
-
-  /// Figures of the last update, and where it ran.
+  /// What the last update did, how long it took, and where it ran.
   const Stats& stats() const;
 
+  // Deprecated names of version 0.2, to be removed in 0.4.
+
+  /// Calls replaceObject().
+  [[deprecated("use replaceObject")]] void removeObject(std::uint32_t index) noexcept;
+  /// Returns what pairs() returns for a finder that is not const. So it may sort, too.
+  [[deprecated("pairs() sorts: call it on a finder that is not const")]] View<const Pair> pairs()
+      const;
+  /// Builds a binary tree that the finder owns.
+  /// @throws std::length_error, std::bad_alloc; then there is no tree
+  [[deprecated("use BoxTree::build")]] void buildTree(View<const Aabb> boxes);
+  /// The tree of the last buildTree(). An update destroys it.
+  [[deprecated("use BoxTree::query")]] Tree tree() const;
+
  private:
+  // The blocks of the last update, for host/block_query.h. Valid until the next update() or
+  // updateUnchanged(). Null if the update did not run on the host, or failed.
+  friend const PackedBoxes* packedOf(const PairFinder& finder) { return finder.packed(); }
+  const PackedBoxes* packed() const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

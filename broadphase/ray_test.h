@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// Rays against boxes: the one slab test (Kay and Kajiya 1986), for rays of any precision, and the
-/// rays of the batches. C++17.
+/// @file
+/// Tests rays of any precision against boxes. This is the only slab test of the project (Kay and
+/// Kajiya 1986). Also defines the rays of batches. C++17.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "types.h"
 
 namespace lbvh {
 
-/// How a ray runs along an axis.
+/// How the direction of a ray relates to an axis.
 enum class RayAxis : unsigned char {
   oblique,         ///< enters and leaves the slab at distances that can be computed
-  nearlyParallel,  ///< likewise, but a slab that contains the origin does not bound it
+  nearlyParallel,  ///< as oblique, but a slab that contains the origin does not limit the ray
   parallel,        ///< misses each slab that does not contain the origin
 };
 
-/// The part of a ray between 0 and `length`, cut by the slabs of a box axis by axis. Written so
-/// that a NaN distance, a NaN or negative length, and an inverted slab are misses.
+/// The part of a ray between 0 and `length` that is inside a box. It is found by cutting the ray
+/// with a slab for each axis. A NaN distance, a NaN or negative length, and an inverted slab are
+/// misses.
 template <class Scalar>
 class RayInterval {
  public:
   /// @param length in units of the ray's direction; may be infinite
-  LBVH_HD explicit RayInterval(Scalar length) : leave_(length) {}
+  GPULBVH_HD explicit RayInterval(Scalar length) : leave_(length) {}
 
-  /// Cuts with the slab between the distances `lo` and `hi` from the origin along one axis.
-  /// @param inverse of the direction along the axis; not read where the ray is parallel
+  /// Cuts the ray with the slab between the distances `lo` and `hi` from the origin along one axis.
+  /// @param inverse reciprocal of the direction along the axis; not read if the ray is parallel
   /// @return false if the ray is known to miss
-  LBVH_HD bool cut(Scalar lo, Scalar hi, Scalar inverse, RayAxis axis) {
+  GPULBVH_HD bool cut(Scalar lo, Scalar hi, Scalar inverse, RayAxis axis) {
     if (axis != RayAxis::oblique) {
       if (lo <= 0 && hi >= 0) return true;
       if (axis == RayAxis::parallel) return false;
@@ -42,29 +46,76 @@ class RayInterval {
     return true;
   }
 
-  /// After all axes: whether something of the ray is left.
-  LBVH_HD bool isHit() const { return enter_ <= leave_; }
-  /// Where that begins.
-  LBVH_HD Scalar enter() const { return enter_; }
+  /// Whether a part of the ray is left after all cuts.
+  GPULBVH_HD bool isHit() const { return enter_ <= leave_; }
+  /// The distance at which this part begins.
+  GPULBVH_HD Scalar enter() const { return enter_; }
 
  private:
   Scalar enter_ = 0, leave_;
 };
 
-/// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1.
-/// A component that is 0, or so small that its reciprocal is infinite, counts as 0.
+/// RayInterval for several boxes at once, with the same results. Its loops have no branches, so
+/// that compilers vectorise them.
+template <class Scalar, std::size_t kCount>
+class RayIntervals {
+ public:
+  /// @param length as in RayInterval
+  explicit RayIntervals(Scalar length) {
+    for (std::size_t i = 0; i < kCount; ++i) leave_[i] = length;
+  }
+
+  /// RayInterval::cut() for each box.
+  void cut(const Scalar (&lo)[kCount], const Scalar (&hi)[kCount], Scalar inverse, RayAxis axis) {
+    const Scalar* const first = inverse > 0 ? lo : hi;
+    const Scalar* const second = inverse > 0 ? hi : lo;
+    if (axis == RayAxis::parallel) {
+      for (std::size_t i = 0; i < kCount; ++i)
+        leave_[i] = ((lo[i] <= 0) & (hi[i] >= 0)) ? leave_[i] : kMiss;
+    } else if (axis == RayAxis::nearlyParallel) {
+      for (std::size_t i = 0; i < kCount; ++i)
+        if (!((lo[i] <= 0) & (hi[i] >= 0))) cutOne(i, first[i] * inverse, second[i] * inverse);
+    } else {
+      for (std::size_t i = 0; i < kCount; ++i) cutOne(i, first[i] * inverse, second[i] * inverse);
+    }
+  }
+
+  /// RayInterval::isHit() for each box, one bit per box.
+  std::uint32_t hits() const {
+    std::uint32_t bits[kCount], all = 0;
+    for (std::size_t i = 0; i < kCount; ++i)
+      bits[i] = enter_[i] <= leave_[i] ? std::uint32_t{1} << i : 0;
+    for (std::size_t i = 0; i < kCount; ++i) all |= bits[i];
+    return all;
+  }
+
+ private:
+  static constexpr Scalar kMiss = -1;  ///< less than any `enter_`
+
+  void cutOne(std::size_t i, Scalar near, Scalar far) {
+    const Scalar end = far < leave_[i] ? far : leave_[i];
+    const bool isHit = (near <= leave_[i]) & (far >= enter_[i]);
+    enter_[i] = near > enter_[i] ? near : enter_[i];
+    leave_[i] = isHit ? end : kMiss;
+  }
+
+  Scalar enter_[kCount] = {}, leave_[kCount];
+};
+
+/// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1. A
+/// component whose reciprocal is infinite is treated as 0.
 struct Ray {
-  float origin[3];     ///< where it begins
-  float direction[3];  ///< where it goes
+  float origin[3];     ///< where the ray begins
+  float direction[3];  ///< where the ray goes
   float length;        ///< in units of the direction; may be infinite
 };
 
-/// Whether a ray meets a closed box, touching included. A NaN anywhere, an infinite origin or
-/// direction, a negative length, and an inverted box are misses.
+/// Whether a ray hits or touches a closed box. A NaN anywhere, an infinite origin or direction, a
+/// negative length, and an inverted box are misses.
 class RayTest {
  public:
-  /// @param ray copied, with the reciprocals of its direction
-  LBVH_HD explicit RayTest(const Ray& ray) : length_(ray.length) {
+  /// @param ray is copied, with the reciprocals of its direction
+  GPULBVH_HD explicit RayTest(const Ray& ray) : length_(ray.length) {
     for (int axis = 0; axis < 3; ++axis) {
       origin_[axis] = ray.origin[axis];
       inverse_[axis] = 1 / ray.direction[axis];
@@ -73,17 +124,33 @@ class RayTest {
     }
   }
 
-  /// Whether the ray meets the box.
+  /// Whether the ray hits the box.
   /// @param box an Aabb or a Node
   template <class Box>
-  LBVH_HD bool operator()(const Box& box) const {
+  GPULBVH_HD bool operator()(const Box& box) const {
     return distanceTo(box) >= 0;
   }
 
-  /// Where the ray enters the box, in units of its direction: 0 if it begins inside, less than 0 if
-  /// it misses.
+  /// Which of several boxes the ray hits, one bit per box.
+  /// @param corners minima of the boxes on each axis, then their maxima
+  template <std::size_t kCount>
+  std::uint32_t lanes(const float (&corners)[6][kCount]) const {
+    RayIntervals<float, kCount> intervals(length_);
+    for (int axis = 0; axis < 3; ++axis) {
+      float lo[kCount], hi[kCount];
+      for (std::size_t i = 0; i < kCount; ++i) {
+        lo[i] = corners[axis][i] - origin_[axis];
+        hi[i] = corners[3 + axis][i] - origin_[axis];
+      }
+      intervals.cut(lo, hi, inverse_[axis], axes_[axis]);
+    }
+    return intervals.hits();
+  }
+
+  /// The distance at which the ray enters the box, in units of its direction: 0 if the ray begins
+  /// inside, negative if it misses.
   template <class Box>
-  LBVH_HD float distanceTo(const Box& box) const {
+  GPULBVH_HD float distanceTo(const Box& box) const {
     RayInterval<float> interval(length_);
     for (int axis = 0; axis < 3; ++axis)
       if (!interval.cut(box.min[axis] - origin_[axis], box.max[axis] - origin_[axis],
@@ -94,7 +161,7 @@ class RayTest {
 
  private:
   static constexpr float kLargest = std::numeric_limits<float>::max();
-  LBVH_HD static bool isFinite(float x) { return x >= -kLargest && x <= kLargest; }
+  GPULBVH_HD static bool isFinite(float x) { return x >= -kLargest && x <= kLargest; }
 
   float origin_[3], inverse_[3], length_;
   RayAxis axes_[3];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The number comes from CMakeLists.txt, so that it stands in one place.
+// CMakeLists.txt defines the number, so that it is written in only one place.
 #include "broadphase/version.h"
 
 #ifndef GPULBVH_VERSION

@@ -7,7 +7,8 @@
 
 namespace lbvh {
 
-/// The version of the library that runs, such as "1.2.3"; "unknown" if it was built without CMake.
+/// The version of the library at run time, such as "1.2.3"; "unknown" if it was built without
+/// CMake.
 GPULBVH_API const char* version() noexcept;
 
 }  // namespace lbvh

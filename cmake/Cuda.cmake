@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Sets GPULBVH_HAS_CUDA and says why it is off. -D CMAKE_CUDA_ARCHITECTURES=native is enough, and
-# quick, for one machine.
+# Sets GPULBVH_HAS_CUDA. If CUDA is off, prints why. For one machine -D CMAKE_CUDA_ARCHITECTURES=native
+# is enough, and compiles faster.
 set(GPULBVH_HAS_CUDA OFF)
 if(NOT GPULBVH_CUDA)
   message(STATUS "CUDA space: off (GPULBVH_CUDA)")
@@ -18,10 +18,11 @@ https://developer.nvidia.com/cuda-downloads")
   return()
 endif()
 
-# Machine code of each major generation from Turing on that the compiler knows, for the first of its
-# members: the others run it, but for Jetson Orin. And PTX: of the oldest, from which any driver that
-# starts CUDA at all makes code for what is missing, and of the newest, for those to come.
-# docs/cuda.md says which driver reads what.
+# Chooses machine code for each major GPU generation from Turing on that the compiler knows. The code is
+# for the first architecture of a generation. The generation's other GPUs can run it, except Jetson Orin.
+# There is also PTX for the oldest architecture. Drivers can compile it for GPUs that have no machine
+# code here. PTX for the newest architecture is for future GPUs. docs/gpus.md says which driver reads
+# which PTX.
 function(gpulbvh_architectures result)
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
     OUTPUT_VARIABLE known ERROR_QUIET)
@@ -45,14 +46,14 @@ endfunction()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   if(GPULBVH_INTERPRETER)
-    set(CMAKE_CUDA_ARCHITECTURES 90)  # it reads the PTX, and from the machine code the registers
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # the interpreter reads PTX, and register counts from machine code
   else()
     gpulbvh_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()
 endif()
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-  # CMake before 3.26 or so does not know it of newer nvcc.
+  # CMake before about 3.26 does not know this option of newer nvcc.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
@@ -63,10 +64,11 @@ if(GPULBVH_INTERPRETER AND NOT CUDAToolkit_VERSION_MAJOR EQUAL 13)
   message(STATUS "CUDA tests: not on the interpreter, which is for CUDA 13")
   set(GPULBVH_INTERPRETER OFF)
 endif()
-# Static by default: the binary runs where there is no CUDA at all, and says so.
+# By default the CUDA runtime is static, so that programs start on machines without CUDA, and report that
+# CUDA is missing.
 set(GPULBVH_CUDART CUDA::cudart_static)
 if(GPULBVH_INTERPRETER)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # so that tests can run with the interpreter in its place
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # so that tests can replace it by the interpreter
   list(PREPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib")  # for gpu_bundle.sh --from, which packs this build
 endif()
 if(CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")

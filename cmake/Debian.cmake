@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Zlib
-# Debian packages: one of each shared library, by its name and version, and one for development.
-# Without BUILD_SHARED_LIBS the latter alone, with static libraries.
+# Configures Debian packages: one for each shared library, one for development, and gpulbvh-run. A
+# library's version is in its package's name. Without BUILD_SHARED_LIBS the libraries are static, and in
+# the package for development.
 if(NOT CPACK_DEBIAN_PACKAGE_MAINTAINER)
-  message(FATAL_ERROR "Who maintains these packages? Say it with -D CPACK_DEBIAN_PACKAGE_MAINTAINER=...")
+  message(FATAL_ERROR "Debian packages need a maintainer: -D CPACK_DEBIAN_PACKAGE_MAINTAINER='NAME <ADDRESS>'")
 endif()
-set(CMAKE_SKIP_INSTALL_RPATH ON)  # libraries of /usr/lib find each other
+set(CMAKE_SKIP_INSTALL_RPATH ON)  # for the root's targets, which find each other in /usr/lib without a path
 
 set(CPACK_COMPONENTS_ALL development)
 if(BUILD_SHARED_LIBS)
@@ -13,6 +14,10 @@ if(BUILD_SHARED_LIBS)
     list(APPEND CPACK_COMPONENTS_ALL bullet)
   endif()
 endif()
+if(TARGET gpulbvh_dbvt)
+  list(APPEND CPACK_COMPONENTS_ALL dbvt)
+  set_target_properties(gpulbvh_dbvt-float gpulbvh_dbvt-double PROPERTIES INSTALL_RPATH "")
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -20,7 +25,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# The names that Debian's rules give: of a library its own and its version, for development -dev.
+# Debian's rules for names: a library's package has the library's name and version, and the package for
+# development ends with -dev.
 get_target_property(_soversion gpulbvh_broadphase SOVERSION)
 set(CPACK_DEBIAN_BROADPHASE_PACKAGE_NAME libgpulbvh-broadphase${_soversion})
 set(CPACK_DEBIAN_BULLET_PACKAGE_NAME libgpulbvh-bullet${_soversion})
@@ -33,10 +39,16 @@ without Bullet.")
 set(CPACK_COMPONENT_BULLET_DESCRIPTION
 "A btBroadphaseInterface that finds its pairs with GpuLbvhBroadphase. This
 package has the library that connects the two.")
+set(CPACK_DEBIAN_DBVT_PACKAGE_NAME gpulbvh-run)
+set(CPACK_DEBIAN_DBVT_PACKAGE_SECTION utils)
+set(CPACK_COMPONENT_DBVT_DESCRIPTION
+"Runs a program that uses Bullet with GpuLbvhBroadphase in place of its broad
+phase btDbvtBroadphase, and measures either. The program is not changed.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
 "Headers, and what CMake and pkg-config need to find the libraries.")
 
-# Whoever develops gets the same version of the libraries, and what the headers and CMake ask for.
+# The package for development depends on the same version of the libraries, and on what the headers and
+# the CMake files need.
 set(_same "(= ${PROJECT_VERSION})")
 set(_needs libtbb-dev)
 if(GPULBVH_BULLET)
@@ -46,11 +58,11 @@ file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 foreach(_component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${_component} _COMPONENT)
   set(_name ${CPACK_DEBIAN_${_COMPONENT}_PACKAGE_NAME})
-  if(NOT _component STREQUAL "development")
+  if(NOT _component MATCHES "^(development|dbvt)$")
     list(APPEND _needs "${_name} ${_same}")
     set(CPACK_DEBIAN_${_COMPONENT}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
   endif()
-  # Each has its copyright and a changelog in Debian's form.
+  # Each package has a copyright file and a changelog in Debian's format.
   set(_doc ${PROJECT_BINARY_DIR}/debian/${_name})
   string(TIMESTAMP _date "%a, %d %b %Y %H:%M:%S +0000" UTC)
   file(WRITE ${_doc}/changelog "gpulbvh (${PROJECT_VERSION}) unstable; urgency=medium
@@ -64,5 +76,8 @@ foreach(_component IN LISTS CPACK_COMPONENTS_ALL)
   install(DIRECTORY ${_doc} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc COMPONENT ${_component})
 endforeach()
 list(JOIN _needs ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
+if(BUILD_SHARED_LIBS)
+  set(CPACK_DEBIAN_DBVT_PACKAGE_DEPENDS "${CPACK_DEBIAN_BROADPHASE_PACKAGE_NAME} ${_same}")
+endif()
 set(CPACK_DEBIAN_BULLET_PACKAGE_DEPENDS "${CPACK_DEBIAN_BROADPHASE_PACKAGE_NAME} ${_same}")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})

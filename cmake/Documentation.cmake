@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Zlib
-# The targets `doc`, the API reference in doc/html of the build folder, and `man`, pages of the programs
-# in man/. Neither is part of `all`. Each is there where its tool is.
+# The target `doc` makes the API reference in doc/html of the build folder. The target `man` makes manual
+# pages of the programs in man/. Neither is part of `all`. Each target exists only if its tool is
+# installed.
 find_program(DOXYGEN doxygen)
 find_program(HELP2MAN help2man)
 
@@ -13,9 +14,19 @@ if(DOXYGEN)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 endif()
 
-# Of the programs that are of use beside the library; help2man runs them.
+# Makes the manual pages of programs that users of the library may run. help2man runs each program to get
+# its --help.
 if(HELP2MAN AND NOT CMAKE_CROSSCOMPILING)
   set(_pages)
+  if(TARGET gpulbvh_dbvt)
+    set(_page ${PROJECT_BINARY_DIR}/man/gpulbvh-run.1)
+    add_custom_command(OUTPUT ${_page} DEPENDS dbvt/gpulbvh-run.in cmake/man_page.sh gpulbvh_dbvt
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
+      COMMAND ${PROJECT_SOURCE_DIR}/cmake/man_page.sh ${PROJECT_BINARY_DIR}/bin/gpulbvh-run ${_page}
+      COMMAND gzip -9nkf ${_page}
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+    list(APPEND _pages ${_page})
+  endif()
   foreach(_program rigid_bodies replay many_worlds make_scene viewer)
     if(TARGET ${_program})
       set(_page ${PROJECT_BINARY_DIR}/man/${_program}.1)

@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Zlib
-# Finds Bullet with the precision that BulletPhysics_DOUBLE says, and gives it targets:
-#   Bullet::LinearMath, Bullet::Collision, Bullet::Dynamics, and, where there are such libraries,
+# Finds Bullet with the precision that BulletPhysics_DOUBLE says, and makes these targets:
+#   Bullet::LinearMath, Bullet::Collision, Bullet::Dynamics, and, if these libraries exist,
 #   Bullet::SoftBody, Bullet::WorldImporter (on Debian: libbullet-extras-dev)
-# Takes the first Bullet of these:
-#   1. Bullet_ROOT, of CMake or of the environment: the prefix of an installed Bullet
+# Takes the first Bullet that it finds in this order:
+#   1. Bullet_ROOT, a variable of CMake or of the environment: the prefix of an installed Bullet
 #   2. Bullet_DIR: the folder of a BulletConfig.cmake
 #   3. the targets of an add_subdirectory(bullet3) that came before
-#   4. the prefixes of CMAKE_PREFIX_PATH, of CMake and of the environment
-#   5. BulletPhysics_HINT: where an installed GpuLbvhBroadphase had its Bullet from
+#   4. the prefixes in CMAKE_PREFIX_PATH, first CMake's variable and then the environment's
+#   5. BulletPhysics_HINT: the Bullet that an installed GpuLbvhBroadphase was built with
 #   6. the prefixes of the system
-# At a place its BulletConfig.cmake says where things are; without one, the usual folders do.
-# Headers and libraries are of one Bullet. If that lacks something or has the other precision, it is
-# an error, and no other Bullet is tried. Where it also has libraries for Debug, as vcpkg's does, a
-# Debug build takes those.
-# Also installed with the package, for find_dependency.
-cmake_policy(VERSION 3.22)  # The user's project may ask for less.
+# In each place, BulletConfig.cmake says where the files are. Without that file, the usual folders are
+# searched. Headers and libraries are from the same Bullet. If that Bullet lacks something or has the
+# other precision, that is an error, and no other Bullet is tried. A Debug build takes the Debug libraries
+# if there are any, as in vcpkg's Bullet. This file is installed with the package, for find_dependency.
+cmake_policy(VERSION 3.22)  # The program's project may require an older version.
 if(TARGET Bullet::Dynamics)  # found before
   set(BulletPhysics_FOUND TRUE)
   return()
 endif()
 
-# Looks for Bullet at `place`, a prefix or the folder of a BulletConfig.cmake.
-# Sets `headers`, false if there are none, and `library_dirs`.
+# Looks for Bullet at `place`, which is a prefix or the folder of a BulletConfig.cmake. Sets
+# `library_dirs`, and `headers`, which is false if there are no headers.
 function(_bullet_look_at place)
   find_package(_bullet_config QUIET CONFIG NAMES Bullet PATHS "${place}" NO_DEFAULT_PATH)
   if(_bullet_config_FOUND)
-    if(NOT BULLET_LIBRARY_DIRS)  # vcpkg's and Conan's do not say, and know their prefix.
+    if(NOT BULLET_LIBRARY_DIRS)  # vcpkg's and Conan's files name no library folder, but a valid prefix.
       set(BULLET_LIBRARY_DIRS "${BULLET_ROOT_DIR}/lib")
     endif()
     set(headers "")
-    # It names the prefix that it was built for. It may have moved, so look above the file first.
+    # The file names the prefix that Bullet was built for, but the prefix may have been moved. So look
+    # first in the folders above the file.
     set(up "${_bullet_config_DIR}/..")
     foreach(prefix "${up}" "${up}/.." "${up}/../.." "${up}/../../.." "${BULLET_ROOT_DIR}")
-      foreach(folder IN LISTS BULLET_INCLUDE_DIR)  # Conan's names two.
+      foreach(folder IN LISTS BULLET_INCLUDE_DIR)  # Conan's file names two folders.
         get_filename_component(folder "${folder}" ABSOLUTE BASE_DIR "${prefix}")
         if(NOT headers AND EXISTS "${folder}/LinearMath/btScalar.h")
           set(headers "${folder}")
@@ -41,7 +41,7 @@ function(_bullet_look_at place)
       endforeach()
     endforeach()
   else()
-    unset(headers)  # or find_path does not look
+    unset(headers)  # otherwise find_path would not search
     find_path(headers LinearMath/btScalar.h PATHS "${place}"
       PATH_SUFFIXES include/bullet include NO_DEFAULT_PATH NO_CACHE)
     set(library_dirs "${place}/lib/${CMAKE_LIBRARY_ARCHITECTURE}" "${place}/lib" "${place}/lib64")
@@ -51,9 +51,9 @@ function(_bullet_look_at place)
   set(library_dirs "${library_dirs}" PARENT_SCOPE)
 endfunction()
 
-# Chooses by the list at the head of this file. Sets `headers`, empty if there is no Bullet,
-# `library_dirs`, and `place`, that of `places` where they were found. `said_by` is the variable
-# that gave the places, or empty.
+# Chooses a Bullet in the order at the top of this file. Sets `headers`, which is empty if there is no
+# Bullet, and `library_dirs`. Sets `place` to the element of `places` where Bullet is. Sets `said_by` to
+# the variable that named the places, or to nothing.
 function(_bullet_choose)
   file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" environment)
   set(places ${CMAKE_PREFIX_PATH} ${environment} ${BulletPhysics_HINT} ${CMAKE_SYSTEM_PREFIX_PATH})
@@ -67,7 +67,7 @@ function(_bullet_choose)
   elseif(TARGET BulletDynamics)
     get_target_property(folder BulletDynamics SOURCE_DIR)
     get_filename_component(folder "${folder}" DIRECTORY)
-    if(EXISTS "${folder}/LinearMath/btScalar.h")  # not for an imported target
+    if(EXISTS "${folder}/LinearMath/btScalar.h")  # false for an imported target
       set(headers "${folder}" PARENT_SCOPE)
       return()
     endif()
@@ -85,26 +85,27 @@ function(_bullet_choose)
   endforeach()
 endfunction()
 
-# Sets `Release_PART` and `Debug_PART` for each part of Bullet that there is: a file, or a target of this
-# build. Sets `configurations` to those in which Bullet is complete, and else `missing` to a part.
+# Sets `Release_PART` and `Debug_PART` for each part of Bullet that exists, to a file or to a target of
+# this build. Sets `configurations` to the configurations in which Bullet is complete. If Bullet is
+# complete in none, sets `missing` to a missing part.
 function(_bullet_libraries)
   set(suffix "")
   if(wanted STREQUAL "double" AND library_dirs)
     find_library(debian LinearMath-float64 PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
-    if(debian)  # It has both precisions in one folder.
+    if(debian)  # Debian has both precisions in one folder.
       set(suffix -float64)
     endif()
   endif()
   set(debug_dirs ${library_dirs})
-  list(TRANSFORM debug_dirs APPEND /../debug/lib)  # vcpkg's
+  list(TRANSFORM debug_dirs APPEND /../debug/lib)  # vcpkg's folder
   set(configurations Release Debug)
   foreach(part LinearMath BulletCollision BulletDynamics BulletSoftBody BulletFileLoader
           BulletWorldImporter)
-    unset(Release)  # or find_library does not look
+    unset(Release)  # otherwise find_library would not search
     unset(Debug)
     set(name ${part}${suffix})
     if(library_dirs)
-      # On Windows Bullet puts the name of every other configuration behind a library's.
+      # On Windows Bullet appends the configuration's name to a library's name, except for Release.
       find_library(Release NAMES ${name} ${name}_RelWithDebugInfo ${name}_MinsizeRel
         PATHS ${library_dirs} NO_DEFAULT_PATH NO_CACHE)
       find_library(Debug NAMES ${name}_Debug ${name} PATHS ${debug_dirs} NO_DEFAULT_PATH NO_CACHE)
@@ -126,10 +127,10 @@ function(_bullet_libraries)
   set(configurations "${configurations}" PARENT_SCOPE)
 endfunction()
 
-# Sets `precision` to that of the libraries, single or double. It stays empty if they link with the
-# headers in neither, and `output` is what the linker said.
+# Sets `precision` to the libraries' precision, single or double. If they link with the headers in neither
+# precision, `precision` stays empty, and `output` is the linker's message.
 function(_bullet_measure configuration)
-  if(TARGET ${Release_BulletDynamics})  # There is no library yet: see what it will be built with.
+  if(TARGET ${Release_BulletDynamics})  # There is no library yet, so read the target's definitions.
     get_target_property(folder BulletDynamics SOURCE_DIR)
     get_directory_property(definitions DIRECTORY "${folder}" COMPILE_DEFINITIONS)
     set(precision single PARENT_SCOPE)
@@ -138,7 +139,7 @@ function(_bullet_measure configuration)
     endif()
     return()
   endif()
-  set(CMAKE_TRY_COMPILE_CONFIGURATION ${configuration})  # MSVC links no other one's libraries.
+  set(CMAKE_TRY_COMPILE_CONFIGURATION ${configuration})  # MSVC cannot link libraries of another configuration.
   foreach(candidate ${wanted} ${unwanted})
     set(definitions -DSCALAR_BYTES=4)
     if(candidate STREQUAL "double")
@@ -171,7 +172,7 @@ function(_bullet_target name part dependencies)
       if(NOT TARGET Bullet::${name})
         add_library(Bullet::${name} UNKNOWN IMPORTED)
       endif()
-      # A configuration that is not among them takes the first.
+      # A program's other configurations use the libraries of the first of `configurations`.
       string(TOUPPER ${configuration} upper)
       set_property(TARGET Bullet::${name} APPEND PROPERTY IMPORTED_CONFIGURATIONS ${upper})
       set_target_properties(Bullet::${name} PROPERTIES
@@ -185,8 +186,9 @@ function(_bullet_target name part dependencies)
   endif()
 endfunction()
 
-# Sets BulletPhysics_REASON to why there is no Bullet to use; or makes the targets, and sets
-# BulletPhysics_PLACE, for a later BulletPhysics_HINT, and BulletPhysics_SUMMARY, for the user.
+# Makes the targets. Sets BulletPhysics_PLACE, which an installed package passes on as BulletPhysics_HINT.
+# Sets BulletPhysics_SUMMARY to a text for a message. If no Bullet can be used, sets BulletPhysics_REASON
+# instead.
 function(_bullet_find)
   foreach(result headers library_dirs place places said_by missing)
     set(${result} "")
@@ -214,7 +216,7 @@ function(_bullet_find)
     return()
   elseif(NOT headers)
     set(BulletPhysics_REASON
-      "no prefix has one. To get one:
+      "no prefix has a Bullet. To get one:
    Debian, Ubuntu: apt-get install libbullet-dev
    Fedora:         dnf install bullet-devel
    Arch:           pacman -S bullet
@@ -267,7 +269,7 @@ endfunction()
 set(BulletPhysics_REASON "")
 set(BulletPhysics_SUMMARY "")
 _bullet_find()
-# A ; in it would make it several arguments of the next function.
+# Each ; would start another argument of the next function.
 string(REPLACE ";" ", " BulletPhysics_REASON "${BulletPhysics_REASON}")
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(BulletPhysics

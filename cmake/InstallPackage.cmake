@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Zlib
-# Install and export: find_package(GpuLbvhBroadphase CONFIG) gives GpuLbvhBroadphase::broadphase and,
-# if it was built, GpuLbvhBroadphase::bullet; pkg-config knows them as gpulbvh_broadphase and
-# gpulbvh_bullet. Shared libraries are components of their own, the rest is `development`.
+# Installs and exports the library. find_package(GpuLbvhBroadphase CONFIG) gives
+# GpuLbvhBroadphase::broadphase and, if they were built, GpuLbvhBroadphase::bullet and
+# GpuLbvhBroadphase::dbvt. pkg-config knows these libraries as gpulbvh_broadphase, gpulbvh_bullet and
+# gpulbvh_dbvt. Each shared library is a component of the installation. The component `dbvt` is
+# gpulbvh-run with its libraries; `development` is the rest.
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/GpuLbvhBroadphase)
@@ -9,6 +11,7 @@ set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/GpuLbvhBroadphase)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 install(FILES ${GPULBVH_CORE_HEADERS} DESTINATION ${_headers}/broadphase)
+install(FILES ${GPULBVH_BLOCK_HEADERS} DESTINATION ${_headers}/broadphase/host)
 install(FILES ${GPULBVH_WAYS_IN} DESTINATION ${_headers}/include/gpulbvh)
 install(FILES ${GPULBVH_FORMER_QUERY_HEADERS} DESTINATION ${_headers}/broadphase/query)
 if(GPULBVH_BULLET)
@@ -16,17 +19,23 @@ if(GPULBVH_BULLET)
     DESTINATION ${_headers}/integration)
   install(FILES ${GPULBVH_BULLET_WAYS_IN} DESTINATION ${_headers}/include)
   list(TRANSFORM GPULBVH_BULLET_WAYS_IN REPLACE include/ include/gpulbvh/ OUTPUT_VARIABLE _ways_in)
-  install(FILES ${_ways_in} DESTINATION ${_headers}/include/gpulbvh)
+  install(FILES ${_ways_in} include/gpulbvh/dropin.h DESTINATION ${_headers}/include/gpulbvh)
+  install(FILES dbvt/btDbvtBroadphase.cpp dbvt/members.h DESTINATION ${_headers}/dbvt)
+  install(TARGETS gpulbvh_dbvt_source EXPORT GpuLbvhBroadphase_bullet)
+  install(FILES $<TARGET_OBJECTS:gpulbvh_dbvt_object> DESTINATION ${CMAKE_INSTALL_LIBDIR}/gpulbvh
+    RENAME btDbvtBroadphase.o)
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 
-# A shared adapter finds the core beside it, and a Bullet where the system does not look.
+# A shared adapter finds the core in its own folder. It also finds a Bullet outside the system's
+# folders.
 set(_beside "$ORIGIN")
 if(APPLE)
   set(_beside "@loader_path")
 endif()
 
-# A file of targets for each component, so that the core alone does not ask for Bullet.
+# Each component has its own file of targets, so that programs which use only the core do not need
+# Bullet.
 function(_install_component component)
   if(NOT DEFINED CMAKE_INSTALL_RPATH)
     set_target_properties(gpulbvh_${component} PROPERTIES
@@ -44,7 +53,20 @@ if(GPULBVH_BULLET)
   _install_component(bullet)
 endif()
 
-# A shared library has the CUDA runtime within it.
+if(TARGET gpulbvh_dbvt)  # programs are not linked with it, so it has its own folder
+  install(TARGETS gpulbvh_dbvt gpulbvh_dbvt-float gpulbvh_dbvt-double
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gpulbvh COMPONENT dbvt)
+  if(TARGET gpulbvh-report)  # gpulbvh-run --report starts it
+    install(TARGETS gpulbvh-report DESTINATION ${CMAKE_INSTALL_LIBDIR}/gpulbvh COMPONENT dbvt)
+  endif()
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/dbvt/installed/gpulbvh-run
+    DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT dbvt)
+  # The page exists only if the target `man` was built.
+  install(FILES ${PROJECT_BINARY_DIR}/man/gpulbvh-run.1.gz
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT dbvt OPTIONAL)
+endif()
+
+# A shared library contains the CUDA runtime.
 set(_static_with_cuda OFF)
 if(GPULBVH_HAS_CUDA AND NOT BUILD_SHARED_LIBS)
   set(_static_with_cuda ON)

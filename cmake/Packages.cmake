@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# What cpack packs: all that is installed in one archive (.tar.gz, on Windows .zip); or, configured with
-# -D CPACK_GENERATOR=DEB, Debian packages. packaging/pack.sh builds and packs both.
+# Configures cpack. cpack packs all that is installed into one archive (.tar.gz, on Windows .zip). With
+# -D CPACK_GENERATOR=DEB it makes Debian packages. packaging/pack.sh builds and packs both.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Zlib
-# Writes and installs gpulbvh_broadphase.pc and gpulbvh_bullet.pc, for pkg-config. They find what is
-# installed beside them by ${pcfiledir}, so the prefix may move; and Bullet where this build had it.
+# Writes and installs gpulbvh_broadphase.pc, gpulbvh_bullet.pc and gpulbvh_dbvt.pc for pkg-config. The
+# .pc files name installed files relative to ${pcfiledir}, so the prefix may be moved. They name Bullet's
+# files in the place where this build found them.
 set(_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Some distributions set absolute folders. Nothing of those can move.
+# Some distributions set absolute folders, to which no relative path leads.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
-  message(STATUS "pkg-config: no files, for CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is absolute")
+  message(STATUS "pkg-config: no files, because CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is absolute")
   return()
 endif()
 string(REGEX REPLACE "[^/]+" ".." up "${_pkgconfig}")
 
-# Of the caller's variables: description, requires, cflags, libs; own_requires and own_libs are what
-# the library needs itself, so that programs name them only if it is static.
+# Uses the caller's variables description, requires, cflags and libs. own_requires and own_libs are for
+# the library itself; programs need them only if the library is static. link_name is the linker's
+# argument for the library, if that argument is not -lNAME.
 function(_install_pkgconfig name)
+  if(NOT link_name)
+    set(link_name -l${name})
+  endif()
   if(BUILD_SHARED_LIBS)
     string(APPEND cflags " -DGPULBVH_SHARED")
   else()
@@ -23,7 +28,7 @@ function(_install_pkgconfig name)
   endif()
   set(written ${PROJECT_BINARY_DIR}/pkgconfig)
   configure_file(cmake/gpulbvh.pc.in ${written}/${name}.pc.in @ONLY)
-  # A folder for each configuration, for Debug may have other libraries of Bullet.
+  # Each configuration has its own folder, because Debug may use other libraries of Bullet.
   file(GENERATE OUTPUT ${written}/$<CONFIG>/${name}.pc INPUT ${written}/${name}.pc.in)
   install(FILES ${written}/$<CONFIG>/${name}.pc DESTINATION ${_pkgconfig})
 endfunction()
@@ -47,7 +52,7 @@ if(GPULBVH_BULLET)
   set(own_requires "")
   set(own_libs "")
   get_target_property(_type Bullet::Dynamics TYPE)
-  if(_type STREQUAL "INTERFACE_LIBRARY")  # a Bullet of this build: it is installed to the same prefix
+  if(_type STREQUAL "INTERFACE_LIBRARY")  # a Bullet built with this project goes to the same prefix
     set(cflags "-I\${prefix}/include/bullet")
     set(libs "-lBulletDynamics -lBulletCollision -lLinearMath")
   else()
@@ -61,4 +66,11 @@ if(GPULBVH_BULLET)
     string(APPEND cflags " -DBT_USE_DOUBLE_PRECISION")
   endif()
   _install_pkgconfig(gpulbvh_bullet)
+
+  set(description "${PROJECT_DESCRIPTION}: in the place of btDbvtBroadphase")
+  set(requires "gpulbvh_bullet = ${PROJECT_VERSION}")
+  set(cflags "")
+  set(libs "")
+  set(link_name "\${libdir}/gpulbvh/btDbvtBroadphase.o")
+  _install_pkgconfig(gpulbvh_dbvt)
 endif()

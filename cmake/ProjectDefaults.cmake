@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Build type, output folders and warnings. Only a top-level build changes global settings.
+# Sets the build type, the output folders and the warnings. Only a top-level build changes global
+# settings.
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
@@ -11,25 +12,40 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 if(NOT MSVC)
-  # Else a * b + c is rounded once or twice, as the processor has it, and scenes and variants differ.
+  # Without this, a * b + c is rounded once or twice, depending on the processor, and results differ.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 endif()
 
-# For code in which no time is spent, but by the compiler.
+# These options are for code that is slow to compile and need not be fast.
 set(gpulbvh_quick_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
-function(gpulbvh_compile_quickly)  # SOURCES... of this folder
+function(gpulbvh_compile_quickly)  # SOURCES... are files of this folder
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${gpulbvh_quick_options})
 endfunction()
 
-# Private to our targets; never exported.
+# Most of the compile time of a small file is spent on headers. So a release build compiles each of these
+# folders as one file. Other builds, which clang-tidy and debuggers use, compile each file separately.
+function(gpulbvh_compile_together target)  # FOLDERS... have sources of this target
+  if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(folder ${ARGN})
+    set(files ${sources})
+    list(FILTER files INCLUDE REGEX "^${folder}/[A-Za-z_]+[.]cpp$")
+    set_property(SOURCE ${files} PROPERTY UNITY_GROUP ${folder})
+  endforeach()
+endfunction()
+
+# Warnings are private to our targets, and never exported.
 add_library(gpulbvh_warnings INTERFACE)
 if(MSVC)
-  # nvcc, which knows no options that begin with a slash, would take them for input files.
+  # nvcc would take options that begin with a slash for input files.
   target_compile_options(gpulbvh_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:/W4>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:/WX>)
 else()
   target_compile_options(gpulbvh_warnings INTERFACE
-    # Clang finds GCC 12's own std::stable_sort deprecated.
+    # Clang warns that std::stable_sort in GCC 12's library uses a deprecated function.
     $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:-Werror>)

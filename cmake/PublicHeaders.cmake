@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# What is installed, and what the API reference tells of. Paths from the root.
+# Lists the headers that are installed and that the API reference describes. Paths are from the
+# root.
 set(GPULBVH_CORE_HEADERS
   broadphase/device_pair_finder.h
   broadphase/device_query.h
@@ -11,11 +12,15 @@ set(GPULBVH_CORE_HEADERS
   broadphase/tree_query.h
   broadphase/types.h
   broadphase/version.h)
-# What programs include, by <gpulbvh/...>: each includes one of the others.
+# Programs include these as <gpulbvh/...>. Each of them includes one core header.
 set(GPULBVH_WAYS_IN ${GPULBVH_CORE_HEADERS})
 list(REMOVE_ITEM GPULBVH_WAYS_IN broadphase/export.h)
 list(TRANSFORM GPULBVH_WAYS_IN REPLACE broadphase/ include/gpulbvh/)
-# Where some of them were in 0.2.0.
+# tree_query.h includes these headers. Programs should not include them.
+set(GPULBVH_BLOCK_HEADERS
+  broadphase/host/block_query.h
+  broadphase/host/block_tree.h)
+# In 0.2.0 some headers had these paths.
 set(GPULBVH_FORMER_QUERY_HEADERS
   broadphase/query/device_query.h
   broadphase/query/ray_test.h

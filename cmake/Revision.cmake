@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Writes OUTPUT, a header with the commit that SOURCE is at; only if it changed. Run by each build, so
-# that the commit in a report is the one that was built.
+# Writes OUTPUT, a header with the commit of SOURCE, only if it changed. Each build runs this, so that a
+# report names the commit that was built.
 find_package(Git QUIET)
 set(revision "unknown")
 if(Git_FOUND)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Zlib
-# What concerns the libraries where BUILD_SHARED_LIBS makes shared ones of them.
+# Sets the versions and the visible symbols of the libraries, if BUILD_SHARED_LIBS makes them shared.
 set(_hidden hidden)
 if(BUILD_SHARED_LIBS AND (GPULBVH_TESTS OR GPULBVH_SAMPLES))
   if(WIN32)
-    message(FATAL_ERROR "Tests and samples use what shared libraries hide. On Windows build those "
-      "with -D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF")
+    message(FATAL_ERROR "Tests and samples use functions that shared libraries hide. On Windows build "
+      "shared libraries with -D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF")
   endif()
-  message(STATUS "Shared libraries: they show everything, for tests and samples; "
+  message(STATUS "Shared libraries: they export everything, for tests and samples; "
     "-D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF hides what is not public")
   set(_hidden default)
 endif()
 
-# Names it by the version, and hides what broadphase/export.h does not show. Before 1.0 a minor
-# version may break the ABI.
+# Gives the library its version, and hides what broadphase/export.h does not export. Before 1.0 a minor
+# version may break the ABI, so it is part of the SOVERSION.
 function(gpulbvh_as_shared_library target)
   set_target_properties(${target} PROPERTIES
     VERSION ${PROJECT_VERSION}

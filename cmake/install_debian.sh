@@ -4,7 +4,7 @@
 
 debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 
-# install_debian WHO PACKAGE...: installs those that are missing, and says so as WHO.
+# install_debian WHO PACKAGE...: installs the packages that are missing. Messages begin with WHO.
 install_debian() {
   local who=$1 package missing=() sudo=()
   shift
@@ -15,7 +15,7 @@ install_debian() {
   echo "$who: installing ${missing[*]}"
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-      echo "$who: that needs root, and there is no sudo here; as root: apt-get install ${missing[*]}" >&2
+      echo "$who: this needs root, and there is no sudo; run as root: apt-get install ${missing[*]}" >&2
       return 1
     fi
     sudo=(sudo)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Writes a program's manual page, made from its --help and --version by help2man. The first line of
-# --help says what the program is for. Usage: man_page.sh PROGRAM PAGE
+# Writes a program's manual page. help2man makes it from --help and --version. The first line of --help
+# says what the program is for. Usage: man_page.sh PROGRAM PAGE
 set -euo pipefail
 help=$("$1" --help)
 about=${help%%$'\n'*}

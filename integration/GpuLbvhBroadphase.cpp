@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "box_test.h"
 #include "ghosts.h"
 #include "pair_sink.h"
 #include "proxies.h"
@@ -17,20 +18,16 @@
 
 namespace {
 
-/// The finder with the backend and instructions that were asked for, or the best that this machine
-/// has.
+/// A finder on the requested backend, or on the best available one.
 lbvh::PairFinder makeFinder(lbvh::Options options) {
   options.threads = std::max(options.threads, 0);
-  if (!lbvh::whyUnavailable(options.backend).empty()) options.backend = lbvh::Backend::automatic;
+  if (!lbvh::whyUnavailable(options.backend, options.device).empty())
+    options.backend = lbvh::Backend::automatic;
+  GPULBVH_BEGIN_OLD_NAMES
   if (!lbvh::whyUnavailable(options.instructions).empty())
     options.instructions = lbvh::InstructionSet::automatic;
+  GPULBVH_END_OLD_NAMES
   return lbvh::PairFinder(options);
-}
-
-GpuLbvhOptions withGhosts() {
-  GpuLbvhOptions options;
-  options.cacheHasGhosts = true;
-  return options;
 }
 
 }  // namespace
@@ -44,21 +41,32 @@ struct GpuLbvhBroadphase::Impl {
         ghosts(proxies, queries, *sink),
         step(proxies, finder, queries, *sink, ghosts) {}
 
-  /// Gives the proxy another box.
-  void move(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
-            btDispatcher* dispatcher) {
+  /// Bullet sets every box in every step, so the common case of an unchanged box must be cheap.
+  void setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
+               btDispatcher* dispatcher) {
+    if (!proxies.areExact() || ghosts.mayBeActive())
+      return setAnyAabb(proxy, aabbMin, aabbMax, dispatcher);
+    const GpuLbvhCorners box(aabbMin, aabbMax);
+    if (proxies.setExactAabb(proxy, box)) queries.markChanged(proxy);
+  }
+  /// setAabb() if there is a margin, double precision or a ghost callback.
+  GPULBVH_NOINLINE void setAnyAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
+                                   const btVector3& aabbMax, btDispatcher* dispatcher) {
+    if (isSameBox(GpuLbvhBox(proxy), GpuLbvhBox(aabbMin, aabbMax))) return;
+    const bool areGhosts = ghosts.areActive();
     const lbvh::Aabb before = proxies.boxes()[proxy->m_slot];
     if (!proxies.setAabb(proxy, aabbMin, aabbMax)) return;
     queries.markChanged(proxy);
-    ghosts.moveProxy(proxy, before, dispatcher);
+    if (areGhosts) ghosts.moveProxy(proxy, before, dispatcher);
   }
 
   void destroy(GpuLbvhProxy* proxy, btDispatcher* dispatcher) {
-    // Now, not later: a ghost callback reads the client, which the caller deletes next.
+    // Pairs are removed now, because a ghost callback reads the client, which the caller may delete
+    // next.
     sink->removePairsOf(proxy, dispatcher);
     ghosts.removeProxy(proxy);
     sink->refusedPairs().forgetPairsOf(proxy);
-    finder.removeObject(proxy->m_slot);
+    finder.replaceObject(proxy->m_slot);
     queries.markChanged(proxy);
     proxies.destroy(proxy);
   }
@@ -76,7 +84,7 @@ GpuLbvhBroadphase::GpuLbvhBroadphase(const GpuLbvhOptions& options,
     : m_impl(std::make_unique<Impl>(options, pairCache)) {}
 
 GpuLbvhBroadphase::GpuLbvhBroadphase(btOverlappingPairCache* pairCache)
-    : GpuLbvhBroadphase(withGhosts(), pairCache) {}
+    : GpuLbvhBroadphase(GpuLbvhOptions(), pairCache) {}
 
 GpuLbvhBroadphase::~GpuLbvhBroadphase() = default;
 
@@ -92,7 +100,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
     m_impl->queries.markChanged(proxy);
     try {
       m_impl->ghosts.addProxy(proxy);
-    } catch (...) {  // by a callback: nobody has got a handle
+    } catch (...) {  // from a callback; the caller does not get the proxy
       if (created.areAlive()) m_impl->destroy(proxy, dispatcher);
       throw;
     }
@@ -109,9 +117,7 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
                                 const btVector3& aabbMax, btDispatcher* dispatcher) {
-  // Bullet sets every box in every step: most are as they were.
-  if (m_impl->proxies.hasAabb(proxy, aabbMin, aabbMax)) return;
-  m_impl->move(static_cast<GpuLbvhProxy*>(proxy), aabbMin, aabbMax, dispatcher);
+  m_impl->setAabb(static_cast<GpuLbvhProxy*>(proxy), aabbMin, aabbMax, dispatcher);
 }
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
@@ -130,7 +136,7 @@ bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
           createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
       created.emplace_back(proxies[i]);
     }
-  } catch (...) {  // by a callback, which may have destroyed some of them
+  } catch (...) {  // from a callback, which may have destroyed some of the proxies
     for (std::size_t i = created.size(); i-- > 0;)
       if (created[i].areAlive()) destroyProxy(proxies[i], dispatcher);
     throw;
@@ -164,8 +170,7 @@ void GpuLbvhBroadphase::rayTest(const btVector3& rayFrom, const btVector3& /*ray
 
 void GpuLbvhBroadphase::aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                                  btBroadphaseAabbCallback& callback) {
-  const GpuLbvhBox box(aabbMin, aabbMax);
-  m_impl->queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
+  m_impl->queries.query(GpuLbvhBoxTest(GpuLbvhBox(aabbMin, aabbMax)),
                         [&](GpuLbvhProxy* proxy) { callback.process(proxy); });
 }
 
@@ -223,10 +228,13 @@ void GpuLbvhBroadphase::resetPool(btDispatcher* /*dispatcher*/) {
   if (m_impl->proxies.count() != 0 || !m_impl->step.mayRun("resetPool")) return;
   m_impl->proxies.reset();
   m_impl->ghosts.reset();
+  m_impl->step.reset();
   m_impl->queries.invalidateScene();
 }
 
 const lbvh::Stats& GpuLbvhBroadphase::stats() const { return m_impl->finder.stats(); }
+
+GpuLbvhError GpuLbvhBroadphase::errorCode() const { return m_impl->step.errorCode(); }
 
 const char* GpuLbvhBroadphase::error() const { return m_impl->step.error(); }
 
@@ -240,6 +248,8 @@ void GpuLbvhBroadphase::printStats() {
   };
   std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
               s.reason.c_str());
+  std::printf("  %-22s %12s\n", "hierarchy",
+              s.hierarchy == lbvh::Hierarchy::wide ? "wide" : "binary");
   count("proxies", m_impl->proxies.count());
   count("boxes searched", s.searched);
   count("pairs", s.pairs);
@@ -253,9 +263,9 @@ void GpuLbvhBroadphase::printStats() {
   count("bytes held", s.memoryBytes);
   for (const lbvh::Stage& stage : lbvh::kStages) time(stage.name, s.*stage.ms);
   time("all stages", s.totalMs);
-  if (s.hostMedianMs > 0 && s.gpuMedianMs > 0) {
-    time("median on the host", s.hostMedianMs);
-    time("median on the GPU", s.gpuMedianMs);
+  if (s.hostMeanMs > 0 && s.gpuMeanMs > 0) {
+    time("mean on the host", s.hostMeanMs);
+    time("mean on the GPU", s.gpuMeanMs);
     count("moves between them", s.switches);
   }
   if (error()[0] != '\0') std::printf("  last step failed: %s\n", error());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` where a
-/// program has `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder; finds no
-/// pair itself. C++17.
+/// GpuLbvhBroadphase: a drop-in broad phase for Bullet. Write `new GpuLbvhBroadphase` in place of
+/// `new btDbvtBroadphase`. Translates between Bullet and lbvh::PairFinder, which finds the pairs.
+/// Requires C++17.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
@@ -12,203 +12,226 @@
 
 #include "../broadphase/pair_finder.h"
 #if __has_include("GpuLbvhBroadphasePrecision.h")
-#include "GpuLbvhBroadphasePrecision.h"  // By CMake: checks the precision of Bullet.
+#include "GpuLbvhBroadphasePrecision.h"  // written by CMake; checks Bullet's precision
 #endif
 
 class btOverlappingPairCache;
 
-/// The options of the finder, and what only Bullet needs.
+/// The options of the pair finder, and three options that only programs with Bullet need.
 struct GpuLbvhOptions : lbvh::Options {
-  /// @param finder the options of the finder; the others are as below
+  /// @param finder options of the pair finder; the three options below keep their defaults
   GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
 
-  /// Each box is fattened by this on all sides, in units of the world, and the fattened box is kept
-  /// until the object leaves it. Then pairs are those of the fattened boxes: they are more, and
-  /// live longer. Steps in which nothing leaves its box are free, and characters see what they are
-  /// about to meet. Rays and box queries stay exact. 0, negative or NaN: boxes are not fattened.
-  /// btDbvtBroadphase fattens by 0.05.
+  /// The margin by which each box is fattened on all sides, in units of the world. A fattened box
+  /// is kept until the object leaves it. Pairs are those of the fattened boxes, so there are more
+  /// of them, and they last longer. In return, a step in which no object leaves its fattened box
+  /// costs almost nothing, and a character sees an obstacle shortly before it touches it. Rays and
+  /// box queries stay exact. 0, negative or NaN: boxes are not fattened. btDbvtBroadphase fattens
+  /// by 0.05.
   btScalar margin = 0;
 
-  /// Whether a pair cache that is handed in has, or will have, a ghost pair callback; Bullet's
-  /// caches do not tell. The own cache is asked, and this is not read.
-  bool cacheHasGhosts = false;
+  /// Whether a pair cache of your own class, passed to the constructor, may have a ghost pair
+  /// callback, now or later. If so, clients must be btCollisionObjects, as they are in every world.
+  /// Ignored for the broad phase's own cache and btHashedOverlappingPairCache, because their
+  /// callback can be read, and for a cache with deferred removal.
+  bool cacheHasGhosts = true;
 
-  /// Whether the program announces each change that it makes to a proxy's m_collisionFilterGroup or
-  /// m_collisionFilterMask, before the next step. Then a step does not read those of all proxies.
-  /// Each of these announces a change: filterChanged(proxy);
-  /// btCollisionWorld::refreshBroadphaseProxy(object); to remove the object and add it again; and
-  /// with the own cache its cleanProxyFromPairs and removeOverlappingPairsContainingProxy. False:
-  /// every step reads all, and nothing need be announced.
+  /// Whether the program announces each change of a proxy's m_collisionFilterGroup or
+  /// m_collisionFilterMask before the next step. If so, a step does not read the groups and masks
+  /// of all proxies. Any of these announces a change:
+  /// - filterChanged(proxy)
+  /// - btCollisionWorld::refreshBroadphaseProxy(object)
+  /// - removing the object from the world and adding it again
+  /// - cleanProxyFromPairs or removeOverlappingPairsContainingProxy of the broad phase's own cache
+  ///
+  /// False: every step reads all groups and masks, and no change need be announced.
   bool announcedFilters = false;
 };
 
-/// What createProxy takes, for one of createProxies' objects.
+/// Why the last step could not be finished. If the search failed, the pair cache is as it was
+/// before. If the cache's update failed, the cache has only some of the changes. Each step tries
+/// again what the last one did not finish.
+enum class GpuLbvhError {
+  none,            ///< the step was finished
+  outOfMemory,     ///< an allocation failed
+  tooManyPairs,    ///< more than Options::maxPairs overlap
+  foreignPairs,    ///< the pair cache has pairs of another broad phase with the same unique ids
+  withinCallback,  ///< the call came from a callback of a step or query; nothing was done
+  failed,          ///< for another reason, which error() names
+};
+
+/// One object for createProxies(): the arguments of createProxy().
 struct GpuLbvhNewProxy {
-  btVector3 aabbMin;                             ///< the least corner, in units of the world
-  btVector3 aabbMax;                             ///< the greatest corner
-  int shapeType = 0;                             ///< of BroadphaseNativeTypes; not read
+  btVector3 aabbMin;                             ///< minimum corner, in units of the world
+  btVector3 aabbMax;                             ///< maximum corner, in units of the world
+  int shapeType = 0;                             ///< one of BroadphaseNativeTypes; not read
   void* client = nullptr;                        ///< m_clientObject: the btCollisionObject
   int group = btBroadphaseProxy::DefaultFilter;  ///< m_collisionFilterGroup
   int mask = btBroadphaseProxy::AllFilter;       ///< m_collisionFilterMask
 };
 
-/// A btBroadphaseInterface that finds its pairs with blocks of boxes sorted along a space-filling
-/// curve, which are sorted again when that order is worn.
+/// A btBroadphaseInterface that searches for pairs in blocks of boxes. The blocks follow a
+/// space-filling curve; the boxes are sorted again when they have moved too far from that order.
 ///
-/// Pairs: each calculateOverlappingPairs gives the cache the exact pairs of the closed boxes, as
-/// the difference to the call before, in sorted order. Pairs that live on keep their algorithms.
-/// destroyProxy removes the proxy's pairs at once.
+/// Pairs: calculateOverlappingPairs() finds the exact pairs of the closed boxes. It tells the cache
+/// what has changed since the last call: removed pairs, then added pairs, each sorted. Pairs that
+/// stay keep their collision algorithms. destroyProxy() removes the proxy's pairs at once.
 ///
-/// Boxes: in units of the world. A box with a NaN overlaps nothing. An inverted box (min > max)
-/// overlaps what satisfies all six comparisons of min with max. Boxes may be infinite.
+/// Boxes: in units of the world. Boxes may be infinite. A box with a NaN overlaps nothing. An
+/// inverted box (min > max) overlaps a box if all six comparisons of min with max hold.
 ///
-/// Filters: group and mask are read each step, unless announcedFilters says otherwise. A filter
-/// callback replaces them. It is asked about each pair that begins to overlap, and again about a
-/// pair that it refused in each step in which one of the two boxes has another value than in the
-/// step before. A pair that it accepted stays until the boxes part. It is asked about every pair
-/// after it was exchanged or refilter() was called. docs/contract.md has the details.
+/// Filters: each step reads every group and mask, except with GpuLbvhOptions::announcedFilters. A
+/// filter callback replaces groups and masks. It is called for each pair that begins to overlap.
+/// It is called again for a refused pair if one of the two boxes has changed since the last step.
+/// An accepted pair stays until its boxes part. After refilter(), or after the callback was
+/// replaced, it is called for every pair. docs/contract.md has the details.
 ///
-/// Ghosts: while a ghost pair callback is installed, pairs of btGhostObjects are right at once
-/// after each createProxy, setAabb and destroyProxy, and clients must be btCollisionObjects. A
-/// cache with deferred removal (btSortedOverlappingPairCache) gets these pairs with the step, too.
+/// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. The pairs
+/// of btGhostObjects are then right after each createProxy(), setAabb() and destroyProxy(). A cache
+/// with deferred removal (btSortedOverlappingPairCache) gets these pairs in the step instead.
 ///
-/// Queries: rayTest and aabbTest see every createProxy, setAabb and destroyProxy at once. Many
-/// threads may query together, while none changes the broad phase.
+/// Queries: rayTest() and aabbTest() see every createProxy(), setAabb() and destroyProxy() at once.
+/// Many threads may query at the same time, as long as no thread changes the broad phase.
 ///
 /// Callbacks: filter callbacks may create, move, destroy and refilter proxies, and query. So may
-/// the callbacks of queries, of passes over the pairs and of a contact's end. So may ghost
-/// callbacks, with the own cache. No callback may call calculateOverlappingPairs or resetPool, or
-/// delete the broad phase. docs/contract.md has the table.
+/// the callbacks of queries and of passes over the pairs. With the broad phase's own cache, ghost
+/// callbacks and contact-ended callbacks may do so, too. No callback may call
+/// calculateOverlappingPairs() or resetPool(), or delete the broad phase. docs/contract.md has the
+/// table.
 ///
-/// Errors: no call throws of its own accord but the constructors: std::bad_alloc, and
-/// std::runtime_error if Backend::cuda is asked for and a device that is there cannot be used. A
-/// step that cannot be finished (out of memory, more than Options::maxPairs) keeps the pairs it
-/// had, and error() says why. What a callback throws goes through, and the next step makes up for
-/// the rest.
+/// Errors: only the constructors throw exceptions of this library. These are std::bad_alloc, and
+/// std::runtime_error if Backend::cuda was requested and a device is present but cannot be used. If
+/// a step cannot be finished (no memory, more than Options::maxPairs), errorCode() and error() say
+/// why; see GpuLbvhError. An exception of a program's callback reaches the caller, and the next
+/// step does what was left undone.
 class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
-  /// @param options an lbvh::Options converts to them. A backend that is not available is replaced
-  ///   by the best that is, and stats().reason says why. Negative threads count as 0: all cores
-  /// @param pairCache used, not owned; null: an own cache, owned
+  /// @param options may be an lbvh::Options, too. An unavailable backend is replaced by the best
+  ///   available one, and stats().reason says why. Negative `threads` mean 0: all cores
+  /// @param pairCache used but not owned. Null: the broad phase makes and owns a cache
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
-  /// As that of btDbvtBroadphase. A cache that is handed in is taken to have a ghost pair callback,
-  /// so clients must be btCollisionObjects, as they are in every world. Null: an own cache.
+  /// Has default options, and the parameter of btDbvtBroadphase's constructor.
   explicit GpuLbvhBroadphase(btOverlappingPairCache* pairCache);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
-  /// Unique ids count from 1. If a callback throws, which only pairs of ghosts call here, there is
-  /// no new proxy.
-  /// @return null if there is no memory, or if a filter callback destroyed the proxy at once
+  /// Unique ids count from 1. Callbacks are called here only for pairs of ghosts. If one throws, no
+  /// proxy is created.
+  /// @return null if there is no memory, or if a filter callback destroyed the new proxy
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
   /// Removes the proxy with its pairs.
   /// @param dispatcher frees the pairs' algorithms; null: none is freed
   void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;
-  /// Gives the proxy another box, in units of the world. Its pairs follow in the next step, those
-  /// of ghosts at once.
+  /// Sets the proxy's box, in units of the world. The next step updates its pairs; pairs of ghosts
+  /// are updated at once.
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
-  /// The box that the proxy was given last.
+  /// The box that the proxy was last given, without the margin.
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// As createProxy for each of `count` objects, all or none, also if a callback throws.
+  /// Calls createProxy() for each of `count` objects. Creates all proxies or none, even if a
+  /// callback throws.
   /// @param proxies receives `count` pointers
-  /// @return false if there is no memory; then none is created
+  /// @return false if there is no memory; then no proxy is created
   bool createProxies(const GpuLbvhNewProxy* objects, int count, btBroadphaseProxy** proxies,
                      btDispatcher* dispatcher);
-  /// As setAabb for each of `count` proxies.
+  /// Calls setAabb() for each of `count` proxies.
   void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
-  /// As destroyProxy for each of `count` proxies. Goes through the pairs of a cache that was handed
-  /// in once, and not once for each proxy.
+  /// Calls destroyProxy() for each of `count` proxies. A cache that was passed to the constructor
+  /// is searched once for the pairs of all proxies, not once per proxy.
   void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
-  /// Calls rayCallback.process for each proxy whose box the ray meets, touching included, in no
-  /// order to rely on; what process returns is not read. Boxes with min <= max that Bullet's own
-  /// test (btRayAabb2) accepts are all among them; boxes that are inverted or have a NaN are not.
-  /// @param rayTo not read: the ray's direction and length are the callback's
-  /// @param aabbMin, aabbMax of a box that is swept along the ray, relative to it
+  /// Calls rayCallback.process() for each proxy whose box the ray hits or touches. The order is
+  /// unspecified, and the return value is ignored. Every box with min <= max that Bullet's own test
+  /// (btRayAabb2) accepts is visited. Inverted boxes and boxes with a NaN are not visited.
+  /// @param rayTo not read: direction and length of the ray come from the callback
+  /// @param aabbMin, aabbMax corners of a box that is swept along the ray, relative to rayFrom
   void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
                btBroadphaseRayCallback& rayCallback, const btVector3& aabbMin = btVector3(0, 0, 0),
                const btVector3& aabbMax = btVector3(0, 0, 0)) override;
-  /// Calls callback.process for each proxy whose box overlaps the given one, in no order to rely
-  /// on; what process returns is not read.
+  /// Calls callback.process() for each proxy whose box overlaps the given box. The order is
+  /// unspecified, and the return value is ignored.
   void aabbTest(const btVector3& aabbMin, const btVector3& aabbMax,
                 btBroadphaseAabbCallback& callback) override;
 
-  /// Does nothing within a callback of a step or a query. Then error() says so, and in debug builds
-  /// an assertion fails.
+  /// The step: finds the pairs and updates the cache. Within a callback of a step or a query it
+  /// does nothing. Then error() says so, and in debug builds an assertion fails.
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
-  /// The own cache takes only this broad phase's proxies.
+  /// The pair cache. A cache that the broad phase owns takes only proxies of this broad phase.
   btOverlappingPairCache* getOverlappingPairCache() override;
-  /// The same, to read.
+  /// The pair cache, read-only.
   const btOverlappingPairCache* getOverlappingPairCache() const override;
 
-  /// Makes the proxy, usually one of a btStaticPlaneShape, a half space: the points with
-  /// normal * point <= constant. From the next step on it is paired with the boxes that reach into
-  /// the half space, and no longer with all that its endless box overlaps. Rays and box queries
-  /// still go by the box.
-  /// @param normal in world coordinates, of any length: a shape's normal, turned by the object's
+  /// Makes the proxy, usually one of a btStaticPlaneShape, a half space: all points with
+  /// normal * point <= constant. From the next step on the proxy pairs only with boxes that overlap
+  /// its box and reach into the half space. Without this call a static plane pairs with every
+  /// object, because its box covers the whole world. Rays and box queries still use the box.
+  /// @param normal in world coordinates, of any length: the shape's normal, rotated by the object's
   ///   transform
-  /// @param constant a shape's constant, plus the turned normal times the object's origin. If there
-  ///   is a NaN in the equation, the box decides
+  /// @param constant the shape's constant plus the dot product of the rotated normal and the
+  ///   object's origin. If the equation has a NaN, it is ignored
   /// @return false if there is no memory
   bool setPlane(btBroadphaseProxy* proxy, const btVector3& normal, btScalar constant);
-  /// Makes the proxy its box again.
+  /// Undoes setPlane(): the proxy pairs with all that its box overlaps.
   void clearPlane(btBroadphaseProxy* proxy);
 
-  /// To be called when the filter callback's answers have changed and the pairs shall follow at
-  /// once, not only where boxes move and answers turn to yes. The next calculateOverlappingPairs
-  /// asks it for every overlapping pair, removes pairs that it refuses now and adds pairs that it
-  /// accepts now. All other pairs stay as they are. Not needed for a
-  /// group or mask that was changed while there is no callback.
+  /// Lets the next calculateOverlappingPairs() call the filter callback for every overlapping pair.
+  /// It removes pairs that are now refused and adds pairs that are now accepted. All other pairs
+  /// stay as they are. Call this when the callback's answers have changed. Without it, a refused
+  /// pair is checked again only when one of its boxes changes, and an accepted pair is never
+  /// checked again. Not needed after a change of group or mask while there is no callback.
   void refilter();
 
-  /// To be called after a proxy's group or mask was changed in place; the next step goes by it.
-  /// Needed only with GpuLbvhOptions::announcedFilters. For what a filter callback answers there is
-  /// refilter().
+  /// Call this after changing a proxy's group or mask in place; the next step uses the new values.
+  /// Needed only with GpuLbvhOptions::announcedFilters. If the answers of a filter callback have
+  /// changed, call refilter() instead.
   void filterChanged(btBroadphaseProxy* proxy);
 
-  /// Does nothing, like the next ones for programs that call these of btDbvtBroadphase: steps
-  /// sort the boxes again by themselves when that is worth it.
+  // For programs that call these members of btDbvtBroadphase:
+
+  /// Does nothing: a step sorts the boxes again when that is worth its cost.
   void optimize() {}
-  /// As setAabb: there is nothing to force.
+  /// Calls setAabb(), which is never delayed here.
   void setAabbForceUpdate(btBroadphaseProxy* proxy, const btVector3& aabbMin,
                           const btVector3& aabbMax, btDispatcher* dispatcher) {
     setAabb(proxy, aabbMin, aabbMax, dispatcher);
   }
-  /// Keeps the number, and does nothing with it: boxes are not predicted.
+  /// Stores the number and does not use it: boxes are not predicted.
   void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
   /// The number that was set last.
   btScalar getVelocityPrediction() const { return m_prediction; }
-  /// Only their number.
+  /// The type of m_rayTestStacks.
   struct RayTestStacks {
     /// How many threads may cast rays at once.
     static constexpr int size() { return BT_MAX_THREAD_COUNT; }
   };
-  /// Programs read the size of btDbvtBroadphase's to learn how many threads may cast rays together:
-  /// here as many as Bullet can have.
+  /// Has no stacks, only their number. Programs read the number of stacks of a btDbvtBroadphase to
+  /// learn how many threads may cast rays at once. Here it is the maximum number of Bullet's
+  /// threads.
   static constexpr RayTestStacks m_rayTestStacks{};
 
   /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// Restarts the unique ids. Does nothing while proxies exist, or within a callback of a step or a
-  /// query.
+  /// Restarts the unique ids at 1. Does nothing while proxies exist, or within a callback of a step
+  /// or a query.
   void resetPool(btDispatcher* dispatcher) override;
 
-  /// Prints a table of the last step's figures to stdout.
+  /// Prints a table of the last step's statistics to stdout.
   void printStats() override;
 
-  /// Figures of the last step.
+  /// Counts and times of the last step, and where it ran.
   const lbvh::Stats& stats() const;
 
-  /// Why the last calculateOverlappingPairs could not be finished; empty if it was. Valid until the
-  /// next call of it.
+  /// Why the last calculateOverlappingPairs() could not be finished.
+  GpuLbvhError errorCode() const;
+  /// errorCode() in words; empty if the step was finished. Valid until the next
+  /// calculateOverlappingPairs() or resetPool().
   const char* error() const;
 
  private:

@@ -14,8 +14,6 @@ bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
 }  // namespace
 
 void GpuLbvhExactPairs::update() {
-  m_passesThrough = !m_proxies.mayLeavePairsUndecided() && m_rejected.empty();
-  if (m_passesThrough) return;
   try {
     m_rejected.swap(m_rejectedBefore);
     m_rejected.clear();
@@ -26,14 +24,8 @@ void GpuLbvhExactPairs::update() {
     compare();
   } catch (const std::bad_alloc&) {
     m_rejected.clear();
-    m_passesThrough = true;
     throw;
   }
-}
-
-void GpuLbvhExactPairs::updateUnchanged() {
-  m_added.clear();
-  m_removed.clear();
 }
 
 void GpuLbvhExactPairs::compare() {
@@ -51,23 +43,15 @@ void GpuLbvhExactPairs::compare() {
   m_added.clear();
   std::set_union(come.begin(), come.end(), m_changed.begin(), m_changed.end(),
                  std::back_inserter(m_added));
-  const auto isRejected = [this](lbvh::Pair pair) { return contains(view(m_rejected), pair); };
+  const auto isRejected = [this](lbvh::Pair pair) { return contains(viewOf(m_rejected), pair); };
   m_added.erase(std::remove_if(m_added.begin(), m_added.end(), isRejected), m_added.end());
 }
 
-lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::added() const {
-  return m_passesThrough ? m_finder.added() : view(m_added);
-}
-
-lbvh::View<const lbvh::Pair> GpuLbvhExactPairs::removed() const {
-  return m_passesThrough ? m_finder.removed() : view(m_removed);
-}
-
 bool GpuLbvhExactPairs::isPair(lbvh::Pair pair) const {
-  if (contains(view(m_rejected), pair)) return false;
+  if (contains(viewOf(m_rejected), pair)) return false;
   try {
     return contains(m_finder.pairs(), pair);
-  } catch (const std::bad_alloc&) {  // no room to put the pairs in order
+  } catch (const std::bad_alloc&) {  // no memory to sort the finder's pairs
     return m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second));
   }
 }

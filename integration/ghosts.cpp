@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include "box_test.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -18,7 +20,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr lbvh::Aabb kEverything{{-kInfinity, -kInfinity, -kInfinity},
                                  {kInfinity, kInfinity, kInfinity}};
 
-/// The box around both, of which one may be NaN.
+/// The bounds of two boxes, one of which may be NaN.
 lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
   lbvh::Aabb both{};
   for (int axis = 0; axis < 3; ++axis) {
@@ -33,7 +35,7 @@ template <class Visit>
 void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxes,
                         const Visit& visit) {
 #if defined(__SSE2__)
-  // Two loads a box, which share the z of its minimum and the x of its maximum.
+  // Two loads per box. Both have the z of its minimum and the x of its maximum.
   static_assert(sizeof(lbvh::Aabb) == 6 * sizeof(float));
   const __m128 most = _mm_setr_ps(one.max[0], one.max[1], one.max[2], kInfinity);
   const __m128 least = _mm_setr_ps(-kInfinity, one.min[0], one.min[1], one.min[2]);
@@ -49,14 +51,43 @@ void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxe
 #endif
 }
 
+/// A ghost with more proxies near it searches for them whenever it moves.
+constexpr std::size_t kMaxNear = 256;
+
+/// The box enlarged by a fifth of its size on each side. A ghost usually stays within it for some
+/// steps.
+lbvh::Aabb roomFor(const lbvh::Aabb& box) {
+  lbvh::Aabb room = box;
+  for (int axis = 0; axis < 3; ++axis) {
+    const float more = std::max(0.0f, (box.max[axis] - box.min[axis]) / 5);
+    room.min[axis] -= more;
+    room.max[axis] += more;
+  }
+  return room;
+}
+
 btDbvtVolume volumeOf(const lbvh::Aabb& box) {
   return btDbvtVolume::FromMM(btVector3(box.min[0], box.min[1], box.min[2]),
                               btVector3(box.max[0], box.max[1], box.max[2]));
 }
 
+/// Calls visit(proxy) for each leaf of the tree that overlaps the box.
+template <class Visit>
+void forEachLeaf(btDbvt& tree, const lbvh::Aabb& box, const Visit& visit) {
+  struct Collide : btDbvt::ICollide {
+    explicit Collide(const Visit& v) : visit(v) {}
+    // On Windows Bullet takes the callback as a template argument, and this overrides nothing.
+    void Process(const btDbvtNode* leaf) {  // NOLINT(modernize-use-override)
+      visit(*leaf, static_cast<GpuLbvhProxy*>(leaf->data));
+    }
+    const Visit& visit;
+  } collide(visit);
+  tree.collideTV(tree.m_root, volumeOf(box), collide);
+}
+
 }  // namespace
 
-/// Makes the list of ghosts anew.
+/// Rebuilds the list of ghosts.
 void GpuLbvhGhosts::setActive(bool active) {
   m_isActive = active;
   for (const Ghost& ghost : m_ghosts) ghost.proxy->m_isGhost = false;
@@ -67,22 +98,24 @@ void GpuLbvhGhosts::setActive(bool active) {
 }
 
 void GpuLbvhGhosts::addIfGhost(GpuLbvhProxy* proxy) {
-  if (proxy->m_isGhost) return;  // setActive() has just added all
+  if (proxy->m_isGhost) return;  // setActive() has just added all ghosts
   const auto* object = static_cast<const btCollisionObject*>(proxy->m_clientObject);
   if (object == nullptr || object->getInternalType() != btCollisionObject::CO_GHOST_OBJECT) return;
   try {
-    m_ghosts.push_back({proxy, nullptr});
+    m_ghosts.push_back({proxy});
   } catch (const std::bad_alloc&) {
-    return;  // then its pairs wait for the step, as all others do
+    return;  // then its pairs wait for the step, as those of other proxies do
   }
   proxy->m_isGhost = true;
   proxy->m_link = static_cast<std::uint32_t>(m_ghosts.size() - 1);
   placeLeaf(m_ghosts.back());
 }
 
+/// Gives the ghost a new enlarged box.
 void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
-  const lbvh::Aabb& box = m_proxies.boxes()[ghost.proxy->m_slot];
-  btDbvtVolume volume = volumeOf(box);
+  ghost.knowsNear = false;
+  const lbvh::Aabb box = m_proxies.boxes()[ghost.proxy->m_slot];
+  btDbvtVolume volume = volumeOf(roomFor(box));
   const bool hasNan = !lbvh::overlap(box, kEverything);
   if (ghost.leaf != nullptr && !hasNan) return m_tree.update(ghost.leaf, volume);
   if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
@@ -94,9 +127,9 @@ void GpuLbvhGhosts::updateAdded(GpuLbvhProxy* proxy) {
   updatePairs(proxy, GpuLbvhProxies::kNanBox, nullptr);
 }
 
-void GpuLbvhGhosts::updateMoved(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                                btDispatcher* dispatcher) {
-  if (proxy->m_isGhost) placeLeaf(m_ghosts[proxy->m_link]);
+void GpuLbvhGhosts::moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
+                              btDispatcher* dispatcher) {
+  ++m_moves;
   updatePairs(proxy, before, dispatcher);
 }
 
@@ -105,47 +138,98 @@ void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
   proxy->m_isGhost = false;
   Ghost& ghost = m_ghosts[proxy->m_link];
   if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
-  ghost = m_ghosts.back();
+  if (&ghost != &m_ghosts.back()) ghost = std::move(m_ghosts.back());
   ghost.proxy->m_link = proxy->m_link;
   m_ghosts.pop_back();
 }
 
+/// Packing all boxes takes as long as testing a ghost against all boxes some forty times.
+bool GpuLbvhGhosts::isPackingWorthIt() {
+  constexpr std::size_t kEnough = 32;
+  const bool wouldLast = std::exchange(m_moves, 0) <= m_queries.mostWaiting();
+  m_tests = wouldLast ? m_tests + 1 : 1;
+  if (m_tests <= kEnough) return false;
+  m_tests = 0;
+  return true;
+}
+
 void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
-  // A query tests the exact boxes, not the fattened ones. And it is no use to build a tree of all
-  // boxes here: the next few moves would make it stale.
-  if (m_queries.areQuick() && !m_proxies.areFattened())
-    m_queries.query([&](const auto& bounds) { return lbvh::overlap(box, bounds); },
+  // A query tests the exact boxes, not the fattened ones.
+  if (!m_proxies.areFattened() && (m_queries.areQuick() || isPackingWorthIt()))
+    m_queries.query(GpuLbvhBoxTest(box),
                     [this](GpuLbvhProxy* proxy) { m_partners.push_back(proxy); });
   else
     forEachOverlapping(box, m_proxies.boxes(),
                        [this](std::uint32_t slot) { m_partners.push_back(m_proxies.at(slot)); });
 }
 
-void GpuLbvhGhosts::findAmongGhosts(const lbvh::Aabb& box) {
-  struct Collect : btDbvt::ICollide {
-    explicit Collect(std::vector<GpuLbvhProxy*>& f) : found(f) {}
-    // On Windows Bullet takes it as a template's argument, and it overrides nothing.
-    void Process(const btDbvtNode* leaf) {  // NOLINT(modernize-use-override)
-      found.push_back(static_cast<GpuLbvhProxy*>(leaf->data));
-    }
-    std::vector<GpuLbvhProxy*>& found;
-  } collect(m_partners);
-  m_tree.collideTV(m_tree.m_root, volumeOf(box), collect);
+/// Gives a ghost that has left its enlarged box a new one, and lists the proxies near it.
+void GpuLbvhGhosts::renewNear(Ghost& ghost, const lbvh::Aabb& both) {
+  placeLeaf(ghost);
+  ghost.near.clear();
+  const lbvh::Aabb box = m_proxies.boxes()[ghost.proxy->m_slot];
+  const lbvh::Aabb room = ghost.leaf != nullptr ? roomFor(box) : box;
+  const lbvh::Aabb all = boundsOf(both, room);
+  if (m_proxies.count() != m_ghosts.size()) findAmongAll(all);
+  const auto isGhost = [](const GpuLbvhProxy* one) { return one->m_isGhost; };
+  m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isGhost), m_partners.end());
+  for (const GpuLbvhProxy* other : m_partners)
+    if (lbvh::overlap(m_proxies.boxes()[other->m_slot], room)) ghost.near.push_back(other->m_slot);
+  forEachLeaf(m_tree, all, [&](const btDbvtNode& leaf, GpuLbvhProxy* other) {
+    if (other == ghost.proxy) return;
+    m_partners.push_back(other);
+    if (ghost.leaf == nullptr || !Intersect(leaf.volume, ghost.leaf->volume)) return;
+    ghost.near.push_back(other->m_slot);
+    addNear(m_ghosts[other->m_link], ghost.proxy->m_slot);
+  });
+  ghost.knowsNear = ghost.leaf != nullptr && ghost.near.size() <= kMaxNear;
+  takePartners(both);
 }
 
-/// Sorts them by slot, so that their order does not depend on where the finder runs.
+/// Lists a proxy that has come into the ghost's enlarged box.
+void GpuLbvhGhosts::addNear(Ghost& ghost, std::uint32_t slot) {
+  if (!ghost.knowsNear) return;
+  if (std::find(ghost.near.begin(), ghost.near.end(), slot) != ghost.near.end()) return;
+  ghost.knowsNear = false;  // in case push_back() throws
+  ghost.near.push_back(slot);
+  ghost.knowsNear = ghost.near.size() <= kMaxNear;
+}
+
+/// Finds the ghosts near a proxy that is not a ghost itself.
+void GpuLbvhGhosts::findGhosts(const GpuLbvhProxy* proxy, const lbvh::Aabb& both) {
+  forEachLeaf(m_tree, both, [&](const btDbvtNode&, GpuLbvhProxy* ghost) {
+    m_partners.push_back(ghost);
+    addNear(m_ghosts[ghost->m_link], proxy->m_slot);
+  });
+  takePartners(both);
+}
+
+/// Keeps only partners that overlap `both`, the bounds of the proxy's previous and current box.
+void GpuLbvhGhosts::takePartners(const lbvh::Aabb& both) {
+  const auto isApart = [&](const GpuLbvhProxy* one) {
+    return !lbvh::overlap(m_proxies.boxes()[one->m_slot], both);
+  };
+  m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isApart), m_partners.end());
+}
+
+/// Fills m_partners, sorted by slot: the order must not depend on the finder's backend.
 void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before) {
   const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
   m_partners.clear();
-  if (proxy->m_isGhost)
-    findAmongAll(both);
-  else
-    findAmongGhosts(both);
+  if (!proxy->m_isGhost) {
+    findGhosts(proxy, both);
+  } else if (Ghost& ghost = m_ghosts[proxy->m_link];
+             ghost.knowsNear && ghost.leaf->volume.Contain(volumeOf(both))) {
+    for (const std::uint32_t slot : ghost.near)
+      if (lbvh::overlap(m_proxies.boxes()[slot], both)) m_partners.push_back(m_proxies.at(slot));
+  } else {
+    renewNear(ghost, both);
+  }
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
 }
 
-/// False if there is no memory: then the pair must wait for the step.
+/// Returns false if there is no memory. Then the pair must wait for the step.
 bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   try {
     m_early.push_back(pair);
@@ -160,21 +244,30 @@ void GpuLbvhGhosts::updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   try {
     findPartners(proxy, before);
   } catch (const std::bad_alloc&) {
-    return;  // the step makes up for it
+    // The step will update the proxy's pairs. But some ghosts may not list the proxy as near.
+    for (Ghost& ghost : m_ghosts) ghost.knowsNear = false;
+    return;
   }
   if (m_sink.cache().getOverlapFilterCallback() != m_filter) m_hasAskedAnother = true;
   const GpuLbvhObjects one(proxy);
   std::vector<GpuLbvhProxy*> partners;
-  partners.swap(m_partners);  // a callback may come back here, and destroy any of them
+  partners.swap(m_partners);  // a callback may call this again, and destroy any of the partners
   for (GpuLbvhProxy* other : partners) {
-    if (other == proxy) continue;
-    if (!one.areAlive() || !rememberEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
+    if (!one.areAlive()) break;
+    if (other == proxy || !other->isAlive() || staysAsItIs(proxy, other)) continue;
+    if (!rememberEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
     updatePair(proxy, other, dispatcher);
   }
   partners.swap(m_partners);
 }
 
-/// The filter may move the two while it is asked. So their boxes are compared again after it.
+/// Whether the cache is right about the pair, and stays right. While a step runs the cache may
+/// become wrong, because the step found its pairs before the move.
+bool GpuLbvhGhosts::staysAsItIs(GpuLbvhProxy* a, GpuLbvhProxy* b) const {
+  return !m_isInStep && m_sink.has(a, b) == m_proxies.overlap(a, b);
+}
+
+/// The filter callback may move the two proxies, so their boxes are compared again after add().
 void GpuLbvhGhosts::updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
   if (!a->isAlive() || !b->isAlive()) return;
   if (m_proxies.overlap(a, b)) m_sink.add(a, b);
@@ -183,18 +276,19 @@ void GpuLbvhGhosts::updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* d
 
 void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
   for (const lbvh::Pair pair : m_unconfirmed) {
-    if (!m_proxies.wereInLastStep(pair)) continue;  // a callback has destroyed one
+    if (!m_proxies.wereInLastStep(pair)) continue;  // a callback has destroyed a proxy
     GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
     if (!pairs.isPair(pair)) {
       m_sink.remove(a, b, dispatcher);
     } else if (!m_sink.has(a, b) && !m_sink.refusedPairs().contains(pair)) {
-      // The two parted and met again between two steps, which the finder has not seen.
+      // The two parted and overlapped again between two steps, which the finder has not seen.
       const bool isIn = m_sink.add(a, b);
       if (m_proxies.wereInLastStep(pair)) m_sink.refusedPairs().note(pair, !isIn);
     }
   }
   m_unconfirmed.clear();
-  // The step does not know of what its callbacks have moved.
+  // The step's pairs do not include what its callbacks have moved.
   for (std::size_t i = 0, end = m_early.size(); i < end; ++i)
     updatePair(m_proxies.at(m_early[i].first), m_proxies.at(m_early[i].second), dispatcher);
+  m_isInStep = false;
 }

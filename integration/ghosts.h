@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Ghost objects, whose pairs must be right between two steps: who moves a btGhostObject may read
-// what it overlaps in the next line, as btKinematicCharacterController does. Knows which proxies
-// are ghosts, and adds and removes their pairs at once. All other pairs wait for the step.
+// Keeps the pairs of ghost objects up to date between two steps. A program may move a btGhostObject
+// and read its overlaps in the next line, as btKinematicCharacterController does. Knows which
+// proxies are ghosts, and adds and removes their pairs at once. All other pairs wait for the step.
 // Not installed.
 #pragma once
 
@@ -19,63 +19,77 @@
 class btDispatcher;
 class btOverlapFilterCallback;
 
-/// Works only while GpuLbvhPairSink::needsGhostPairsAtOnce(). Only then are clients known to be
-/// btCollisionObjects, and read.
+/// Active only while GpuLbvhPairSink::needsGhostPairsAtOnce(). Only then are clients known to be
+/// btCollisionObjects, so only then are they read.
 class GpuLbvhGhosts {
  public:
   GpuLbvhGhosts(const GpuLbvhProxies& proxies, GpuLbvhQueries& queries, GpuLbvhPairSink& sink)
       : m_proxies(proxies), m_queries(queries), m_sink(sink) {}
 
-  /// The proxy is new.
+  /// A cheap test for each setAabb(). If it returns false, areActive() would return false and
+  /// change nothing.
+  bool mayBeActive() const { return m_isActive || m_sink.needsGhostPairsAtOnce(); }
+  /// Whether pairs of ghosts are needed at once. Lists the ghosts when the answer changes, because
+  /// programs may set and remove a ghost callback at any time.
+  bool areActive() {
+    const bool isNeeded = m_sink.needsGhostPairsAtOnce();
+    if (isNeeded != m_isActive) setActive(isNeeded);
+    return isNeeded;
+  }
+
+  /// Adds the pairs of a new proxy.
   void addProxy(GpuLbvhProxy* proxy) {
-    if (isActive()) updateAdded(proxy);
+    if (areActive()) updateAdded(proxy);
   }
-  /// The proxy had the box `before`. Asks the tree of the ghosts for its partners. For a ghost it
-  /// queries all boxes, or tests each where the query would have to build a tree, or boxes are
-  /// fattened.
-  void moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher) {
-    if (isActive()) updateMoved(proxy, before, dispatcher);
-  }
+  /// Updates the pairs of a proxy that had the box `before`. Requires areActive(). Finds its
+  /// partners in the tree of ghosts. A ghost that has left its enlarged box searches all boxes by a
+  /// query. It tests each box instead if the query would have to pack all boxes first, or if boxes
+  /// are fattened.
+  void moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
   void removeProxy(GpuLbvhProxy* proxy);
-  /// Only while there are no proxies. Slots and unique ids begin anew.
+  /// Forgets all pairs, because slots and unique ids restart. Requires that there are no proxies.
   void reset() {
     m_early.clear();
     m_unconfirmed.clear();
   }
 
-  /// The step's pairs are found. They do not know of what callbacks move from now on.
-  /// @param filter the step's; null: none
-  /// @return whether another one was asked since the last step
+  /// Call this after the step has found its pairs. If callbacks move proxies from now on, these
+  /// pairs do not include their moves.
+  /// @param filter the step's filter callback, or null
+  /// @return whether another filter callback was called since the last step
   bool beginStep(const btOverlapFilterCallback* filter) {
     m_unconfirmed.swap(m_early);
+    m_isInStep = true;
     m_filter = filter;
     return std::exchange(m_hasAskedAnother, false);
   }
-  /// After a step: pairs that were added or removed before it are now as the step found them. Only
-  /// the step knows of filters that were changed since.
+  /// Call this at the end of a step. Makes the pairs that were updated before the step agree with
+  /// the step's result, because only the step has read the filters that changed since then.
   void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
 
  private:
+  /// A ghost, and all that it can overlap while it stays within its enlarged box. These are ghosts
+  /// whose enlarged boxes overlap its own, and other proxies whose boxes have overlapped it.
   struct Ghost {
     GpuLbvhProxy* proxy;
-    btDbvtNode* leaf;  ///< null while the box has a NaN
+    btDbvtNode* leaf = nullptr;  ///< the enlarged box; null while the box has a NaN
+    bool knowsNear = false;
+    std::vector<std::uint32_t> near = {};  ///< slots; some may be free by now
   };
 
-  /// A ghost callback may come and go at any time. This is in every setAabb.
-  bool isActive() {
-    const bool isNeeded = m_sink.needsGhostPairsAtOnce();
-    if (isNeeded != m_isActive) setActive(isNeeded);
-    return isNeeded;
-  }
   void setActive(bool active);
   void updateAdded(GpuLbvhProxy* proxy);
-  void updateMoved(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
   void addIfGhost(GpuLbvhProxy* proxy);
   void placeLeaf(Ghost& ghost);
   void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
+  void renewNear(Ghost& ghost, const lbvh::Aabb& both);
+  void addNear(Ghost& ghost, std::uint32_t slot);
+  void findGhosts(const GpuLbvhProxy* proxy, const lbvh::Aabb& both);
+  void takePartners(const lbvh::Aabb& both);
+  bool isPackingWorthIt();
   void findAmongAll(const lbvh::Aabb& box);
-  void findAmongGhosts(const lbvh::Aabb& box);
   void updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
+  bool staysAsItIs(GpuLbvhProxy* a, GpuLbvhProxy* b) const;
   void updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
   bool rememberEarly(lbvh::Pair pair);
 
@@ -83,11 +97,16 @@ class GpuLbvhGhosts {
   GpuLbvhQueries& m_queries;
   GpuLbvhPairSink& m_sink;
   std::vector<Ghost> m_ghosts;
-  btDbvt m_tree;  ///< of the ghosts: they are few, and their leaves move one by one
-  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what overlaps the proxy at hand, or did
-  std::vector<lbvh::Pair> m_early;        ///< updated since the last step found its pairs
-  std::vector<lbvh::Pair> m_unconfirmed;  ///< updated before; the step at hand decides
-  const btOverlapFilterCallback* m_filter = nullptr;  ///< of the last step
-  bool m_hasAskedAnother = false;                     ///< since that step
-  bool m_isActive = false;                            ///< at the last call
+  btDbvt m_tree;                          ///< the enlarged boxes of all ghosts
+  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what the moved proxy overlaps or overlapped
+  /// Pairs that were updated since the last step found its pairs.
+  std::vector<lbvh::Pair> m_early;
+  /// Pairs that were updated before the running step found its pairs.
+  std::vector<lbvh::Pair> m_unconfirmed;
+  const btOverlapFilterCallback* m_filter = nullptr;  ///< filter callback of the last step
+  bool m_hasAskedAnother = false;  ///< another filter callback was called since that step
+  bool m_isInStep = false;         ///< from beginStep() until all pairs are confirmed
+  bool m_isActive = false;         ///< result of the last areActive()
+  std::size_t m_moves = 0;  ///< moves of all proxies since a ghost was tested against all boxes
+  std::size_t m_tests = 0;  ///< tests of a ghost against all boxes, with few moves between them
 };

@@ -1,51 +1,78 @@
 // SPDX-License-Identifier: Zlib
 #include "growing_array.h"
 
+namespace {
+
+constexpr std::align_val_t kAlign{16};
+
+void* copyOf(const void* bytes, std::size_t size, std::size_t room) {
+  void* const copy = ::operator new(room, kAlign);
+  if (size != 0) std::memcpy(copy, bytes, size);
+  return copy;
+}
+
+}  // namespace
+
 #if defined(__linux__)
 
 namespace {
+
+/// Smaller arrays are copied: system calls and page faults would cost more.
+constexpr std::size_t kMinMapped = 65536;
+
+bool areMapped(std::size_t bytes) { return bytes >= kMinMapped; }
+
+void release(void* memory, std::size_t bytes) {
+  if (areMapped(bytes))
+    munmap(memory, bytes);
+  else
+    ::operator delete(memory, kAlign);
+}
 
 void* newPages(std::size_t bytes) {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 void* movePages(void* pages, std::size_t from, std::size_t to) {
-#if defined(__SANITIZE_THREAD__)
-  // It does not see mremap: it would take what was there before for another thread's.
+#if !defined(__SANITIZE_THREAD__)
+  if (areMapped(from)) return mremap(pages, from, to, MREMAP_MAYMOVE);
+#endif
+  // ThreadSanitizer does not see mremap. It would report earlier accesses at the new address as
+  // races.
   void* const moved = newPages(to);
   if (moved == MAP_FAILED) return moved;
-  std::memcpy(moved, pages, from);
-  munmap(pages, from);
+  if (from != 0) std::memcpy(moved, pages, from);
+  release(pages, from);
   return moved;
-#else
-  return mremap(pages, from, to, MREMAP_MAYMOVE);
-#endif
 }
 
 }  // namespace
 
 void GpuLbvhPages::grow(std::size_t bytes) {
-  constexpr std::size_t kPage = 4096;
-  bytes = (bytes + kPage - 1) / kPage * kPage;
-  void* grown = m_data == nullptr ? newPages(bytes) : movePages(m_data, m_bytes, bytes);
-  if (grown == MAP_FAILED) throw std::bad_alloc();
-  m_data = grown;
+  if (!areMapped(bytes)) {
+    void* const grown = copyOf(m_data, m_bytes, bytes);
+    release(m_data, m_bytes);
+    m_data = grown;
+  } else {
+    constexpr std::size_t kPage = 4096;
+    bytes = (bytes + kPage - 1) / kPage * kPage;
+    void* const grown = movePages(m_data, m_bytes, bytes);
+    if (grown == MAP_FAILED) throw std::bad_alloc();
+    m_data = grown;
+  }
   m_bytes = bytes;
 }
 
-GpuLbvhPages::~GpuLbvhPages() {
-  if (m_data != nullptr) munmap(m_data, m_bytes);
-}
+GpuLbvhPages::~GpuLbvhPages() { release(m_data, m_bytes); }
 
 #else
 
 void GpuLbvhPages::grow(std::size_t bytes) {
-  void* grown = ::operator new (bytes, std::align_val_t{16});
-  if (m_data != nullptr) std::memcpy(grown, m_data, m_bytes);
-  ::operator delete (std::exchange(m_data, grown), std::align_val_t{16});
+  void* const grown = copyOf(m_data, m_bytes, bytes);
+  ::operator delete(std::exchange(m_data, grown), kAlign);
   m_bytes = bytes;
 }
 
-GpuLbvhPages::~GpuLbvhPages() { ::operator delete (m_data, std::align_val_t{16}); }
+GpuLbvhPages::~GpuLbvhPages() { ::operator delete(m_data, kAlign); }
 
 #endif

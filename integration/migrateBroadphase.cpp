@@ -18,7 +18,7 @@
 
 namespace {
 
-/// An object that moves to the new broad phase, and what its old proxy knew.
+/// An object that moves to the new broad phase, and the state of its old proxy.
 struct MovedObject {
   btCollisionObject* object;
   btBroadphaseProxy* proxy;  ///< in the old broad phase
@@ -26,7 +26,7 @@ struct MovedObject {
   int group, mask;
 };
 
-/// A pair's algorithm. It has no owner while the pair's objects have no proxies.
+/// A pair's collision algorithm. It has no owner while the pair's objects have no proxies.
 struct KeptAlgorithm {
   using Clients = std::pair<const void*, const void*>;
 
@@ -45,7 +45,7 @@ struct KeptAlgorithm {
   void* info;
 };
 
-/// In the order of the unique ids, so that the new ids have the same order.
+/// The world's objects in the order of their unique ids, so that the new ids have the same order.
 std::vector<MovedObject> objectsOf(btCollisionWorld& world) {
   std::vector<MovedObject> moved;
   const btCollisionObjectArray& objects = world.getCollisionObjectArray();
@@ -71,7 +71,8 @@ std::vector<const btBroadphaseProxy*> sortedProxies(const std::vector<MovedObjec
   return proxies;
 }
 
-/// Removes the pairs of some proxies in one pass. Bullet's caches scan all pairs for each proxy.
+/// Removes the pairs of all given proxies in one pass. Bullet's caches would scan all pairs once
+/// per proxy.
 class RemovePairs : public btOverlapCallback {
  public:
   explicit RemovePairs(const std::vector<const btBroadphaseProxy*>& sorted) : m_sorted(sorted) {}
@@ -101,7 +102,8 @@ void detachAlgorithms(btOverlappingPairCache& cache) {
   for (int i = 0; i < pairs.size(); ++i) pairs[i].m_algorithm = nullptr;
 }
 
-/// Gives each new pair the algorithm of the old one. Frees those for which there is no new pair.
+/// Gives each new pair the algorithm that the same pair had before. Frees algorithms whose pair is
+/// gone.
 void attachAlgorithms(std::vector<KeptAlgorithm>& algorithms, btOverlappingPairCache& cache,
                       btDispatcher* dispatcher) {
   btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
@@ -119,8 +121,9 @@ void attachAlgorithms(std::vector<KeptAlgorithm>& algorithms, btOverlappingPairC
   }
 }
 
-/// Empties a ghost object's own list. Some caches (btSortedOverlappingPairCache) do not tell their
-/// ghost callback of removals, and a ghost must not keep a proxy that is about to be destroyed.
+/// Empties a ghost object's own list, because a ghost must not keep a proxy that is about to be
+/// destroyed. Some caches (btSortedOverlappingPairCache) do not report removals to their ghost
+/// callback.
 void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
   btGhostObject* ghost = btGhostObject::upcast(&object);
   if (ghost == nullptr) return;
@@ -131,7 +134,8 @@ void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
   }
 }
 
-/// The last one first: a broad phase that hands out free ids from a stack gets them back in order.
+/// Destroys the last proxy first, so that a broad phase with a stack of free ids reuses them in
+/// order.
 void destroyProxies(const std::vector<MovedObject>& moved, btBroadphaseInterface& broadphase,
                     btDispatcher* dispatcher) {
   for (auto one = moved.rbegin(); one != moved.rend(); ++one) {
@@ -147,7 +151,7 @@ void createProxies(const std::vector<MovedObject>& moved, btBroadphaseInterface&
         one.aabbMin, one.aabbMax, one.object->getCollisionShape()->getShapeType(), one.object,
         one.group, one.mask, dispatcher);
     one.object->setBroadphaseHandle(proxy);
-    // For btAxisSweep3: its createProxy does not write the proxy's own box.
+    // btAxisSweep3::createProxy does not write the proxy's own box.
     if (proxy != nullptr) broadphase.setAabb(proxy, one.aabbMin, one.aabbMax, dispatcher);
   }
 }
@@ -163,7 +167,7 @@ void moveCallbacks(btOverlappingPairCache& from, btOverlappingPairCache& to,
   if (ghostCallback != nullptr) to.setInternalGhostPairCallback(ghostCallback);
 }
 
-/// Null if the world is not a soft one.
+/// The world info of a soft world; null for other worlds.
 btSoftBodyWorldInfo* worldInfoOf(btDynamicsWorld* world) {
   switch (world->getWorldType()) {
     case BT_SOFT_RIGID_DYNAMICS_WORLD:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// The broad phase's own pair cache. Its array is, element for element, what that of
-// btHashedOverlappingPairCache would be. But removing a proxy does not scan all pairs, sorting
-// keeps algorithms, and memory is prefetched for those who walk the pairs, above all the narrow
-// phase. Takes only the proxies of its broad phase: it refuses others, and has no pairs of theirs.
-// Callbacks (filter, ghost, contact) may change it while it calls them. Finds no pair itself.
-// Not installed.
+// Implements the broad phase's own pair cache. Its array equals the array of a
+// btHashedOverlappingPairCache, element by element. But removing a proxy does not scan all pairs,
+// sorting keeps algorithms, and a pass over the pairs prefetches what the narrow phase will read.
+// Refuses proxies of other broad phases. Callbacks (filter, ghost, contact) may change the cache
+// while the cache calls them. Does not search for pairs. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -14,16 +13,16 @@
 
 #include "growing_array.h"
 #include "pair_index.h"
+#include "pair_sink.h"
 #include "partners.h"
 #include "proxies.h"
-#include "refused_pairs.h"
 
-class GpuLbvhPairCache final : public btOverlappingPairCache {
+class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairCache {
  public:
-  explicit GpuLbvhPairCache(GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  explicit GpuLbvhPairCache(GpuLbvhProxies& proxies) : GpuLbvhPairSink(proxies, &m_ghost) {}
 
-  /// @return null if the filter refuses the pair or destroys one of the two, if there is no memory,
-  ///   or if one of the two is another broad phase's
+  /// @return null if the filter refuses the pair or destroys one of its proxies, if there is no
+  ///   memory, or if a proxy belongs to another broad phase
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
   void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                               btDispatcher* dispatcher) override;
@@ -35,12 +34,12 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
 
   /// The callback may remove and add pairs.
   void processAllOverlappingPairs(btOverlapCallback* callback, btDispatcher* dispatcher) override;
-  /// With m_deterministicOverlappingPairs it goes in descending order of unique ids, as Bullet
-  /// does.
+  /// With m_deterministicOverlappingPairs, visits pairs in descending order of unique ids, as
+  /// Bullet does.
   void processAllOverlappingPairs(btOverlapCallback* callback, btDispatcher* dispatcher,
                                   const btDispatcherInfo& info) override;
 
-  /// In descending order of unique ids. The algorithms stay.
+  /// Sorts in descending order of unique ids. Pairs keep their algorithms.
   void sortOverlappingPairs(btDispatcher* dispatcher) override;
 
   bool needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
@@ -49,7 +48,6 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void setInternalGhostPairCallback(btOverlappingPairCallback* callback) override {
     m_ghost = callback;
   }
-  bool hasGhostPairCallback() const { return m_ghost != nullptr; }
   bool hasDeferredRemoval() override { return false; }
 
   btBroadphasePair* getOverlappingPairArrayPtr() override { return first(); }
@@ -59,17 +57,22 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
   int getNumOverlappingPairs() const override { return m_pairs.size(); }
 
-  /// As addOverlappingPair and removeOverlappingPair, for proxies that are known to be this broad
-  /// phase's.
-  btBroadphasePair* add(GpuLbvhProxy* a, GpuLbvhProxy* b);
-  void* remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+  // For the step and the ghosts, which pass only proxies of this broad phase:
 
-  /// As removeOverlappingPair and addOverlappingPair for each of a step's pairs in turn. Pairs of
-  /// which a callback has destroyed an object since the step are passed over.
-  void removeAll(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher);
-  /// @param refused is told of each answer
-  /// @throws std::bad_alloc with the pairs so far added
-  void addAll(lbvh::View<const lbvh::Pair> pairs, GpuLbvhRefusedPairs& refused);
+  btOverlappingPairCache& cache() override { return *this; }
+  bool add(lbvh::View<const lbvh::Pair> pairs) override;
+  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override;
+  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return addKnown(a, b) != nullptr; }
+  bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
+    return m_index.find(slotsOf(a, b)) != lbvh::kNullIndex;
+  }
+  void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
+    removeKnown(a, b, dispatcher);
+  }
+  void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
+    removeOverlappingPairsContainingProxy(proxy, dispatcher);
+  }
+  void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
 
  private:
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
@@ -78,7 +81,7 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
     return m_index[pair].first == slot || m_index[pair].second == slot;
   }
 
-  /// Whether an algorithm or a ghost callback hears of its removal.
+  /// Whether removing the pair destroys an algorithm or calls a ghost callback.
   bool concernsOthers(const btBroadphasePair& pair) const {
     return pair.m_algorithm != nullptr || m_ghost != nullptr;
   }
@@ -87,6 +90,8 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void takeOut(std::uint32_t& link);
   btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
+  btBroadphasePair* addKnown(btBroadphaseProxy* a, btBroadphaseProxy* b);
+  void* removeKnown(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher* dispatcher);
   void* removeAt(std::uint32_t pair, btDispatcher* dispatcher);
   std::uint32_t announceRemoval(std::uint32_t pair, btDispatcher* dispatcher);
   bool process(std::uint32_t pair, btOverlapCallback* callback, btDispatcher* dispatcher);
@@ -94,13 +99,12 @@ class GpuLbvhPairCache final : public btOverlappingPairCache {
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void prefetchForNarrowPhase(int at) const;
 
-  GpuLbvhProxies& m_proxies;
-  GpuLbvhPages m_memory;  ///< of m_pairs
+  GpuLbvhPages m_memory;  ///< the memory of m_pairs
   btBroadphasePairArray m_pairs;
-  GpuLbvhPairIndex m_index;  ///< of m_pairs
+  GpuLbvhPairIndex m_index;  ///< the place of each pair in m_pairs
   GpuLbvhPartners m_partners;
   std::vector<std::uint32_t> m_gathered;  ///< scratch: the pairs of one proxy
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;
-  bool m_hasRefused = false;  ///< a pair of others, and has said so
+  bool m_hasRefused = false;  ///< the message about another broad phase's pair was printed
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Where the pairs of an array lie: a hash table from the slots of two proxies to a place in it. A
-// pair is removed as Bullet does it: the last one moves into the gap. Does not know the array. Not
-// installed.
+// Defines a hash table that maps the slots of two proxies to the place of their pair in an array.
+// As in Bullet's cache, the last pair moves to the place of a removed one. Does not hold the array
+// itself. Not installed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -23,17 +24,23 @@ class GpuLbvhPairIndex {
                                  : const_cast<GpuLbvhPairIndex*>(this)->linkTo(pair);
   }
 
-  /// Room for `more` pairs than there are. @throws std::bad_alloc, with nothing changed
-  void reserve(std::size_t more);
+  /// Reserves capacity for `more` additional pairs. @throws std::bad_alloc, with nothing changed
+  void reserve(std::size_t more) {
+    const std::size_t all = m_entries.size() + more;
+    m_entries.reserve(all);
+    const std::size_t buckets = 2 * all + 64;  // half as many buckets would take a fifth more time
+    m_buckets.reserve(buckets);
+    while (m_buckets.size() < buckets) addBucket();
+  }
 
-  /// At the end. The pair is new, and there is room for it.
+  /// Appends a new pair. Requires reserved capacity.
   void push(lbvh::Pair pair) {
     m_entries.push_back({pair.first, pair.second, lbvh::kNullIndex});
     linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
   }
 
-  /// The link to the pair in its bucket's list: its place, or kNullIndex. Valid until the next
-  /// change. Only where there was room once.
+  /// The link to the pair in its bucket's list. It has the pair's place, or kNullIndex. Valid until
+  /// the next change. Requires an earlier reserve().
   std::uint32_t& linkTo(lbvh::Pair pair) {
     std::uint32_t* link = &m_buckets[bucketOf(pair)];
     while (*link != lbvh::kNullIndex && m_entries[*link].slots() != pair)
@@ -41,8 +48,8 @@ class GpuLbvhPairIndex {
     return *link;
   }
 
-  /// Takes a pair out, and gives its place to the last one.
-  /// @param link to the pair
+  /// Removes a pair, and moves the last pair to its place.
+  /// @param link the link to the pair
   /// @return the place
   std::uint32_t takeOut(std::uint32_t& link) {
     const std::uint32_t place = link;
@@ -55,7 +62,8 @@ class GpuLbvhPairIndex {
     return place;
   }
 
-  /// Gives every place the pair slotsOf(place): the same pairs in another order.
+  /// Follows a change of the array's order: slotsOf(place) returns the slots of the pair that is
+  /// now at a place.
   template <class SlotsOf>
   void reorder(const SlotsOf& slotsOf) {
     for (std::uint32_t place = 0; place < m_entries.size(); ++place) {
@@ -63,17 +71,19 @@ class GpuLbvhPairIndex {
       m_entries[place].first = slots.first;
       m_entries[place].second = slots.second;
     }
-    relinkBuckets();
+    for (std::size_t bucket = 0; bucket < m_buckets.size(); ++bucket)
+      m_buckets[bucket] = lbvh::kNullIndex;
+    for (std::uint32_t place = 0; place < m_entries.size(); ++place) linkInBucket(place);
   }
 
-  /// What find() reads, in stages: each reads what the one before it has asked for. Only
-  /// where there was room once.
+  /// The first of three stages that prefetch what find() reads. Each stage reads what the stage
+  /// before it has prefetched. They require an earlier reserve().
   void prefetchBucket(lbvh::Pair pair) const { lbvh::prefetch(&m_buckets[bucketOf(pair)]); }
   void prefetchFirst(lbvh::Pair pair) const {
     const std::uint32_t first = m_buckets[bucketOf(pair)];
     if (first != lbvh::kNullIndex) lbvh::prefetch(&m_entries[first]);
   }
-  /// Few buckets have more than two.
+  /// The last stage, because few buckets have more than two pairs.
   void prefetchSecond(lbvh::Pair pair) const {
     const std::uint32_t first = m_buckets[bucketOf(pair)];
     if (first == lbvh::kNullIndex) return;
@@ -82,21 +92,21 @@ class GpuLbvhPairIndex {
   }
 
  private:
-  /// The slots of the pair at this place, and the next place of its bucket.
+  /// The slots of the pair at a place, and the next place in the same bucket.
   struct Entry {
-    std::uint32_t first, second;  // as of an lbvh::Pair, which would pad the entry to 16 bytes
+    std::uint32_t first, second;  // not an lbvh::Pair, which would pad the entry to 16 bytes
     std::uint32_t inBucket;
 
     lbvh::Pair slots() const { return {first, second}; }
   };
 
-  // Linear hashing: the number of buckets grows one by one, each time by the halves of one bucket.
-  // So the table never has to be made anew, which would be felt in a step.
+  // Linear hashing: buckets are added one at a time, and each takes its pairs from one other
+  // bucket. So no single step has to rebuild the whole table, which would make it a slow step.
   std::size_t bucketOf(lbvh::Pair pair) const {
     const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
     const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
     const std::size_t bucket = static_cast<std::size_t>(hash) & (2 * m_whole - 1);
-    // No branch: nobody could predict it.
+    // Branchless, because the branch would be unpredictable.
     return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
   }
 
@@ -104,10 +114,25 @@ class GpuLbvhPairIndex {
     std::uint32_t& first = m_buckets[bucketOf(m_entries[place].slots())];
     m_entries[place].inBucket = std::exchange(first, place);
   }
-  void addBucket();
-  void relinkBuckets();
+
+  /// Splits one bucket in two.
+  void addBucket() {
+    constexpr std::size_t kAhead = 16;  // prefetches the bucket that is split kAhead calls later
+    const std::size_t added = m_buckets.size();
+    if (added == 2 * m_whole) m_whole = added;
+    m_buckets.push_back(lbvh::kNullIndex);
+    if (added == 0) return;
+    const std::size_t halved = added - m_whole, later = std::min(halved + kAhead, added);
+    if (m_buckets[later] != lbvh::kNullIndex) lbvh::prefetch(&m_entries[m_buckets[later]]);
+    std::uint32_t place = std::exchange(m_buckets[halved], lbvh::kNullIndex);
+    while (place != lbvh::kNullIndex) {
+      const std::uint32_t next = m_entries[place].inBucket;
+      linkInBucket(place);
+      place = next;
+    }
+  }
 
   GpuLbvhGrowingArray<Entry> m_entries;          ///< by place
-  GpuLbvhGrowingArray<std::uint32_t> m_buckets;  ///< the first place of each
-  std::size_t m_whole = 1;  ///< the largest power of two of buckets that there are
+  GpuLbvhGrowingArray<std::uint32_t> m_buckets;  ///< the first place in each bucket
+  std::size_t m_whole = 1;  ///< the largest power of two below the number of buckets, at least 1
 };

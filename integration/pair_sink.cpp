@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Zlib
 #include "pair_sink.h"
 
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "pair_cache.h"
 
@@ -15,7 +18,7 @@ std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() {
   return all;
 }
 
-// From a copy, because the filter may change the cache.
+// Works on a copy, because the filter may change the cache.
 std::vector<lbvh::Pair> GpuLbvhPairSink::pairsToRefuse() {
   std::vector<lbvh::Pair> refused = pairs();
   std::size_t kept = 0;
@@ -29,43 +32,40 @@ std::vector<lbvh::Pair> GpuLbvhPairSink::pairsToRefuse() {
 
 namespace {
 
-/// Into the own cache, which knows proxies by slot and goes through no other pairs.
-class OwnPairSink final : public GpuLbvhPairSink {
- public:
-  explicit OwnPairSink(GpuLbvhProxies& proxies) : GpuLbvhPairSink(proxies), m_cache(proxies) {}
-
-  btOverlappingPairCache& cache() override { return m_cache; }
-  bool needsGhostPairsAtOnce() const override { return m_cache.hasGhostPairCallback(); }
-
-  bool add(lbvh::View<const lbvh::Pair> pairs) override {
-    m_cache.addAll(pairs, m_refused);
-    return true;
+/// Gives access to the ghost pair callback of Bullet's hashed cache, which has no getter for it.
+struct GhostCallback : private btHashedOverlappingPairCache {
+  static btOverlappingPairCallback* const* of(const btHashedOverlappingPairCache& cache) {
+    return &(cache.*(&GhostCallback::m_ghostPairCallback));
   }
-  void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
-    m_cache.removeAll(pairs, dispatcher);
-  }
-  bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return m_cache.add(a, b) != nullptr; }
-  bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return m_cache.findPair(a, b) != nullptr; }
-  void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
-    m_cache.remove(a, b, dispatcher);
-  }
-  void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
-    m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
-  }
-  void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
-
- private:
-  GpuLbvhPairCache m_cache;
 };
 
-/// Into a cache of the user's, which may hold pairs of other broad phases, too.
+/// The cache if it is exactly a btHashedOverlappingPairCache, else null. Compares vtable pointers,
+/// because Bullet may be built without RTTI.
+const btHashedOverlappingPairCache* asHashedCache(const btOverlappingPairCache& cache) {
+  const btHashedOverlappingPairCache sample;
+  const btOverlappingPairCache& known = sample;
+  const bool isSame = std::memcmp(static_cast<const void*>(&cache),
+                                  static_cast<const void*>(&known), sizeof(void*)) == 0;
+  return isSame ? static_cast<const btHashedOverlappingPairCache*>(&cache) : nullptr;
+}
+
+/// A pointer to the cache's ghost callback. If that cannot be read, `isSaidToHaveOne` decides
+/// whether it points to null.
+btOverlappingPairCallback* const* ghostCallbackOf(const btOverlappingPairCache& cache,
+                                                  bool isSaidToHaveOne) {
+  static btGhostPairCallback some;  // never called
+  static btOverlappingPairCallback *const kSome = &some, *const kNone = nullptr;
+  if (const auto* hashed = asHashedCache(cache)) return GhostCallback::of(*hashed);
+  return isSaidToHaveOne ? &kSome : &kNone;
+}
+
+/// The sink for a cache of the program, which may also have pairs of other broad phases.
 class HandedInPairSink : public GpuLbvhPairSink {
  public:
   HandedInPairSink(GpuLbvhProxies& proxies, btOverlappingPairCache& cache, bool hasGhosts)
-      : GpuLbvhPairSink(proxies), m_cache(cache), m_hasGhosts(hasGhosts) {}
+      : GpuLbvhPairSink(proxies, ghostCallbackOf(cache, hasGhosts)), m_cache(cache) {}
 
   btOverlappingPairCache& cache() override { return m_cache; }
-  bool needsGhostPairsAtOnce() const override { return m_hasGhosts; }
 
   bool add(lbvh::View<const lbvh::Pair> pairs) override {
     bool areAll = true;
@@ -95,17 +95,17 @@ class HandedInPairSink : public GpuLbvhPairSink {
   void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
     if (!proxy->m_hasNoPairs) m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
   }
-  /// Bullet's caches scan all pairs for each proxy.
+  /// One pass for all proxies: Bullet's caches would scan all pairs once per proxy.
   void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                         btDispatcher* dispatcher) override;
 
  protected:
-  /// The cache gave us no pair of the two.
+  /// Whether the cache refused a pair for which it returned null.
   virtual bool hasRefused(GpuLbvhProxy*, GpuLbvhProxy*) { return true; }
 
  private:
-  /// Whether the cache gave us another broad phase's pair: Bullet's hashed cache knows proxies by
-  /// their unique ids, which two broad phases may both have.
+  /// Whether the cache returned a pair of another broad phase. Bullet's hashed cache identifies
+  /// proxies by their unique ids, and two broad phases may use the same ids.
   static bool isOfOthers(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
     return pair != nullptr && pair->m_pProxy0 != one && pair->m_pProxy1 != one;
   }
@@ -114,7 +114,6 @@ class HandedInPairSink : public GpuLbvhPairSink {
   }
 
   btOverlappingPairCache& m_cache;
-  const bool m_hasGhosts;
 };
 
 void HandedInPairSink::prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
@@ -132,17 +131,18 @@ void HandedInPairSink::prepareRemovalOf(btBroadphaseProxy* const* proxies, int c
   m_cache.processAllOverlappingPairs(&isOfThem, dispatcher);
 }
 
-/// Into a cache with deferred removal (btSortedOverlappingPairCache). It neither removes a pair
-/// when asked to nor finds one that it has: its owner edits the array.
+/// The sink for a cache with deferred removal (btSortedOverlappingPairCache). Such a cache does not
+/// remove a single pair: its broad phase edits the array instead.
 class DeferredPairSink final : public HandedInPairSink {
  public:
-  using HandedInPairSink::HandedInPairSink;
-  bool needsGhostPairsAtOnce() const override { return false; }
+  DeferredPairSink(GpuLbvhProxies& proxies, btOverlappingPairCache& cache)
+      : HandedInPairSink(proxies, cache, false) {}
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override;
   using HandedInPairSink::remove;
 
  protected:
-  /// btNullPairCache has deferred removal, too. It takes no pairs, and refuses none.
+  /// btNullPairCache has deferred removal, too. It returns null for every pair, but that is no
+  /// refusal.
   bool hasRefused(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
     return cache().getOverlapFilterCallback() != nullptr || !cache().needsBroadphaseCollision(a, b);
   }
@@ -163,7 +163,7 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
     pairs.pop_back();
     const int left = pairs.size();
     cache().cleanOverlappingPair(pair, dispatcher);
-    if (pairs.size() != left) i = 0;  // a callback of a contact's end moved pairs
+    if (pairs.size() != left) i = 0;  // a contact-ended callback has moved pairs
   }
 }
 
@@ -172,8 +172,7 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
 std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(GpuLbvhProxies& proxies,
                                                      btOverlappingPairCache* handedIn,
                                                      bool handedInHasGhosts) {
-  if (handedIn == nullptr) return std::make_unique<OwnPairSink>(proxies);
-  if (handedIn->hasDeferredRemoval())
-    return std::make_unique<DeferredPairSink>(proxies, *handedIn, handedInHasGhosts);
+  if (handedIn == nullptr) return std::make_unique<GpuLbvhPairCache>(proxies);
+  if (handedIn->hasDeferredRemoval()) return std::make_unique<DeferredPairSink>(proxies, *handedIn);
   return std::make_unique<HandedInPairSink>(proxies, *handedIn, handedInHasGhosts);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Where a broad phase's pairs go: one interface for its own pair cache and for each kind of cache
-// that can be handed in. The sink is chosen when the broad phase is made. No other code depends on
-// its kind. Does not decide which pairs there are. Not installed.
+// Defines one interface to every pair cache. The broad phase's own cache implements it
+// (pair_cache.h); each kind of cache that a program can pass to the constructor has a class for it.
+// The sink is chosen when the broad phase is made. No other code depends on its kind. Does not
+// decide which pairs exist. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -12,12 +13,14 @@
 #include "proxies.h"
 #include "refused_pairs.h"
 
-/// Takes pairs by slot, and remembers which were refused. A callback of the cache may create, move
-/// and destroy proxies in each call, so pairs of a proxy that was destroyed since the last step are
-/// passed over.
+/// Takes pairs by slot, and remembers which of them were refused. In each call the cache's
+/// callbacks may create, move and destroy proxies. Pairs of a proxy that was destroyed since the
+/// last step are skipped.
 class GpuLbvhPairSink {
  public:
-  explicit GpuLbvhPairSink(GpuLbvhProxies& proxies) : m_proxies(proxies), m_refused(proxies) {}
+  /// @param ghostCallback points to the cache's ghost callback, which may change at any time
+  GpuLbvhPairSink(GpuLbvhProxies& proxies, btOverlappingPairCallback* const* ghostCallback)
+      : m_proxies(proxies), m_refused(proxies), m_ghostCallback(ghostCallback) {}
   virtual ~GpuLbvhPairSink() = default;
   GpuLbvhPairSink(const GpuLbvhPairSink&) = delete;
   GpuLbvhPairSink& operator=(const GpuLbvhPairSink&) = delete;
@@ -26,17 +29,17 @@ class GpuLbvhPairSink {
 
   /// Whether pairs of ghosts must be right between two steps: there is a ghost callback, and the
   /// cache can add and remove a single pair at once.
-  virtual bool needsGhostPairsAtOnce() const = 0;
+  bool needsGhostPairsAtOnce() const { return *m_ghostCallback != nullptr; }
 
   /// Offers overlapping pairs; the cache may refuse some.
-  /// @return false if the cache has, by the same unique ids, pairs of another broad phase
-  /// @throws std::bad_alloc with the pairs so far added
+  /// @return false if the cache has pairs of another broad phase with the same unique ids
+  /// @throws std::bad_alloc; then some of the pairs were added
   virtual bool add(lbvh::View<const lbvh::Pair> pairs) = 0;
   /// @param pairs sorted
   virtual void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) = 0;
 
-  /// A single pair, of two living proxies; only while needsGhostPairsAtOnce(). It is not remembered
-  /// if it is refused: only the step knows which pairs overlap until it says otherwise.
+  /// Adds a pair of two living proxies. Requires needsGhostPairsAtOnce(). A refusal is not
+  /// remembered, because later steps report the end of an overlap only for pairs that a step found.
   /// @return whether the cache has it now
   virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
   virtual bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
@@ -44,26 +47,30 @@ class GpuLbvhPairSink {
 
   /// Removes the pairs of a proxy that is about to be destroyed.
   virtual void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) = 0;
-  /// To be called before removePairsOf is called for each of `count` proxies. Removes all their
-  /// pairs in one pass, if that is cheaper than a pass for each.
+  /// Call this before removePairsOf() for each of `count` proxies. Removes all their pairs in one
+  /// pass, if that is cheaper than one pass per proxy.
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 
-  /// The pairs that the cache has of this broad phase, sorted. @throws std::bad_alloc
+  /// This broad phase's pairs in the cache, sorted. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairs();
-  /// Those of them that the filter would refuse now, sorted. @throws std::bad_alloc
+  /// The subset of pairs() that the filter now refuses. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairsToRefuse();
 
-  /// Of the pairs that the step offered.
+  /// Pairs that the step offered and the cache refused.
   GpuLbvhRefusedPairs& refusedPairs() { return m_refused; }
 
  protected:
   GpuLbvhProxies& m_proxies;
   GpuLbvhRefusedPairs m_refused;
+
+ private:
+  btOverlappingPairCallback* const* const m_ghostCallback;
 };
 
-/// @param handedIn used, not owned; null: an own cache, owned
-/// @param handedInHasGhosts whether a cache that is handed in has a ghost pair callback
+/// @param handedIn used but not owned. Null: the sink is a new cache
+/// @param handedInHasGhosts whether `handedIn` may have a ghost pair callback; read only if its
+///   callback cannot be read
 std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(GpuLbvhProxies& proxies,
                                                      btOverlappingPairCache* handedIn,
                                                      bool handedInHasGhosts);

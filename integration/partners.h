@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// The partners of each proxy, so that its pairs can be removed without a scan of all pairs. The
-// list may name more than there are: removing a pair leaves it alone. It is built from all pairs
-// when it is needed, takes in a few more, and becomes invalid where many come. Knows proxies by
-// slot; does not say which of the pairs still exist. Not installed.
+// Lists the partners of each proxy, so that its pairs can be removed without a scan of all pairs.
+// Removing a pair does not update the list, so the caller checks which of the listed pairs still
+// exist. The list is built from all pairs when it is needed. A few pairs can be added to the list;
+// many additions make it invalid. Proxies are identified by slot. Not installed.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class GpuLbvhPartners {
   bool isValid() const { return m_isValid; }
   void invalidate() { m_isValid = false; }
 
-  /// @param slotsOf slotsOf(i) gives the proxies of pair i
+  /// @param slotsOf slotsOf(i) returns the slots of pair i
   /// @throws std::bad_alloc; then the list is not valid
   template <class SlotsOf>
   void build(std::size_t pairs, std::size_t slots, const SlotsOf& slotsOf) {
@@ -29,12 +29,12 @@ class GpuLbvhPartners {
     for (std::size_t pair = 0; pair < pairs; ++pair) add(slotsOf(pair));
   }
 
-  /// Does nothing to an invalid list. Makes a valid one invalid if there is no room left.
+  /// Adds a pair to a valid list, or makes the list invalid if its capacity is used up.
   void add(lbvh::Pair pair) {
     if (m_isValid) addToValid(pair);
   }
 
-  /// Calls visit(slot) for each partner, for some more than once. Only while the list is valid.
+  /// Calls visit(slot) for each listed partner, possibly more than once. Requires isValid().
   template <class Visit>
   void forEachOf(std::uint32_t slot, const Visit& visit) const {
     if (slot >= m_first.size()) return;
@@ -59,7 +59,7 @@ class GpuLbvhPartners {
     m_first[slot] = static_cast<std::uint32_t>(m_nodes.size() - 1);
   }
 
-  std::vector<std::uint32_t> m_first;  ///< node of each slot
+  std::vector<std::uint32_t> m_first;  ///< first node of each slot
   std::vector<Node> m_nodes;
   bool m_isValid = false;
 };

@@ -9,25 +9,9 @@
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-// Rounds outward, so that with double-precision Bullet no overlap is lost. Exact with float.
-float roundDown(btScalar x) {
-  const auto f = static_cast<float>(x);
-  return f > x ? std::nextafter(f, -std::numeric_limits<float>::infinity()) : f;
-}
-float roundUp(btScalar x) {
-  const auto f = static_cast<float>(x);
-  return f < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
-}
 
-bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
-  bool isInside = true;
-  for (int axis = 0; axis < 3; ++axis)
-    isInside &= box.min[axis] <= lo[axis] && hi[axis] <= box.max[axis];
-  return isInside;
-}
-
-/// Given that min <= max: whether min > max may hold for the values before they were rounded
-/// outward, each by one step at most. True where in doubt, and for infinite values.
+/// Whether min may have been greater than max before both were rounded outward, each by at most one
+/// step. Requires min <= max. True if in doubt, and for infinite values.
 bool mayMiss(float min, float max) {
   constexpr float kStep = std::numeric_limits<float>::epsilon();
   const float far = std::fabs(min) + std::fabs(max) + std::numeric_limits<float>::min();
@@ -55,7 +39,7 @@ bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const
   return lbvh::overlap(GpuLbvhBox(a), GpuLbvhBox(b));
 }
 
-/// Written so that a NaN or an infinite box is not above.
+/// Whether the proxy's box is above the plane. False if there is a NaN, and for an infinite box.
 bool GpuLbvhProxies::isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const {
   const auto it = std::find_if(m_planes.begin(), m_planes.end(),
                                [&](const Plane& one) { return one.proxy == plane; });
@@ -75,7 +59,7 @@ void GpuLbvhProxies::setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btSc
   clearPlane(proxy);
   m_planes.push_back({proxy, normal, constant});
   proxy->m_isPlane = true;
-  markChanged();
+  mark(m_changed, proxy->m_slot);
 }
 
 void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
@@ -83,15 +67,7 @@ void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
   proxy->m_isPlane = false;
   m_planes.erase(std::find_if(m_planes.begin(), m_planes.end(),
                               [&](const Plane& one) { return one.proxy == proxy; }));
-  markChanged();
-}
-
-inline lbvh::Aabb GpuLbvhProxies::fattened(const btVector3& aabbMin,
-                                           const btVector3& aabbMax) const {
-  const btVector3 margin(m_margin, m_margin, m_margin);
-  const btVector3 lo = aabbMin - margin, hi = aabbMax + margin;
-  return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},
-          {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
+  mark(m_changed, proxy->m_slot);
 }
 
 void GpuLbvhProxies::addBlocks(std::size_t count) {
@@ -117,7 +93,8 @@ bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
 
 void GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
-  // A group of them at a time: memory with such an alignment leaves a gap behind it.
+  // Adds several blocks at once, because an allocation with such an alignment leaves a gap after
+  // it.
   if (slot == m_blocks.size() * GpuLbvhProxyBlock::kProxies) addBlocks(1 + m_blocks.size() / 16);
   reserveBoxes(slot + 1);
   if (slot % 64 == 0) {
@@ -148,11 +125,11 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
   filterChanged(proxy);
-  markChanged(slot);
+  mark(m_changed, slot);
   return proxy;
 }
 
-// Grows by a sixteenth: doubling would hold a quarter of an object's bytes in reserve.
+// Grows by a sixteenth. With doubling, a quarter of the bytes that objects take could be unused.
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity())
     m_boxes.reserve(all + m_boxes.size() / 16 + GpuLbvhProxyBlock::kProxies);
@@ -175,23 +152,11 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   proxy->m_link = m_firstFree;
   m_firstFree = proxy->m_slot;
   --m_count;
-  markChanged(proxy->m_slot);
+  mark(m_changed, proxy->m_slot);
   proxy->m_uniqueId = 0;
   proxy->m_hasNoPairs = false;
   m_anyDestroyed = true;
   proxy->m_clientObject = nullptr;
-}
-
-bool GpuLbvhProxies::setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
-                             const btVector3& aabbMax) {
-  proxy->m_aabbMin = aabbMin;
-  proxy->m_aabbMax = aabbMax;
-  askAgain(proxy);
-  lbvh::Aabb& box = m_boxes[proxy->m_slot];
-  if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
-  box = fattened(aabbMin, aabbMax);
-  markChanged(proxy->m_slot);
-  return true;
 }
 
 void GpuLbvhProxies::reset() {
@@ -203,16 +168,4 @@ void GpuLbvhProxies::reset() {
   m_toAsk.clear();
   m_firstFree = lbvh::kNullIndex;
   m_lastId = m_lastIdOfStep = 0;
-}
-
-lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters() {
-  if (m_areFiltersAnnounced) return {m_filters.data(), m_filters.size()};
-  m_filters.reserve(m_boxes.capacity());
-  m_filters.resize(m_boxes.size());
-  // Block by block, and nothing is written where nothing has changed: as a rule it only reads.
-  std::uint32_t slot = 0;
-  for (const GpuLbvhProxyBlock* block : m_blocks)
-    for (std::uint32_t i = 0; i < block->kProxies && slot < m_filters.size(); ++i, ++slot)
-      readFilter(block->proxies[i], m_filters[slot]);
-  return {m_filters.data(), m_filters.size()};
 }

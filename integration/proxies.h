@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Zlib
-// The proxies of one broad phase, and their boxes and filters as the dense arrays that the core
-// reads. A proxy keeps its address and its slot for as long as it lives. Slots of destroyed proxies
-// are used again. Not installed.
+// Stores the proxies of one broad phase, with their boxes and filters in the dense arrays that the
+// core reads. A living proxy keeps its address and its slot. Slots of destroyed proxies are reused.
+// Code that each step runs for each proxy is in this header, the rest in proxies.cpp. Not
+// installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseProxy.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "broadphase/core/compiler.h"
@@ -19,36 +22,49 @@
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  std::uint32_t m_link = 0;   ///< not alive: the next free slot; a ghost: its place among ghosts
-  bool m_isChanged = false;   ///< since the last step, or since a tree was built for queries
-  bool m_isPlane = false;     ///< a half space, beside its box
-  bool m_hasNoPairs = false;  ///< they were removed, because it is about to be destroyed
-  bool m_isGhost = false;     ///< its pairs do not wait for the step (ghosts.h)
+  /// Not alive: the next free slot; a ghost: its index in the list of ghosts.
+  std::uint32_t m_link = 0;
+  // changed_proxies.h: whether the proxy is among the changed ones, and whether it is in the list.
+  bool m_isChanged : 1, m_isWaiting : 1;
+  bool m_isPlane : 1;     ///< has a plane's equation in addition to its box
+  bool m_hasNoPairs : 1;  ///< its pairs were removed, because the proxy is about to be destroyed
+  bool m_isGhost : 1;     ///< its pairs do not wait for the step (ghosts.h)
 
-  /// Unique ids begin at 1; a destroyed proxy has none.
+  GpuLbvhProxy()
+      : m_isChanged(false),
+        m_isWaiting(false),
+        m_isPlane(false),
+        m_hasNoPairs(false),
+        m_isGhost(false) {}
+
+  /// Unique ids count from 1; a destroyed proxy has 0.
   bool isAlive() const { return m_uniqueId > 0; }
 };
 
-/// A pair of proxies as the core names it.
+/// The core's pair for two proxies.
 inline lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return lbvh::makePair(static_cast<const GpuLbvhProxy*>(a)->m_slot,
                         static_cast<const GpuLbvhProxy*>(b)->m_slot);
+}
+
+inline lbvh::View<const lbvh::Pair> viewOf(const std::vector<lbvh::Pair>& pairs) {
+  return {pairs.data(), pairs.size()};
 }
 
 inline lbvh::Filter filterOf(const btBroadphaseProxy* proxy) {
   return {proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
 }
 
-/// One object, or two, across a callback. The callback may destroy an object and create another,
-/// which then has the same proxy, but another unique id.
+/// Recognises one object, or two, after a callback. The callback may destroy an object and create
+/// another one, which may get the same proxy but has another unique id.
 class GpuLbvhObjects {
  public:
-  /// @param one null: an object that is not alive
+  /// @param one may be null, which is treated as an object that is not alive
   explicit GpuLbvhObjects(const btBroadphaseProxy* one)
       : m_a(one), m_b(one), m_idA(one != nullptr ? one->m_uniqueId : 0), m_idB(m_idA) {}
   GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
       : m_a(a), m_b(b), m_idA(a->m_uniqueId), m_idB(b->m_uniqueId) {}
-  /// Whether the proxies are still those of the same objects.
+  /// Whether the proxies still belong to the same objects.
   bool areAlive() const {
     return m_idA > 0 && m_a->m_uniqueId == m_idA && m_idB > 0 && m_b->m_uniqueId == m_idB;
   }
@@ -58,7 +74,7 @@ class GpuLbvhObjects {
   int m_idA, m_idB;
 };
 
-/// A box of Bullet's in the form that lbvh::overlap takes. Refers to its corners.
+/// A Bullet box in the form that lbvh::overlap() takes. Points to the box's corners.
 struct GpuLbvhBox {
   GpuLbvhBox(const btVector3& lo, const btVector3& hi) : min(lo), max(hi) {}
   explicit GpuLbvhBox(const btBroadphaseProxy* proxy)
@@ -66,29 +82,79 @@ struct GpuLbvhBox {
   const btScalar *min, *max;
 };
 
-/// Whether two boxes are the same by value: -0 is 0, and a NaN is not even itself.
+/// Whether two boxes are equal by value. So -0 equals 0, and a NaN does not equal itself.
 template <class A, class B>
 inline bool isSameBox(const A& a, const B& b) {
-  bool isSame = true;  // without branches: as a rule all six are compared
+  bool isSame = true;  // branchless, because usually all six numbers must be compared
   for (int axis = 0; axis < 3; ++axis)
     isSame = isSame & (a.min[axis] == b.min[axis]) & (a.max[axis] == b.max[axis]);
   return isSame;
 }
 
-#if defined(LBVH_SSE2) && !defined(BT_USE_DOUBLE_PRECISION)
-/// The same by two loads a box. The fourth number of Bullet's corners is loaded and not compared.
-inline bool isSameBox(const lbvh::Aabb& kept, const GpuLbvhBox& box) {
-  const auto* corners = reinterpret_cast<const float*>(&kept);
-  const __m128 zAndMax = _mm_loadu_ps(corners + 2);
-  const __m128 max = _mm_shuffle_ps(zAndMax, zAndMax, _MM_SHUFFLE(0, 3, 2, 1));
-  const __m128 same = _mm_and_ps(_mm_cmpeq_ps(_mm_loadu_ps(corners), _mm_loadu_ps(box.min)),
-                                 _mm_cmpeq_ps(max, _mm_loadu_ps(box.max)));
-  return (_mm_movemask_ps(same) & 7) == 7;
-}
+#if defined(GPULBVH_SSE2) && !defined(BT_USE_DOUBLE_PRECISION)
+/// A box from Bullet, in registers.
+class GpuLbvhCorners {
+ public:
+  GpuLbvhCorners(const btVector3& lo, const btVector3& hi) : m_min(load(lo)), m_max(load(hi)) {}
+
+  /// Whether isSameBox() holds for the two boxes.
+  bool areThoseOf(const lbvh::Aabb& box) const {
+    const auto* corners = reinterpret_cast<const float*>(&box);
+    const int first = _mm_movemask_ps(_mm_cmpeq_ps(_mm_loadu_ps(corners), m_min));
+    const int last = _mm_movemask_ps(_mm_cmpeq_ps(_mm_loadu_ps(corners + 2), zAndMax()));
+    return ((first | 8) & last) == 15;
+  }
+  void copyTo(btBroadphaseProxy* proxy, lbvh::Aabb& box) const {
+    _mm_storeu_ps(proxy->m_aabbMin, m_min);
+    _mm_storeu_ps(proxy->m_aabbMax, m_max);
+    auto* corners = reinterpret_cast<float*>(&box);
+    _mm_storeu_ps(corners, m_min);
+    _mm_storeu_ps(corners + 2, zAndMax());
+  }
+
+ private:
+  /// Loads single numbers, because Bullet has just stored them one by one: a wider load would wait
+  /// until the stores have reached the cache. Loads them as integers, because GCC 12 adds useless
+  /// moves after _mm_load_ss.
+  static __m128 load(const btScalar* corner) {
+    std::int32_t x, y, z;
+    std::memcpy(&x, corner, sizeof x);
+    std::memcpy(&y, corner + 1, sizeof y);
+    std::memcpy(&z, corner + 2, sizeof z);
+    const __m128i xz = _mm_unpacklo_epi32(_mm_cvtsi32_si128(x), _mm_cvtsi32_si128(z));
+    return _mm_castsi128_ps(_mm_unpacklo_epi32(xz, _mm_cvtsi32_si128(y)));
+  }
+  /// The last four of a box's six numbers.
+  __m128 zAndMax() const {
+    const __m128 zx = _mm_shuffle_ps(m_min, m_max, _MM_SHUFFLE(0, 0, 2, 2));
+    return _mm_shuffle_ps(zx, m_max, _MM_SHUFFLE(2, 1, 2, 0));
+  }
+
+  const __m128 m_min, m_max;
+};
+#else
+/// A box from Bullet.
+class GpuLbvhCorners {
+ public:
+  GpuLbvhCorners(const btVector3& lo, const btVector3& hi) : m_min(lo), m_max(hi) {}
+
+  bool areThoseOf(const lbvh::Aabb& box) const { return isSameBox(box, GpuLbvhBox(m_min, m_max)); }
+  void copyTo(btBroadphaseProxy* proxy, lbvh::Aabb& box) const {
+    proxy->m_aabbMin = m_min;
+    proxy->m_aabbMax = m_max;
+    for (int axis = 0; axis < 3; ++axis) {
+      box.min[axis] = static_cast<float>(m_min[axis]);
+      box.max[axis] = static_cast<float>(m_max[axis]);
+    }
+  }
+
+ private:
+  const btVector3 &m_min, &m_max;
+};
 #endif
 
-/// Proxies of consecutive slots. A block is aligned by its size, so that the address of a proxy
-/// tells its slot: the proxy, of more than a cache line, need not be read for that.
+/// Proxies of consecutive slots. A block is aligned to its size, so a proxy's slot follows from its
+/// address. The proxy, which is larger than a cache line, need not be read for that.
 struct GpuLbvhProxyBlock {
   static constexpr std::size_t kBytes = 16384;
   static constexpr std::uint32_t kProxies = (kBytes - sizeof(btVector3)) / sizeof(GpuLbvhProxy);
@@ -105,7 +171,8 @@ struct GpuLbvhProxyBlock {
 };
 static_assert(sizeof(GpuLbvhProxyBlock) <= GpuLbvhProxyBlock::kBytes);
 
-/// Memory of blocks. By hand, because Microsoft's compiler aligns no type by so much.
+/// The memory of some blocks. Allocated by hand, because MSVC does not align a type to the size of
+/// a block.
 class GpuLbvhProxyBlocks {
  public:
   /// @throws std::bad_alloc
@@ -128,49 +195,63 @@ class GpuLbvhProxyBlocks {
 
 class GpuLbvhProxies {
  public:
-  /// @param margin by which boxes are fattened; 0: not at all
-  /// @param announcedFilters whether filterChanged() tells of each change to a filter
+  /// @param margin by how much boxes are fattened on all sides, in units of the world
+  /// @param announcedFilters whether filterChanged() is called for each change of a filter
   explicit GpuLbvhProxies(btScalar margin = 0, bool announcedFilters = false)
-      : m_margin(margin > 0 ? margin : 0), m_areFiltersAnnounced(announcedFilters) {}
+      : m_margin(margin > 0 ? margin : 0),
+        m_isExact(!kRoundsBoxes && m_margin == 0),
+        m_areFiltersAnnounced(announcedFilters) {}
 
   /// @throws std::bad_alloc, with nothing changed
   GpuLbvhProxy* create(const btVector3& aabbMin, const btVector3& aabbMax, void* client, int group,
                        int mask);
   void destroy(GpuLbvhProxy* proxy);
 
-  /// After it, creating `more` proxies does not fail. @throws std::bad_alloc
+  /// Ensures that creating `more` proxies does not fail. @throws std::bad_alloc
   void reserve(std::size_t more);
 
-  /// @return false if boxes() stays as it was: the proxy's box lies within the fattened one
-  bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax);
-
-  bool areFattened() const { return m_margin > 0; }
-
-  /// Whether the proxy has this box already: then setAabb() need not be called.
-  bool hasAabb(const btBroadphaseProxy* proxy, const btVector3& aabbMin,
-               const btVector3& aabbMax) const {
-    const GpuLbvhBox box(aabbMin, aabbMax);
-    // Where boxes() are exact, they are less to read than the proxies.
-    if constexpr (!kRoundsBoxes)
-      if (m_margin == 0) return isSameBox(m_boxes[GpuLbvhProxyBlock::slotOf(proxy)], box);
-    return isSameBox(GpuLbvhBox(proxy), box);
+  /// @return false if boxes() is unchanged, because the fattened box contains the new box
+  bool setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax) {
+    proxy->m_aabbMin = aabbMin;
+    proxy->m_aabbMax = aabbMax;
+    askAgain(proxy);
+    lbvh::Aabb& box = m_boxes[proxy->m_slot];
+    if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
+    box = fattened(aabbMin, aabbMax);
+    mark(m_changed, proxy->m_slot);
+    return true;
   }
 
-  /// Overlaps nothing.
+  /// A faster setAabb(). Requires areExact().
+  /// @return false if the proxy already has this box
+  bool setExactAabb(GpuLbvhProxy* proxy, const GpuLbvhCorners& corners) {
+    // Compares with boxes(), because that reads less memory than the proxies.
+    const std::uint32_t slot = GpuLbvhProxyBlock::slotOf(proxy);
+    lbvh::Aabb& box = m_boxes[slot];
+    if (corners.areThoseOf(box)) return false;
+    corners.copyTo(proxy, box);
+    mark(m_toAsk, slot);
+    mark(m_changed, slot);
+    return true;
+  }
+  bool areExact() const { return m_isExact; }
+  bool areFattened() const { return m_margin > 0; }
+
+  /// A box that overlaps nothing.
   static const lbvh::Aabb kNanBox;
 
-  /// Makes the proxy a half space: all points with normal * point <= constant. It keeps its box.
+  /// Makes the proxy a half space: all points with normal * point <= constant. Keeps its box.
   /// @throws std::bad_alloc
   void setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btScalar constant);
   void clearPlane(GpuLbvhProxy* proxy);
 
-  /// Whether the two may not be a pair although their boxes() overlap.
+  /// Whether overlap() must decide about a pair whose boxes() overlap.
   bool isUndecided(lbvh::Pair pair) const;
-  /// False if no pair is undecided.
+  /// False if isUndecided() is false for every pair.
   bool mayLeavePairsUndecided() const { return kRoundsBoxes || !m_planes.empty(); }
 
-  /// Whether the two are a pair, if their filters allow it: by their exact or fattened boxes, and
-  /// by the planes' equations.
+  /// Whether the two proxies overlap by their boxes and by the equations of planes. The boxes are
+  /// the exact ones, or the fattened ones if there is a margin. Filters are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
   /// Restarts slots and unique ids. Does nothing while there are proxies.
@@ -188,29 +269,45 @@ class GpuLbvhProxies {
                 ->proxies[slot % GpuLbvhProxyBlock::kProxies];
   }
 
-  /// By slot: fattened by the margin, and rounded outward where Bullet is built with double
-  /// precision. A free slot's box is NaN, so that it overlaps nothing.
+  /// The boxes by slot, fattened by the margin. With double-precision Bullet they are rounded
+  /// outward. The box of a free slot is NaN, so that it overlaps nothing.
   lbvh::View<const lbvh::Aabb> boxes() const { return {m_boxes.data(), m_boxes.size()}; }
 
-  /// Group and mask as they are now: users change them in place. @throws std::bad_alloc
-  lbvh::View<const lbvh::Filter> readFilters();
-  /// The proxy's group and mask may have changed.
+  /// The current groups and masks by slot. Reads those of all proxies, because programs change
+  /// them in place, unless changes are announced. @throws std::bad_alloc
+  lbvh::View<const lbvh::Filter> readFilters() {
+    if (m_areFiltersAnnounced) return {m_filters.data(), m_filters.size()};
+    m_filters.reserve(m_boxes.capacity());
+    m_filters.resize(m_boxes.size());
+    // Usually nothing has changed, so several proxies are compared at once.
+    constexpr std::size_t kTogether = 8;
+    std::size_t slot = 0;
+    for (const GpuLbvhProxyBlock* block : m_blocks) {
+      const GpuLbvhProxy* proxy = block->proxies;
+      const std::size_t end = std::min(slot + block->kProxies, m_filters.size());
+      for (; slot + kTogether <= end; slot += kTogether, proxy += kTogether)
+        if (differ<kTogether>(proxy, &m_filters[slot]))
+          for (std::size_t i = 0; i < kTogether; ++i) readFilter(proxy[i], m_filters[slot + i]);
+      for (; slot < end; ++slot) readFilter(*proxy++, m_filters[slot]);
+    }
+    return {m_filters.data(), m_filters.size()};
+  }
+  /// Call this when the proxy's group or mask may have changed.
   void filterChanged(GpuLbvhProxy* proxy) {
     if (m_areFiltersAnnounced) readFilter(*proxy, m_filters[proxy->m_slot]);
   }
 
-  /// Whether a box, or a filter that was read, has changed since the last call.
-  bool takeChanges() { return std::exchange(m_hasChanges, false); }
-  void markChanged() { m_hasChanges = true; }
-
-  /// A bit for each slot: whether its box or filter has changed since the end of the last step.
+  /// A bit for each slot: whether its box, plane or known filter has changed since the last step.
   lbvh::View<const std::uint64_t> changedBits() const {
     return {m_changed.data(), m_changed.size()};
   }
-  /// Pairs of the proxy that were refused are asked again in the next step (refused_pairs.h).
+  bool anyChanged() const {
+    return std::any_of(m_changed.begin(), m_changed.end(), [](std::uint64_t w) { return w != 0; });
+  }
+  /// Lets the next step offer the proxy's refused pairs again (refused_pairs.h).
   void askAgain(const GpuLbvhProxy* proxy) { mark(m_toAsk, proxy->m_slot); }
-  /// A bit for each slot: askAgain() was called for it, or its proxy was given another box, even
-  /// where boxes() stayed as it was.
+  /// A bit for each slot: whether askAgain() was called for its proxy, or the proxy got another
+  /// box, even if boxes() is unchanged.
   lbvh::View<const std::uint64_t> marksToAsk() const { return {m_toAsk.data(), m_toAsk.size()}; }
   void clearMarksToAsk() { std::fill(m_toAsk.begin(), m_toAsk.end(), std::uint64_t{0}); }
 
@@ -220,11 +317,12 @@ class GpuLbvhProxies {
     m_lastIdOfStep = m_lastId;
     m_anyDestroyed = false;
   }
-  /// Whether the slots hold the same objects as in the last step.
+  /// Whether both slots have the same objects as in the last step.
   bool wereInLastStep(lbvh::Pair pair) const {
     return wasInLastStep(at(pair.first)) && wasInLastStep(at(pair.second));
   }
-  /// The same for a pair of the last step. False if a callback has destroyed one of the two since.
+  /// wereInLastStep() for a pair of the last step, but usually faster. False if a callback has
+  /// destroyed one of the two objects since.
   bool stillLives(lbvh::Pair pair) const { return !m_anyDestroyed || wereInLastStep(pair); }
   bool movedInLastStep(const GpuLbvhProxy* proxy) const {
     return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
@@ -242,37 +340,67 @@ class GpuLbvhProxies {
     return proxy->isAlive() && proxy->m_uniqueId <= m_lastIdOfStep;
   }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
-  lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const;
+  static bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
+    bool isInside = true;
+    for (int axis = 0; axis < 3; ++axis)
+      isInside &= box.min[axis] <= lo[axis] && hi[axis] <= box.max[axis];
+    return isInside;
+  }
+  // Rounds outward, so that no overlap is lost with double-precision Bullet. Exact with float.
+  static float roundDown(btScalar x) {
+    const auto f = static_cast<float>(x);
+    return f > x ? std::nextafter(f, -std::numeric_limits<float>::infinity()) : f;
+  }
+  static float roundUp(btScalar x) {
+    const auto f = static_cast<float>(x);
+    return f < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
+  }
+  lbvh::Aabb fattened(const btVector3& aabbMin, const btVector3& aabbMax) const {
+    const btVector3 margin(m_margin, m_margin, m_margin);
+    const btVector3 lo = aabbMin - margin, hi = aabbMax + margin;
+    return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},
+            {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
+  }
+  /// Whether any of kCount proxies has another filter than the known one.
+  template <std::size_t kCount>
+  static bool differ(const GpuLbvhProxy* proxies, const lbvh::Filter* known) {
+    std::uint64_t difference = 0;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const lbvh::Filter now = filterOf(proxies + i);
+      std::uint64_t bits, knownBits;
+      std::memcpy(&bits, &now, sizeof bits);
+      std::memcpy(&knownBits, known + i, sizeof bits);
+      difference |= bits ^ knownBits;
+    }
+    return difference != 0;
+  }
   void readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known) {
     const lbvh::Filter now = filterOf(&proxy);
     if (known.group == now.group && known.mask == now.mask) return;
     known = now;
-    markChanged(proxy.m_slot);
+    mark(m_changed, proxy.m_slot);
   }
   void addSlot();
   static void mark(std::vector<std::uint64_t>& bits, std::uint32_t slot) {
     bits[slot / 64] |= std::uint64_t{1} << slot % 64;
   }
-  void markChanged(std::uint32_t slot) {
-    mark(m_changed, slot);
-    markChanged();
-  }
   void reserveBoxes(std::size_t all);
   void addBlocks(std::size_t count);
 
   const btScalar m_margin;
-  const bool m_areFiltersAnnounced;  ///< then m_filters is kept up to date
+  const bool m_isExact;              ///< boxes() equal the boxes that the proxies were given
+  const bool m_areFiltersAnnounced;  ///< whether filterChanged() keeps m_filters up to date
   std::vector<GpuLbvhProxyBlocks> m_groups;
   std::vector<GpuLbvhProxyBlock*> m_blocks;  ///< by slot
   std::vector<const GpuLbvhProxyBlock*> m_byAddress;
   std::vector<lbvh::Aabb> m_boxes;
-  std::vector<Plane> m_planes;  ///< a few
+  std::vector<Plane> m_planes;  ///< only a few, so they are searched one by one
   std::vector<lbvh::Filter> m_filters;
-  std::vector<std::uint64_t> m_changed, m_moved;  ///< in this step, and in the last one
+  std::vector<std::uint64_t> m_changed;
+  std::vector<std::uint64_t> m_moved;  ///< m_changed of the last step
   std::vector<std::uint64_t> m_toAsk;
   std::uint32_t m_firstFree = lbvh::kNullIndex;
   std::size_t m_count = 0;
   int m_lastId = 0, m_lastIdOfStep = 0;
-  bool m_hasChanges = true;
-  bool m_anyDestroyed = false;  ///< since the last step
+  bool m_anyDestroyed = false;  ///< whether a proxy was destroyed since the last step
 };

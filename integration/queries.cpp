@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Zlib
 #include "queries.h"
 
+#include <bit>
 #include <exception>
 #include <new>
 
 namespace {
+
 thread_local const void* innermostQuery = nullptr;
+
+/// Up to this many proxies are tested one by one, which is faster than adding them to the tree.
+constexpr std::size_t kOneByOne = 32;
+
 }  // namespace
 
 GpuLbvhQueries::Running::Running(const GpuLbvhQueries& of) : m_of(of), m_outer(innermost()) {
@@ -23,57 +29,93 @@ bool GpuLbvhQueries::Running::contains(const Running* list, const GpuLbvhQueries
   return list != nullptr;
 }
 
-void GpuLbvhQueries::markChanged(GpuLbvhProxy* proxy) {
-  if (proxy->m_isChanged || m_isStale.load(std::memory_order_relaxed)) return;
-  // A linear test of a few is cheaper than a rebuild; many in a row pay for one.
-  const std::size_t few = 64 + m_proxies.boxes().size / 256;
-  if (m_changed.size() >= few || !appendChanged(proxy)) invalidateScene();
+void GpuLbvhQueries::noteChanged(GpuLbvhProxy* proxy) {
+  // Once an eighth of the proxies have changed, the packed scene is of little use.
+  if (m_changed.waiting() >= mostWaiting() || m_changed.size() > 64 + m_proxies.boxes().size / 8)
+    return invalidateScene();
+  try {
+    m_changed.add(proxy);
+  } catch (const std::bad_alloc&) {
+    return invalidateScene();
+  }
+  if (m_changed.waiting() > kOneByOne) m_isBehind.store(true, std::memory_order_relaxed);
 }
 
-/// False if there is no memory.
-bool GpuLbvhQueries::appendChanged(GpuLbvhProxy* proxy) {
-  try {
-    m_changed.push_back(proxy);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  proxy->m_isChanged = true;
-  return true;
+/// Adds the proxies that have changed since the last step, if their changes were not listed.
+void GpuLbvhQueries::noteEarlier() {
+  if (m_isNoting || m_isStale.load(std::memory_order_relaxed)) return;
+  m_isNoting = true;
+  const lbvh::View<const std::uint64_t> bits = m_proxies.changedBits();
+  for (std::size_t word = 0; word < bits.size; ++word)
+    for (std::uint64_t left = bits[word]; left != 0 && m_isNoting; left &= left - 1)
+      noteChanged(m_proxies.at(static_cast<std::uint32_t>(64 * word) +
+                               static_cast<std::uint32_t>(std::countr_zero(left))));
+  if (m_isNoting && m_changed.waiting() <= kOneByOne)
+    m_isBehind.store(false, std::memory_order_release);
 }
 
 void GpuLbvhQueries::useLastStep() {
-  const lbvh::PackedScene packed = m_finder.packed();
-  if (packed.boxes == nullptr) return invalidateScene();  // a step on a GPU leaves nothing here
-  m_scene = lbvh::SceneQuery(packed);
+  const lbvh::PackedBoxes* packed = packedOf(m_finder);
+  if (packed == nullptr) return invalidateScene();  // e.g. a step on a GPU leaves no blocks here
+  m_scene = packed;
+  m_isTree = false;
   clearChanged();
+  const bool isAsked = m_isAsked.load(std::memory_order_relaxed);
+  m_isAsked.store(false, std::memory_order_relaxed);
+  if (isAsked) return;
+  m_isNoting = false;
+  m_isBehind.store(true, std::memory_order_relaxed);
 }
 
 void GpuLbvhQueries::keepLastStep() {
-  if (m_finder.packed().boxes == nullptr && m_finder.tree().nodes.empty()) invalidateScene();
+  if (!m_isTree && packedOf(m_finder) == nullptr) invalidateScene();
 }
 
+/// A thread that sees this function's last store also sees everything that was packed before.
 void GpuLbvhQueries::clearChanged() {
-  for (GpuLbvhProxy* proxy : m_changed) proxy->m_isChanged = false;
   m_changed.clear();
+  m_isNoting = true;
   m_isLost = false;
   m_isStale.store(false, std::memory_order_release);
+  m_isBehind.store(false, std::memory_order_release);
 }
 
-/// False: all boxes must be tested. Several threads may come here together. All of them see the
-/// scene as stale until one has built a tree, and none traverses a stale one. The exception is a
-/// query whose callback made the scene stale and asks again: its own traversal must stay whole, so
-/// the nested query builds none.
+/// Brings the scene up to date. Returns false if all boxes must be tested instead. Several threads
+/// may call this at the same time. Each sees the scene as stale or behind until one thread has
+/// updated it, and none traverses it before that. The exception is a nested query: it packs and
+/// places nothing, because the outer query is still traversing the scene.
 bool GpuLbvhQueries::refreshScene(const Running& running) {
-  if (!m_isStale.load(std::memory_order_acquire)) return !m_isLost;
-  if (running.isNested()) return false;
+  const auto isStale = [this] { return m_isStale.load(std::memory_order_acquire); };
+  const auto isBehind = [this] { return m_isBehind.load(std::memory_order_acquire); };
+  if (!m_isAsked.load(std::memory_order_relaxed)) m_isAsked.store(true, std::memory_order_relaxed);
+  if (!isStale() && !isBehind()) return !m_isLost;
+  if (running.isNested()) return !isStale() && !m_isLost;
   const std::lock_guard<std::mutex> lock(m_rebuild);
-  if (!m_isStale.load(std::memory_order_relaxed)) return !m_isLost;
+  noteEarlier();
+  if (isStale()) return packAll();
+  if (isBehind()) placeChanged();
+  return !m_isLost;
+}
+
+/// Moves the listed proxies to the tree. Without memory they stay in the list.
+void GpuLbvhQueries::placeChanged() {
   try {
-    m_finder.buildTree(m_proxies.boxes());
-    m_scene = lbvh::SceneQuery(m_finder.tree());
+    m_changed.place();
+    m_isBehind.store(false, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+/// Packs all boxes. Returns false if there is no memory.
+bool GpuLbvhQueries::packAll() {
+  try {
+    if (!m_tree) m_tree.emplace(m_finder.stats().threads);
+    m_tree->build(m_proxies.boxes());
+    m_scene = packedOf(*m_tree);
+    m_isTree = true;
     clearChanged();
   } catch (const std::exception&) {
-    m_isLost = true;
+    m_isLost = m_isNoting = true;
     m_isStale.store(false, std::memory_order_release);
   }
   return !m_isLost;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Zlib
-// Ray and box queries of the broad phase. A query searches the blocks of the last step, or a tree.
-// Then it tests the proxies that have changed since, one by one. So it sees every change at once.
-// Safe on many threads between changes. Not installed.
+// Answers ray and box queries of the broad phase. A query searches the blocks of the last step, or
+// packs all boxes into blocks first. Then it searches the proxies that have changed since, so it
+// sees every change at once. Until there is a query, changes are not listed: the first query finds
+// the changed proxies in changedBits(), which the next step will read. Many threads may query at
+// the same time, between changes. Not installed.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
+#include <optional>
 
-#include "broadphase/host/scene_query.h"
+#include "broadphase/host/block_query.h"
 #include "broadphase/pair_finder.h"
+#include "broadphase/tree_query.h"
+#include "changed_proxies.h"
 #include "proxies.h"
 
 class GpuLbvhQueries {
@@ -19,23 +23,36 @@ class GpuLbvhQueries {
   GpuLbvhQueries(GpuLbvhProxies& proxies, lbvh::PairFinder& finder)
       : m_proxies(proxies), m_finder(finder) {}
 
-  /// The proxy's box is no longer what the scene has of it.
-  void markChanged(GpuLbvhProxy* proxy);
+  /// Call this when the scene no longer has the proxy's current box, before or after
+  /// GpuLbvhProxies marks the proxy as changed.
+  void markChanged(GpuLbvhProxy* proxy) {
+    if (m_isNoting && !proxy->m_isWaiting) noteChanged(proxy);
+  }
 
-  /// From now on the scene is what the finder's step left, which ran over the boxes as they are.
+  /// Makes the blocks of the finder's last step the scene. Requires that no box has changed since.
   void useLastStep();
 
-  /// The boxes are as in the last step. The scene stays, unless the finder had to give it up.
+  /// Call this after a step without changes. Keeps the scene, unless the finder no longer has it.
   void keepLastStep();
 
-  /// The next query builds a tree first.
-  void invalidateScene() { m_isStale.store(true, std::memory_order_relaxed); }
+  /// The next query packs all boxes first.
+  void invalidateScene() {
+    m_isStale.store(true, std::memory_order_relaxed);
+    m_isNoting = false;
+  }
 
-  /// Whether a query would neither build a tree nor test all boxes.
-  bool areQuick() const { return !m_isStale.load(std::memory_order_relaxed) && !m_isLost; }
+  /// How many proxies may change between two queries before all boxes are packed again.
+  std::size_t mostWaiting() const { return 64 + m_proxies.boxes().size / 64; }
+
+  /// Whether a query would neither pack all boxes nor test all boxes.
+  bool areQuick() {
+    noteEarlier();
+    return !m_isStale.load(std::memory_order_relaxed) && !m_isLost;
+  }
 
   /// Calls visit(proxy) for each living proxy whose exact box (GpuLbvhBox) `hits` accepts. `visit`
-  /// may change the broad phase and query it again; what it changes is visited once at most.
+  /// may change the broad phase and query it again. A proxy that it changes is visited at most
+  /// once.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) {
     const Running running(*this);
@@ -48,12 +65,11 @@ class GpuLbvhQueries {
       queryAll(hits, visitLiving);
   }
 
-  /// Whether the caller is called by a query's visit().
+  /// Whether the caller is within the visit() of a query on this thread.
   bool areRunning() const { return Running::contains(Running::innermost(), *this); }
 
  private:
-  /// A query while it runs: an element of its thread's list of the queries that run within each
-  /// other.
+  /// A running query: an element of the list of nested queries of its thread.
   class Running {
    public:
     explicit Running(const GpuLbvhQueries& of);
@@ -71,14 +87,14 @@ class GpuLbvhQueries {
 
   template <class Hits, class VisitLiving>
   void queryScene(const Hits& hits, const VisitLiving& visitLiving) {
-    // Those that visit() itself changes come behind the end of this list.
-    const std::size_t changed = m_changed.size();
-    const lbvh::SceneQuery scene = m_scene;
-    scene.forEach(hits, [&](std::uint32_t slot) {
+    // Proxies that visit() changes are appended after these.
+    const std::size_t waiting = m_changed.waiting();
+    const auto visitUnchanged = [&](std::uint32_t slot) {
       GpuLbvhProxy* proxy = m_proxies.at(slot);
       if (!proxy->m_isChanged) visitLiving(proxy);
-    });
-    for (std::size_t i = 0; i < changed; ++i) visitLiving(m_changed[i]);
+    };
+    if (m_scene != nullptr) lbvh::queryPacked(*m_scene, hits, visitUnchanged);
+    m_changed.query(hits, waiting, visitLiving);
   }
 
   template <class Hits, class VisitLiving>
@@ -88,15 +104,25 @@ class GpuLbvhQueries {
       if (hits(m_proxies.boxes()[slot])) visitLiving(m_proxies.at(slot));
   }
 
-  bool appendChanged(GpuLbvhProxy* proxy);
+  void noteChanged(GpuLbvhProxy* proxy);
+  void noteEarlier();
   void clearChanged();
   bool refreshScene(const Running& running);
+  void placeChanged();
+  bool packAll();
 
   GpuLbvhProxies& m_proxies;
   lbvh::PairFinder& m_finder;
-  lbvh::SceneQuery m_scene;
-  std::vector<GpuLbvhProxy*> m_changed;  ///< a small share of all: beyond that a tree is built
-  std::atomic<bool> m_isStale{false};    ///< the scene: a tree must be built
-  bool m_isLost = false;                 ///< there was no memory for one
+  /// The blocks of the finder or of m_tree; null: no boxes.
+  const lbvh::PackedBoxes* m_scene = nullptr;
+  std::optional<lbvh::BoxTree> m_tree;
+  bool m_isTree = false;            ///< the scene is m_tree's, not the last step's
+  GpuLbvhChangedProxies m_changed;  ///< proxies that have changed since the scene was packed
+  /// Changes go to m_changed; if false, the scene is stale or behind.
+  bool m_isNoting = false;
+  std::atomic<bool> m_isAsked{false};  ///< there was a query since the last step
+  std::atomic<bool> m_isStale{false};  ///< the next query must pack all boxes
+  std::atomic<bool> m_isBehind{true};  ///< m_changed or its tree lacks changes
+  bool m_isLost = false;               ///< there was no memory to pack all boxes
   std::mutex m_rebuild;
 };

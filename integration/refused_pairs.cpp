@@ -47,17 +47,18 @@ lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::findMarked() {
     for (std::uint64_t left = marks[word]; left != 0; left &= left - 1)
       findPairsOf(static_cast<std::uint32_t>(64 * word) +
                   static_cast<std::uint32_t>(std::countr_zero(left)));
-  // As a rule the others are few: most pairs are found from their first proxy, in order.
+  // Most pairs are found from their first proxy, and so are in order. The rest are few.
   std::sort(m_behind.begin(), m_behind.end());
   const auto found = static_cast<std::ptrdiff_t>(m_marked.size());
   m_marked.insert(m_marked.end(), m_behind.begin(), m_behind.end());
   std::inplace_merge(m_marked.begin(), m_marked.begin() + found, m_marked.end());
-  // A list of partners may name one twice.
+  // A list of partners may have the same partner twice.
   m_marked.erase(std::unique(m_marked.begin(), m_marked.end()), m_marked.end());
-  return {m_marked.data(), m_marked.size()};
+  return viewOf(m_marked);
 }
 
-/// Those of a marked proxy, but for those that are found from a marked partner before it.
+/// Adds the refused pairs of a marked proxy, except those that were found from a marked partner
+/// with a lower slot.
 void GpuLbvhRefusedPairs::findPairsOf(std::uint32_t slot) {
   listPartners();
   const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();

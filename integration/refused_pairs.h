@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The overlapping pairs that are not in the pair cache because it, or its filter callback, refused
-// them. Tells the step which of them to offer again. Knows pairs by slot, and asks nobody itself.
+// Remembers the overlapping pairs that the pair cache, or its filter callback, has refused. Tells
+// the step which of them to offer again. Pairs are identified by slot. Does not call the filter.
 // Not installed.
 #pragma once
 
@@ -21,7 +21,7 @@ class GpuLbvhRefusedPairs {
 
   bool contains(lbvh::Pair pair) const { return m_pairs.find(pair) != lbvh::kNullIndex; }
 
-  /// An overlapping pair was refused, or is in the cache now.
+  /// Notes whether an overlapping pair was refused or is in the cache now.
   void note(lbvh::Pair pair, bool isRefused) noexcept {
     if (isRefused)
       add(pair);
@@ -29,18 +29,18 @@ class GpuLbvhRefusedPairs {
       forget(pair);
   }
 
-  /// The pairs overlap no longer.
+  /// Forgets pairs that no longer overlap.
   void forget(lbvh::View<const lbvh::Pair> gone) {
     for (std::size_t i = 0; i < gone.size && size() > 0; ++i) forget(gone[i]);
   }
-  /// The proxy is about to be destroyed. Takes time in proportion to its pairs, but for a pass over
-  /// all pairs after many were added.
+  /// Forgets the pairs of a proxy that is about to be destroyed. The time is proportional to their
+  /// number. After many additions the next call first lists all pairs.
   void forgetPairsOf(const GpuLbvhProxy* proxy) noexcept;
 
-  /// Whether some were forgotten since the last call, because memory ran out.
+  /// Whether refused pairs were lost since the last call, because memory ran out.
   bool takeLoss() { return std::exchange(m_hasLost, false); }
 
-  /// Those of which a proxy is marked (GpuLbvhProxies::askAgain), sorted. Valid until the next
+  /// The refused pairs with a marked proxy (GpuLbvhProxies::askAgain), sorted. Valid until the next
   /// call.
   /// @throws std::bad_alloc
   lbvh::View<const lbvh::Pair> findMarked();
@@ -57,7 +57,7 @@ class GpuLbvhRefusedPairs {
 
   const GpuLbvhProxies& m_proxies;
   GpuLbvhPairIndex m_pairs;
-  GpuLbvhPartners m_partners;                  ///< in m_pairs
+  GpuLbvhPartners m_partners;                  ///< the partners of each proxy in m_pairs
   std::vector<lbvh::Pair> m_marked, m_behind;  ///< scratch
   bool m_hasLost = false;
 };

@@ -7,6 +7,7 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 namespace {
@@ -17,15 +18,19 @@ std::vector<lbvh::Pair> difference(lbvh::View<const lbvh::Pair> a, lbvh::View<co
   return rest;
 }
 
-lbvh::View<const lbvh::Pair> view(const std::vector<lbvh::Pair>& pairs) {
-  return {pairs.data(), pairs.size()};
+/// The error code for an exception of the finder.
+GpuLbvhError codeOf(const std::exception& e) {
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr) return GpuLbvhError::outOfMemory;
+  if (dynamic_cast<const std::length_error*>(&e) != nullptr) return GpuLbvhError::tooManyPairs;
+  return GpuLbvhError::failed;
 }
 
 }  // namespace
 
 void GpuLbvhStep::run(btDispatcher* dispatcher) {
+  m_errorCode = GpuLbvhError::none;
   m_error[0] = '\0';
-  // With a filter callback group and mask do not decide; the cache asks the callback.
+  // A filter callback replaces groups and masks: the cache calls it.
   const btOverlapFilterCallback* filter = m_sink.cache().getOverlapFilterCallback();
   if (!findPairs(filter == nullptr)) return;
   const bool isAnother = m_ghosts.beginStep(filter);
@@ -33,7 +38,7 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
   m_isRunning = true;
   try {
     passOn(dispatcher);
-  } catch (...) {  // by a callback: the next step makes up for the rest
+  } catch (...) {  // from a callback; the next step does the rest
     m_isRunning = false;
     m_mustRefilter = true;  // also for pairs of ghosts that this step has not confirmed
     throw;
@@ -44,15 +49,16 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
 bool GpuLbvhStep::mayRun(const char* call) {
   if (!m_isRunning && !m_queries.areRunning()) return true;
   assert(false && "GpuLbvhBroadphase: calculateOverlappingPairs or resetPool within a callback");
+  m_errorCode = GpuLbvhError::withinCallback;
   std::snprintf(m_error, sizeof m_error, "%s within a callback does nothing", call);
   return false;
 }
 
-/// False, with an error(), if the finder could not finish.
+/// Returns false, with an error(), if the finder could not finish.
 bool GpuLbvhStep::findPairs(bool byGroup) {
   try {
     const auto filters = byGroup ? m_proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
-    if (!m_proxies.takeChanges() && byGroup == m_wasByGroup) {
+    if (!m_mustFind && !m_proxies.anyChanged() && byGroup == m_wasByGroup) {
       m_finder.updateUnchanged();
       m_queries.keepLastStep();
       m_exact.updateUnchanged();
@@ -60,81 +66,91 @@ bool GpuLbvhStep::findPairs(bool byGroup) {
       return true;
     }
     m_finder.update(m_proxies.boxes(), filters, m_proxies.changedBits());
+    m_mustFind = false;
     m_proxies.endStep();
     m_wasByGroup = byGroup;
     m_queries.useLastStep();
     decideExactly();
     return true;
   } catch (const std::exception& e) {
-    fail(e.what());
-    m_proxies.markChanged();  // so that the next step tries again
+    fail(codeOf(e), e.what());
+    m_mustFind = true;
     m_queries.invalidateScene();
     return false;
   }
 }
 
 void GpuLbvhStep::decideExactly() {
+  m_decides = m_proxies.mayLeavePairsUndecided() || !m_exact.rejected().empty();
+  if (!m_decides) return;
   try {
     m_exact.update();
   } catch (const std::bad_alloc& e) {
-    fail(e.what());
+    m_decides = false;
+    fail(GpuLbvhError::outOfMemory, e.what());
     m_cacheHadAll = false;
-    m_proxies.markChanged();
+    m_mustFind = true;
   }
 }
 
-/// The step's pairs go to the cache, which may call back.
+/// Passes the step's changes to the cache, which may call callbacks.
 void GpuLbvhStep::passOn(btDispatcher* dispatcher) {
-  const bool cacheHadAll = std::exchange(m_cacheHadAll, false);  // should a callback throw
+  const bool cacheHadAll = std::exchange(m_cacheHadAll, false);  // in case a callback throws
   const bool mustAskAll = std::exchange(m_mustRefilter, false);
   try {
     GpuLbvhRefusedPairs& refused = m_sink.refusedPairs();
     const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;
-    refused.forget(m_exact.removed());
+    refused.forget(removed());
     const lbvh::View<const lbvh::Pair> toOffer = pairsToOffer();
     m_proxies.clearMarksToAsk();
     // From here on callbacks may change the broad phase.
-    m_sink.remove(m_exact.removed(), dispatcher);
+    m_sink.remove(removed(), dispatcher);
     if (!cacheHadAll) removeStale(dispatcher);
     if (mustAskAll) removeRefused(dispatcher);
-    offer(offersAll ? view(difference(view(overlapping()), view(m_sink.pairs()))) : toOffer);
+    offer(offersAll ? viewOf(difference(viewOf(overlapping()), viewOf(m_sink.pairs()))) : toOffer);
   } catch (const std::bad_alloc& e) {
-    fail(e.what());
+    fail(GpuLbvhError::outOfMemory, e.what());
     m_mustRefilter = m_mustRefilter || mustAskAll;
   }
   m_ghosts.confirmPairs(m_exact, dispatcher);
 }
 
-/// Pairs that began to overlap, and those that are asked about again.
+/// The pairs that began to overlap, and the refused pairs that are offered again.
 lbvh::View<const lbvh::Pair> GpuLbvhStep::pairsToOffer() {
-  const lbvh::View<const lbvh::Pair> added = m_exact.added();
+  const lbvh::View<const lbvh::Pair> added = this->added();
+  if (m_sink.refusedPairs().size() == 0) return added;
   const lbvh::View<const lbvh::Pair> again = m_sink.refusedPairs().findMarked();
   if (again.empty()) return added;
   m_toOffer.clear();
   std::set_union(added.begin(), added.end(), again.begin(), again.end(),
                  std::back_inserter(m_toOffer));
-  return view(m_toOffer);
+  return viewOf(m_toOffer);
 }
 
-/// Removes what the cache kept because a step was broken off, or has from its user.
+/// Removes pairs that no longer overlap, but are in the cache because the last step was interrupted
+/// or because the program added them.
 void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
-  m_sink.remove(view(difference(view(m_sink.pairs()), view(overlapping()))), dispatcher);
+  m_sink.remove(viewOf(difference(viewOf(m_sink.pairs()), viewOf(overlapping()))), dispatcher);
 }
 
 void GpuLbvhStep::removeRefused(btDispatcher* dispatcher) {
-  m_sink.remove(view(m_sink.pairsToRefuse()), dispatcher);
+  m_sink.remove(viewOf(m_sink.pairsToRefuse()), dispatcher);
 }
 
 void GpuLbvhStep::offer(lbvh::View<const lbvh::Pair> pairs) {
   if (m_sink.add(pairs))
     m_cacheHadAll = true;
   else
-    fail("the pair cache has pairs of another broad phase with the same unique ids");
+    fail(GpuLbvhError::foreignPairs,
+         "the pair cache has pairs of another broad phase with the same unique ids");
 }
 
-/// All pairs of the step; the filter callback has not been asked.
+/// All pairs of the step, also those that the filter callback refuses.
 std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
   return difference(m_finder.pairs(), m_exact.rejected());
 }
 
-void GpuLbvhStep::fail(const char* why) { std::snprintf(m_error, sizeof m_error, "%s", why); }
+void GpuLbvhStep::fail(GpuLbvhError code, const char* why) {
+  m_errorCode = code;
+  std::snprintf(m_error, sizeof m_error, "%s", why);
+}

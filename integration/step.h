@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// One step of the broad phase: from the boxes as they are to the pairs in the cache. Remembers what
-// a step must know of those before it: which filter they asked, and what they could not finish.
-// Not installed.
+// Runs one step of the broad phase: from the current boxes to the pairs in the cache. Remembers
+// which filter callback the last step used, and what that step could not finish. Not installed.
 #pragma once
 
 #include <vector>
 
+#include "GpuLbvhBroadphase.h"
 #include "broadphase/pair_finder.h"
 #include "exact_pairs.h"
 #include "ghosts.h"
@@ -27,32 +27,44 @@ class GpuLbvhStep {
         m_ghosts(ghosts),
         m_exact(proxies, finder) {}
 
-  /// Throws only what a callback throws. Else error() says what could not be done.
+  /// Throws only what a callback throws. Any other failure is in error().
   void run(btDispatcher* dispatcher);
 
-  /// False, with an error(), within a callback of a step or a query; in debug builds an assertion
-  /// fails. @param call what the user has called
+  /// False within a callback of a step or a query. Then error() says so, and in debug builds an
+  /// assertion fails.
+  /// @param call name of the program's call, for error()
   bool mayRun(const char* call);
 
-  /// The next step asks the filter for every pair.
+  /// Call this when there are no proxies and slots restart.
+  void reset() { m_mustFind = true; }
+
+  /// Lets the next step call the filter for every pair.
   void refilter() { m_mustRefilter = true; }
 
-  /// Why the last step could not be finished; empty if it was.
+  /// Why the last step could not be finished, as a code and in words. The words are empty if it was
+  /// finished.
+  GpuLbvhError errorCode() const { return m_errorCode; }
   const char* error() const { return m_error; }
 
-  /// Pairs of the finder's last step that are no pairs of Bullet's.
+  /// Pairs of the finder's last step that do not overlap exactly.
   lbvh::View<const lbvh::Pair> rejected() const { return m_exact.rejected(); }
 
  private:
   bool findPairs(bool byGroup);
   void decideExactly();
+  lbvh::View<const lbvh::Pair> added() const {
+    return m_decides ? m_exact.added() : m_finder.added();
+  }
+  lbvh::View<const lbvh::Pair> removed() const {
+    return m_decides ? m_exact.removed() : m_finder.removed();
+  }
   void passOn(btDispatcher* dispatcher);
   lbvh::View<const lbvh::Pair> pairsToOffer();
   void removeStale(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
   std::vector<lbvh::Pair> overlapping() const;
-  void fail(const char* why);
+  void fail(GpuLbvhError code, const char* why);
 
   GpuLbvhProxies& m_proxies;
   lbvh::PairFinder& m_finder;
@@ -62,10 +74,13 @@ class GpuLbvhStep {
   GpuLbvhExactPairs m_exact;
   std::vector<lbvh::Pair> m_toOffer;
 
-  const btOverlapFilterCallback* m_lastFilter = nullptr;  ///< of the last step
-  bool m_wasByGroup = true;     ///< the finder's last step went by group and mask
-  bool m_mustRefilter = false;  ///< the filter must be asked for every pair
+  const btOverlapFilterCallback* m_lastFilter = nullptr;  ///< the last step's filter callback
+  bool m_mustFind = true;       ///< search even if nothing has changed since the last step
+  bool m_decides = false;       ///< m_exact has the last step's changes, not m_finder
+  bool m_wasByGroup = true;     ///< the finder's last step used groups and masks
+  bool m_mustRefilter = false;  ///< the next step must call the filter for every pair
   bool m_cacheHadAll = true;    ///< the cache was offered every pair of the last step
-  bool m_isRunning = false;     ///< so that whoever calls is a callback
-  char m_error[200] = "";       ///< of fixed size: it is written when there may be no memory
+  bool m_isRunning = false;     ///< a step is running, so a call comes from one of its callbacks
+  GpuLbvhError m_errorCode = GpuLbvhError::none;
+  char m_error[200] = "";  ///< of fixed size, because there may be no memory when it is written
 };

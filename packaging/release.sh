@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# The checklist of a release. Goes through all of it, says of each point whether it holds, and ends
-# with 1 if one does not. Publishes nothing: what is left to do by hand is printed at the end.
-# Usage: release.sh VERSION [--no-ci]    --no-ci leaves out .ci/all, which takes hours, and says so
+# The checklist of a release. Checks every point, prints whether it holds, and exits with 1 if one does
+# not. Publishes nothing: it ends with a list of what is left to do by hand.
+# Usage: release.sh VERSION [--no-ci]    --no-ci leaves out .ci/all, which takes hours
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 version=${1:-}
@@ -42,25 +42,25 @@ mkdir -p build
 point "the work tree is clean" is_clean
 point "no release has this version" is_new
 point "CMakeLists.txt has the version" has CMakeLists.txt "^project\(GpuLbvhBroadphase VERSION $version "
-point "the changelog has it, with a date" has CHANGELOG.md "^## $version, 20[0-9]{2}-[0-9]{2}-[0-9]{2}$"
-point "CITATION.cff has it" has CITATION.cff "^version: $version$"
+point "the changelog has the version, with a date" has CHANGELOG.md "^## $version, 20[0-9]{2}-[0-9]{2}-[0-9]{2}$"
+point "CITATION.cff has the version" has CITATION.cff "^version: $version$"
 point "CITATION.cff has the changelog's date" has CITATION.cff \
   "^date-released: $(sed -nE "s/^## $version, //p" CHANGELOG.md | grep . || echo missing)$"
-point "the README tells of it" has README.md "^\*\*State of $minor\.\*\*"
-point "the vcpkg port has it" has packaging/vcpkg/gpu-lbvh-broadphase/vcpkg.json "\"version(-semver)?\": \"$version\""
-point "the ABI is what the SONAME says" tests/repository/abi.sh build/abi
+point "the README describes the version" has README.md "^\*\*State of $minor\.\*\*"
+point "the vcpkg port has the version" has packaging/vcpkg/gpu-lbvh-broadphase/vcpkg.json "\"version(-semver)?\": \"$version\""
+point "the ABI is compatible, or the SONAME is new" tests/repository/abi.sh build/abi
 if [ $# -gt 1 ]; then
   echo "LEFT OUT .ci/all: run it before the release"
 else
-  point ".ci/all, and every part could run" all_parts_ran
-  point "docs/platforms.md has what the platforms gave" table_is_current
+  point ".ci/all passes, and every part could run" all_parts_ran
+  point "docs/platforms.md has the platforms' results" table_is_current
 fi
 rm -rf build/packages
-point "it can be packed" packaging/pack.sh deb archive
+point "the packages can be made" packaging/pack.sh deb archive
 point "the sources can be packed" git archive --prefix="GpuLbvhBroadphase-$version/" \
   --output="build/packages/GpuLbvhBroadphase-$version.tar.gz" HEAD
 if [ $failures -gt 0 ]; then
-  echo "release: $failures points do not hold"
+  echo "release: points that do not hold: $failures"
   exit 1
 fi
 
@@ -70,7 +70,7 @@ cat <<EOF
 release: what is left to do by hand:
   git tag -a v$version -m "Version $version" $commit && git push origin v$version
   publish build/packages with the changelog's section
-  echo "$version $commit" >>packaging/releases.txt    what the next ABI is compared with; commit it
-  the vcpkg port and the Conan recipe for a registry: address and sha256 of the source archive
-  if a GPU is at hand: benchmarks/gpu.sh, and its reading under benchmarks/results/
+  echo "$version $commit" >>packaging/releases.txt    and commit it; the next ABI is compared with this one
+  for a registry, give the vcpkg port and the Conan recipe the address and hash of the source archive
+  if there is a GPU, run benchmarks/gpu.sh and describe its figures under benchmarks/results/
 EOF

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The smallest use: a Bullet program with one line changed, marked below.
-// Boxes fall on the ground; prints where the first one came to rest.
+// The smallest use: a Bullet program with one changed line, which is marked below.
+// Boxes fall on the ground, and the program prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>
 #include <btBulletDynamicsCommon.h>
 #include <gpulbvh/version.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// There is nothing to choose: what any argument gets.
+// Answers --help, --version and wrong arguments. The program has no options.
 static int answer(const std::string& argument) {
   if (argument == "--version") {
     std::printf("hello (GpuLbvhBroadphase) %s\n", lbvh::version());
@@ -50,6 +50,6 @@ int main(int argc, char** argv) {
               double(bodies[1]->getWorldTransform().getOrigin().y()),
               broadphase.getOverlappingPairCache()->getNumOverlappingPairs());
 
-  // Bullet's world frees nothing that was given to it, and wants bodies out before they go.
+  // A Bullet world does not own its bodies, and they must be removed before they are destroyed.
   for (const auto& body : bodies) world.removeRigidBody(body.get());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// many_worlds: thousands of small worlds whose boxes never leave the memory of the GPU, or of the
-// host; one DevicePairFinder for all. Compares now and then one world with PairFinder.
-#include <fmt/format.h>
+// many_worlds: steps thousands of small worlds whose boxes never leave the memory of the GPU, or of
+// the host. One DevicePairFinder searches all worlds. Now and then the program compares the pairs
+// of one world with PairFinder's.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -16,10 +17,10 @@
 
 namespace {
 
-constexpr int kCompareEvery = 100;              // steps
-constexpr int kRecordEvery = 10;                // steps
-constexpr std::uint32_t kMostRecorded = 256;    // worlds: a frame of 64 boxes each is 400 kB
-constexpr std::size_t kMostBoxes = 1ull << 30;  // of DevicePairFinder
+constexpr int kCompareEvery = 100;             // steps
+constexpr int kRecordEvery = 10;               // steps
+constexpr std::uint32_t kMaxRecorded = 256;    // worlds; with 64 boxes each, a frame has 400 kB
+constexpr std::size_t kMaxBoxes = 1ull << 30;  // limit of DevicePairFinder
 
 struct Settings {
   std::uint32_t worlds = 4096;
@@ -32,8 +33,8 @@ struct Settings {
 struct Place {
   std::unique_ptr<worlds::Space> space;
   lbvh::DeviceOptions options;
-  const char* word;    ///< for programs
-  std::string reason;  ///< for people: why there
+  const char* word;    ///< name of the place in the line `summary`
+  std::string reason;  ///< why the place was chosen
 };
 
 Place choosePlace(const lbvh::Options& options) {
@@ -43,14 +44,14 @@ Place choosePlace(const lbvh::Options& options) {
 #if defined(GPULBVH_CUDA)
   if (options.backend == lbvh::Backend::cuda || (!isChosen && whyNot.empty())) {
     place.space = worlds::makeCudaSpace();
-    place.options.backend = lbvh::Backend::cuda;
+    place.options.memory = lbvh::MemorySpace::device;
     place.word = "cuda";
     place.reason = isChosen ? "--backend cuda" : "there is a GPU";
     return place;
   }
 #endif
   place.space = worlds::makeHostSpace(options.threads);
-  place.options.backend = lbvh::Backend::host;
+  place.options.memory = lbvh::MemorySpace::host;
   place.options.threads = place.space->threads();
   place.word = "host";
   place.reason = isChosen ? "--backend host" : whyNot;
@@ -58,11 +59,11 @@ Place choosePlace(const lbvh::Options& options) {
 }
 
 struct Run {
-  std::vector<double> ms;  ///< of each step
-  int compared = 0;        ///< worlds
+  std::vector<double> ms;  ///< milliseconds of each step
+  int compared = 0;        ///< number of compared worlds
 };
 
-/// Takes another world each time: 7,919 is a prime number.
+/// Compares another world each time, because 7,919 is a prime number.
 void compareOne(worlds::Simulation& simulation, Run& run) {
   const std::uint64_t turn = static_cast<std::uint64_t>(run.compared++) * 7919;
   const std::string difference =
@@ -71,7 +72,7 @@ void compareOne(worlds::Simulation& simulation, Run& run) {
     throw std::runtime_error(fmt::format("step {}: {}", run.ms.size(), difference));
 }
 
-/// Ends early, after a whole step, when the program is interrupted.
+/// Ends early, but after a complete step, if the program is interrupted.
 Run runAll(const Settings& settings, worlds::Simulation& simulation) {
   std::optional<BoxWriter> recorder;
   if (!settings.record.empty())
@@ -85,7 +86,7 @@ Run runAll(const Settings& settings, worlds::Simulation& simulation) {
     simulation.step();
     run.ms.push_back(watch.milliseconds());
     if (recorder && i % kRecordEvery == 0)
-      recorder->write(simulation.sideBySide(std::min(settings.worlds, kMostRecorded)));
+      recorder->write(simulation.sideBySide(std::min(settings.worlds, kMaxRecorded)));
     if ((i + 1) % kCompareEvery == 0 || i + 1 == settings.steps) compareOne(simulation, run);
   }
   return run;
@@ -99,8 +100,8 @@ void print(const Settings& settings, const Place& place, worlds::Simulation& sim
   const std::uint64_t hash = simulation.hash();
   fmt::print(
       "{:.2f} steps a second of all worlds together: {:.0f} world steps a second\n"
-      "{} pairs in the last step; {} searches were repeated with more room\n"
-      "{} worlds compared with PairFinder, each in another step: the same pairs\n"
+      "{} pairs in the last step; {} searches were repeated with larger lists\n"
+      "{} worlds compared with PairFinder, each in another step: all pairs are equal\n"
       "checksum of all positions and velocities: {:016x}\n",
       perSecond, perSecond * settings.worlds, simulation.pairs(), simulation.repeated(),
       run.compared, hash);
@@ -115,9 +116,9 @@ void print(const Settings& settings, const Place& place, worlds::Simulation& sim
 
 int run(const Settings& settings) {
   requireBackend(settings.options);
-  if (std::size_t{settings.worlds} * settings.boxes >= kMostBoxes)
+  if (std::size_t{settings.worlds} * settings.boxes >= kMaxBoxes)
     throw UsageError(fmt::format("--worlds {} --boxes {}: more than {} boxes", settings.worlds,
-                                 settings.boxes, kMostBoxes));
+                                 settings.boxes, kMaxBoxes));
   requireWritable({{"--record", settings.record}});
   catchInterruptions();
   Place place = choosePlace(settings.options);
@@ -132,28 +133,24 @@ int run(const Settings& settings) {
   return 0;
 }
 
-void addOptions(CLI::App& app, Settings& settings) {
-  app.add_option("--worlds", settings.worlds, "how many worlds")
-      ->check(CLI::Range(1u, 1u << 24))
-      ->capture_default_str();
-  app.add_option("--boxes", settings.boxes, "falling boxes in each world")
-      ->check(CLI::Range(1u, 1u << 24))
-      ->capture_default_str();
-  app.add_option("--steps", settings.steps, "steps of 1/60 s")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  addFinderOptions(app, settings.options);
-  app.add_option("--record", settings.record,
-                 "write each 10th step of the first 256 worlds, side by side, to this .aabb file")
-      ->check(notEmpty());
+void addOptions(CommandLine& line, Settings& settings) {
+  line.add("--worlds", settings.worlds, "number of worlds").range(1u, 1u << 24).showDefault();
+  line.add("--boxes", settings.boxes, "falling boxes in each world")
+      .range(1u, 1u << 24)
+      .showDefault();
+  line.add("--steps", settings.steps, "steps of 1/60 s").range(1, 1000000).showDefault();
+  line.addFinder(settings.options);
+  line.add("--record", settings.record,
+           "write each 10th step of the first 256 worlds, side by side, to this .aabb file")
+      .notEmpty();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Runs many small worlds at once, in the memory of a GPU or of the host.",
-               "many_worlds");
-  addOptions(app, settings);
-  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+  CommandLine line("Runs many small worlds at once, in the memory of a GPU or of the host.",
+                   "many_worlds");
+  addOptions(line, settings);
+  return runProgram(line, argc, argv, [&settings] { return run(settings); });
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Zlib
-// replay: finds the pairs of recorded boxes, frame by frame, and prints count, hash and times; with
-// one finder, or with all in turn. Compares the exact ones with each other and with the .ref beside
-// the file, if there is one.
-#include <fmt/format.h>
+// replay: finds the pairs of recorded boxes frame by frame, and prints their count, hash and times.
+// Uses one finder, or all of them alternately. Compares the pairs of exact finders with each other,
+// and with the recording's .ref file if there is one.
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <optional>
 
+#include "broadphase/core/test_hooks.h"
 #include "support/box_finders.h"
 #include "support/command_line.h"
 #include "support/recorded_boxes.h"
@@ -24,9 +26,12 @@ struct Settings {
   std::string finder = "core";
   lbvh::Options options;
   std::optional<std::uint32_t> frames;
+  std::uint32_t untimed = 0;
+  bool timesPairs = false;
   bool stages = false;
 };
 
+/// Milliseconds of each timed frame.
 struct Times {
   std::vector<double> update;
   std::vector<double> find;
@@ -34,15 +39,16 @@ struct Times {
   std::vector<lbvh::StepStats> stages;
 };
 
-/// A finder and what it did so far.
+/// A finder and its results so far.
 struct Contestant {
   std::string name;
   std::unique_ptr<BoxFinder> finder;
   Times times;
-  PairHash found;  ///< in the last frame
+  PairHash found;  ///< count and hash of the last frame's pairs
 };
 
-/// The reference, if there is one. It is emptied, with a message, if this finder is not exact.
+/// The reference, if there is one. If the finder is not exact, the reference is emptied, and a
+/// message says so.
 std::optional<Reference> usableReference(const Settings& settings, const BoxReader& reader) {
   const std::string path = referencePath(settings.file);
   std::optional<Reference> reference = readReference(path);
@@ -51,7 +57,7 @@ std::optional<Reference> usableReference(const Settings& settings, const BoxRead
     throw FileError(fmt::format("{}: has frame {}, but {} has {} frames", path, last, settings.file,
                                 reader.frames()));
   if (settings.finder != kAll && !findsExactly(settings.finder)) {
-    fmt::print(stderr, "replay: {} finds more pairs than overlap; not compared with {}\n",
+    fmt::print(stderr, "replay: {} also finds pairs that do not overlap; not compared with {}\n",
                settings.finder, path);
     reference->clear();
   }
@@ -73,8 +79,9 @@ const PairHash* expectedIn(const std::optional<Reference>& reference, std::uint3
   return row == reference->end() ? nullptr : &row->second;
 }
 
-/// Whether all pairs of this frame are as they must be. The exact finders agree with the first of
-/// them, and with the reference if it has this frame; the others do not have fewer pairs.
+/// Whether all finders found the right pairs in this frame. Exact finders must agree with the first
+/// one, and with the reference if it has this frame. The other finders must not find fewer pairs
+/// than the first one.
 bool agree(const std::vector<Contestant>& contestants, const PairHash* expected,
            std::uint32_t frame) {
   const PairHash& first = contestants.front().found;
@@ -93,7 +100,7 @@ bool agree(const std::vector<Contestant>& contestants, const PairHash* expected,
   return all;
 }
 
-/// Medians a frame; on a GPU by its own clock.
+/// Prints the median of each stage over the frames. A GPU's stages are measured by its own clock.
 void printStages(const std::vector<lbvh::StepStats>& frames) {
   fmt::print("stages");
   for (const lbvh::Stage& stage : lbvh::kStages) {
@@ -106,20 +113,24 @@ void printStages(const std::vector<lbvh::StepStats>& frames) {
   fmt::print("\n");
 }
 
-/// One frame: checking and hashing are not timed.
-void replayFrame(Contestant& one, const std::vector<lbvh::Aabb>& boxes) {
+/// Replays one frame. Checks and hashes are not timed.
+void replayFrame(Contestant& one, const std::vector<lbvh::Aabb>& boxes, const Settings& settings,
+                 std::uint32_t frame) {
+  if (frame == settings.untimed) one.times = {};
   const Stopwatch total;
   one.finder->setBoxes(boxes);
   one.times.update.push_back(total.milliseconds());
   const Stopwatch find;
   one.finder->find();
+  if (settings.timesPairs) one.finder->countPairs();
   one.times.find.push_back(find.milliseconds());
   one.times.total.push_back(total.milliseconds());
   if (const lbvh::StepStats* stats = one.finder->stats()) one.times.stages.push_back(*stats);
   one.found = one.finder->pairs();
 }
 
-/// For each finder why it is left out; empty if it takes all frames of the file in a sensible time.
+/// For each finder, the reason to leave it out. The reason is empty if the finder accepts all
+/// frames of the file and is fast enough for them.
 std::vector<std::string> whyNot(const std::vector<std::string>& names, const std::string& path,
                                 std::uint32_t frames) {
   BoxReader reader(path);
@@ -129,7 +140,7 @@ std::vector<std::string> whyNot(const std::vector<std::string>& names, const std
   std::vector<lbvh::Aabb> boxes;
   for (std::uint32_t frame = 0; frame < frames; ++frame) {
     reader.read(boxes);
-    requireBoxes("core", boxes, path);  // boxes that no finder takes are an error
+    requireBoxes("core", boxes, path);  // boxes that no finder accepts are an error
     for (std::size_t i = 0; i < names.size(); ++i) {
       try {
         if (reasons[i].empty()) requireBoxes(names[i], boxes, path);
@@ -169,31 +180,36 @@ void printComparison(const std::vector<Contestant>& contestants) {
                both > 0 ? fmt::format("{:.2f}", dbvt / both) : "-", one.found.pairs());
   }
   fmt::print(
-      "Exact: just the boxes that overlap, checked against each other in every frame; the "
-      "others have more.\nPairs: of the last frame.\n\n");
+      "Exact: finds only pairs that overlap. The exact ones were compared in every frame; the "
+      "others find more.\nPairs: in the last frame.\n\n");
 }
 
-void printSummary(const Contestant& one, std::uint32_t objects) {
+void printSummary(const Contestant& one, std::uint32_t objects, std::uint32_t frames) {
   const Space space = one.finder->space();
   fmt::print(
       "summary broadphase={} backend={} threads={} objects={} frames={} median_update_ms={:.6f} "
-      "median_find_ms={:.6f} median_total_ms={:.6f} peak_rss_mb={:.1f}\n",
-      one.name, space.word, space.threads, objects, one.times.total.size(),
-      median(one.times.update), median(one.times.find), median(one.times.total), peakMemoryMb());
+      "median_find_ms={:.6f} median_total_ms={:.6f} mean_total_ms={:.6f} max_total_ms={:.6f} "
+      "peak_rss_mb={:.1f}\n",
+      one.name, space.word, space.threads, objects, frames, median(one.times.update),
+      median(one.times.find), median(one.times.total), mean(one.times.total),
+      percentile(one.times.total, 1), peakMemoryMb());
 }
 
-/// The finders take turns frame by frame, each time another first, so that what disturbs the
-/// machine disturbs all of them.
+/// The finders alternate frame by frame, and each frame begins with another finder. So disturbances
+/// of the machine affect all of them equally.
 int replay(const Settings& settings) {
   const bool usesBackend =
       settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll;
   requireBackend(settings.options, usesBackend);
   if (settings.stages && !usesBackend)
-    throw UsageError("--stages: " + settings.finder + " tells nothing of its stages");
+    throw UsageError("--stages: " + settings.finder + " does not report its stages");
   BoxReader reader(settings.file);
   warnIfCutOff(reader, settings.file);
   const std::optional<Reference> reference = usableReference(settings, reader);
   const std::uint32_t frames = std::min(reader.frames(), settings.frames.value_or(reader.frames()));
+  if (settings.untimed >= frames)
+    throw UsageError(
+        fmt::format("--untimed {}: there are only {} frames", settings.untimed, frames));
   std::vector<lbvh::Aabb> boxes;
   const auto readFrame = [&] {
     reader.read(boxes);
@@ -206,15 +222,16 @@ int replay(const Settings& settings) {
     contestants.push_back({name, makeBoxFinder(name, settings.options, boxes), {}, {}});
 
   bool allAgree = true;
-  std::uint32_t compared = 0;
-  for (std::uint32_t frame = 0; frame < frames && allAgree; ++frame) {
+  std::uint32_t compared = 0, frame = 0;
+  for (; frame < frames && allAgree; ++frame) {
     if (frame > 0) readFrame();
     for (std::size_t turn = 0; turn < contestants.size(); ++turn)
-      replayFrame(contestants[(frame + turn) % contestants.size()], boxes);
+      replayFrame(contestants[(frame + turn) % contestants.size()], boxes, settings, frame);
     const Contestant& first = contestants.front();
     fmt::print("frame={} pairs={} hash={:016x} update_ms={:.3f} find_ms={:.3f}\n", frame,
                first.found.pairs(), first.found.hash(), first.times.update.back(),
                first.times.find.back());
+    std::fflush(stdout);  // so that the output shows which frame hangs
     const PairHash* expected = expectedIn(reference, frame);
     if (expected != nullptr) ++compared;
     allAgree = agree(contestants, expected, frame);
@@ -223,7 +240,7 @@ int replay(const Settings& settings) {
   if (contestants.size() > 1) printComparison(contestants);
   for (const Contestant& one : contestants) {
     if (settings.stages && !one.times.stages.empty()) printStages(one.times.stages);
-    printSummary(one, reader.objects());
+    printSummary(one, reader.objects(), frame);
   }
   return allAgree ? 0 : 1;
 }
@@ -232,25 +249,29 @@ int replay(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Finds the overlapping pairs of recorded boxes, frame by frame.", "replay");
-  app.add_option("FILE", settings.file, "recorded boxes, .aabb; a .ref beside it is compared with")
-      ->required()
-      ->check(notEmpty());
+  CommandLine line("Finds the overlapping pairs of recorded boxes, frame by frame.", "replay");
+  line.add("FILE", settings.file, "recorded boxes, .aabb; pairs are compared with a .ref beside it")
+      .required()
+      .notEmpty();
   std::vector<std::string> names = boxFinderNames();
   names.emplace_back(kAll);
-  app.add_option("--broadphase", settings.finder,
-                 "core: the library alone; the others through Bullet's interface; all: a table")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  app.add_option("--frames", settings.frames, "at most so many frames; default: all")
-      ->check(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
-  app.add_flag("--stages", settings.stages,
+  line.add("--broadphase", settings.finder,
+           "core: the library alone; the others through Bullet's interface; all: a table")
+      .oneOf(names)
+      .showDefault();
+  line.add("--frames", settings.frames, "maximum number of frames; default: all")
+      .range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max());
+  line.add("--untimed", settings.untimed, "number of first frames whose times do not count")
+      .range(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max())
+      .showDefault();
+  line.addFlag("--time-pairs", settings.timesPairs, "also time the access to all pairs");
+  line.addFlag("--stages", settings.stages,
                "print the median of each stage, for core and gpu-lbvh");
-  app.add_flag_callback(
-      "--sort-each-step", [&settings] { settings.options.keepOrder = false; },
-      "on a GPU: keep no order of the boxes over steps");
-  addFinderOptions(app, settings.options);
-  return runProgram(app, argc, argv, [&settings] {
+  line.addFlag("--sort-each-step", lbvh::testHooks.sortsEachStep,
+               "on a GPU: sort the boxes again in each step");
+  line.addFinder(settings.options);
+  line.addHierarchy(settings.options);
+  return runProgram(line, argc, argv, [&settings] {
     settings.options.stageTimes = settings.stages;
     return replay(settings);
   });

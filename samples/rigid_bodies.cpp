@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// rigid_bodies: runs a scene with one broad phase, or with several in turn, and prints where the
-// time of a step went. Can record the boxes of each step for replay, and write a report.
+// rigid_bodies: runs a scene with one broad phase, or with several alternately, and prints the
+// times of the parts of a step. Can record the boxes of each step for replay, and write a report
+// and a picture.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "report/html_report.h"
 #include "report/report.h"
+#include "report/scene_picture.h"
 #include "scenes/aabb_cost.h"
 #include "scenes/scenes.h"
 #include "support/broadphases.h"
@@ -30,8 +32,10 @@ struct Settings {
   std::string csv;
   std::string record;
   std::string report;
+  std::string picture;
   std::vector<int> sizes;
   bool isKeptAwake = false;
+  bool onBulletsThreads = false;
   bool list = false;
 };
 
@@ -52,7 +56,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 struct LiveRun {
   std::unique_ptr<World> world;
   Run run;
-  Memory memory;  ///< after the last step
+  Memory memory;  ///< allocated memory after the last step
 };
 
 LiveRun start(const Settings& settings, const Scene& scene, const std::string& broadphase,
@@ -61,7 +65,8 @@ LiveRun start(const Settings& settings, const Scene& scene, const std::string& b
   live.run.broadphase = broadphase;
   live.run.objects = objects;
   live.world = std::make_unique<World>(
-      makeBroadphase(broadphase, setupFor(live.run.objects, settings.options)));
+      makeBroadphase(broadphase, setupFor(live.run.objects, settings.options)),
+      settings.onBulletsThreads);
   scene.build(*live.world, {live.run.objects, settings.seed});
   if (settings.isKeptAwake) live.world->keepAwake();
   live.run.space = spaceOf(live.world->broadphase());
@@ -72,7 +77,6 @@ LiveRun start(const Settings& settings, const Scene& scene, const std::string& b
   return live;
 }
 
-/// Of the last step.
 StepFacts factsOf(LiveRun& live) {
   const StepTimes& times = live.world->times();
   StepFacts facts{times.broadphase(), times.broadphaseCpu};
@@ -96,8 +100,8 @@ void step(LiveRun& live) {
   live.run.pairCounts.push_back(live.run.pairs);
 }
 
-/// The worlds take turns step by step, so that what disturbs the machine disturbs all of them.
-/// Ends early, after a whole step, when the program is interrupted.
+/// Steps the worlds alternately, so that disturbances of the machine affect all of them equally.
+/// Ends early, but after a complete step, if the program is interrupted.
 void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional<CsvFile>& csv,
             std::optional<BoxWriter>& recorder) {
   ProgressBar bar(settings.steps);
@@ -112,8 +116,8 @@ void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional
   }
 }
 
-/// The broad phases to run with this many objects. `all` leaves out, with a message, what would
-/// take too long.
+/// The broad phases to run with this many objects. `all` leaves out broad phases that would take
+/// too long, and prints a message for each.
 std::vector<std::string> chosen(const Settings& settings, int objects,
                                 std::vector<LeftOut>& leftOut) {
   if (settings.compare.empty()) return {settings.broadphase};
@@ -143,10 +147,13 @@ std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int obj
   for (const std::string& name : names) lives.push_back(start(settings, scene, name, objects));
   flushOutput();
   runAll(settings, lives, csv, recorder);
+  if (!settings.picture.empty() && interruption() == 0)
+    writeScenePicture(settings.picture, *lives.front().world);
 
   std::vector<Run> runs;
   for (LiveRun& live : lives) {
-    live.run.space = spaceOf(live.world->broadphase());  // it may have changed to the host
+    // The broad phase may have moved to the host.
+    live.run.space = spaceOf(live.world->broadphase());
     live.run.hash = live.world->hash();
     runs.push_back(std::move(live.run));
   }
@@ -159,36 +166,44 @@ std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int obj
 int run(const Settings& settings, const std::string& command) {
   if (settings.list) return list();
   if (settings.compare.size() > 1 && contains(settings.compare, kAll))
-    throw UsageError("--compare: all goes alone");
+    throw UsageError("--compare: `all` must stand alone");
   requireBackend(settings.options,
                  contains(settings.compare, "gpu-lbvh") || contains(settings.compare, kAll) ||
                      (settings.compare.empty() && settings.broadphase == "gpu-lbvh"));
-  requireWritable(
-      {{"--csv", settings.csv}, {"--record", settings.record}, {"--report", settings.report}});
+  const Scene& scene = *findScene(settings.scene.c_str());
+  if (settings.onBulletsThreads && scene.build == buildSoftBodies)
+    throw UsageError("--bullet-threads: btDiscreteDynamicsWorldMt has no soft bodies");
+  requireWritable({{"--csv", settings.csv},
+                   {"--record", settings.record},
+                   {"--report", settings.report},
+                   {"--picture", settings.picture}});
   catchInterruptions();
 
-  const Scene& scene = *findScene(settings.scene.c_str());
   Comparison comparison{&scene, command, settings.steps, settings.seed, {}, {}};
   std::vector<int> sizes = settings.sizes;
   if (sizes.empty()) sizes = {settings.objects.value_or(scene.defaultObjects)};
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  fmt::print("scene {}, {} steps of 1/60 s, seed {}{}\n", scene.name, settings.steps, settings.seed,
-             settings.isKeptAwake ? "; nothing falls asleep" : "");
+  fmt::print("scene {}, {} steps of 1/60 s, seed {}{}{}\n", scene.name, settings.steps,
+             settings.seed, settings.isKeptAwake ? "; nothing falls asleep" : "",
+             settings.onBulletsThreads ? "; btDiscreteDynamicsWorldMt" : "");
   flushOutput();
   for (const int objects : sizes) {
     const auto names = chosen(settings, objects, comparison.leftOut);
     comparison.sizes.push_back({objects, runAtSize(settings, scene, objects, names)});
-    if (interruption() != 0) return 0;  // runProgram knows; no report of half a comparison
+    // An incomplete comparison gets no page. runProgram reports the interruption.
+    if (interruption() != 0) return 0;
   }
+  printComparison(comparison.sizes.back().runs);
   if (!settings.report.empty()) {
     writeHtmlReport(settings.report, comparison);
     fmt::print("report written to {}\n", settings.report);
   }
+  if (!settings.picture.empty()) fmt::print("picture written to {}\n", settings.picture);
   return 0;
 }
 
-/// The command as a shell takes it.
+/// The command, quoted for a shell.
 std::string quoted(int argc, char** argv) {
   std::string line = "rigid_bodies";
   for (int i = 1; i < argc; ++i) {
@@ -199,51 +214,58 @@ std::string quoted(int argc, char** argv) {
   return line;
 }
 
-void addOptions(CLI::App& app, Settings& settings) {
-  app.add_option("--scene", settings.scene, "what to simulate; see --list")
-      ->check(CLI::IsMember(sceneNames()))
-      ->capture_default_str();
-  auto* one = app.add_option("--broadphase", settings.broadphase, "what finds the pairs")
-                  ->check(CLI::IsMember(broadphaseNames()))
-                  ->capture_default_str();
+void addOptions(CommandLine& line, Settings& settings) {
+  line.add("--scene", settings.scene, "what to simulate; see --list")
+      .oneOf(sceneNames())
+      .showDefault();
+  const Option one =
+      line.add("--broadphase", settings.broadphase, "broad phase that finds the pairs")
+          .oneOf(broadphaseNames())
+          .showDefault();
   std::vector<std::string> comparable = broadphaseNames();
   comparable.emplace_back(kAll);
-  app.add_option("--compare", settings.compare, "broad phases to run in turn: a,b,... or all")
-      ->check(CLI::IsMember(comparable))
-      ->delimiter(',')
-      ->excludes(one);
-  addFinderOptions(app, settings.options);
-  app.add_option("--steps", settings.steps, "steps of 1/60 s")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  auto* objects = app.add_option("--objects", settings.objects,
-                                 "how many, without the ground; default: the scene's")
-                      ->check(CLI::Range(1, 10000000));
-  app.add_option("--seed", settings.seed, "of all random numbers")->capture_default_str();
-  app.add_flag("--awake", settings.isKeptAwake, "nothing falls asleep");
-  auto* csv =
-      app.add_option("--csv", settings.csv, "write a row per step and broad phase to this file")
-          ->check(notEmpty());
-  auto* record =
-      app.add_option("--record", settings.record,
-                     "write the boxes of each step (of the first broad phase) to this .aabb file")
-          ->check(notEmpty());
-  app.add_option("--report", settings.report, "write a page with tables and charts, out.html")
-      ->check(notEmpty());
-  app.add_option("--sizes", settings.sizes, "run with n objects for each of n,n,...")
-      ->check(CLI::Range(1, 10000000))
-      ->delimiter(',')
-      ->excludes(objects)
-      ->excludes(csv)
-      ->excludes(record);
-  app.add_flag("--list", settings.list, "list the scenes and the broad phases");
+  line.add("--compare", settings.compare, "broad phases to run in turn: a,b,... or all")
+      .oneOf(comparable)
+      .list()
+      .excludes(one);
+  line.addFinder(settings.options);
+  line.addHierarchy(settings.options);
+  line.add("--steps", settings.steps, "steps of 1/60 s").range(1, 1000000).showDefault();
+  const Option objects = line.add("--objects", settings.objects,
+                                  "number of objects without the ground; default: the scene's")
+                             .range(1, 10000000);
+  line.add("--seed", settings.seed, "seed of all random numbers").showDefault();
+  line.addFlag("--awake", settings.isKeptAwake, "nothing falls asleep");
+  line.addFlag("--bullet-threads", settings.onBulletsThreads,
+               "use a btDiscreteDynamicsWorldMt; one thread if Bullet was built without threads");
+  const Option csv =
+      line.add("--csv", settings.csv, "write a row per step and broad phase to this file")
+          .notEmpty();
+  const Option record =
+      line.add("--record", settings.record,
+               "write the boxes of each step (with the first broad phase) to this .aabb file")
+          .notEmpty();
+  line.add("--report", settings.report, "write a page with tables and charts to this .html file")
+      .notEmpty();
+  const Option picture = line.add("--picture", settings.picture,
+                                  "draw the boxes after the last step in this .svg file")
+                             .notEmpty();
+  line.add("--sizes", settings.sizes, "run with n objects for each of n,n,...")
+      .range(1, 10000000)
+      .list()
+      .excludes(objects)
+      .excludes(csv)
+      .excludes(record)
+      .excludes(picture);
+  line.addFlag("--list", settings.list, "list the scenes and the broad phases");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Runs a scene of rigid bodies and times the parts of its steps.", "rigid_bodies");
-  addOptions(app, settings);
-  return runProgram(app, argc, argv, [&] { return run(settings, quoted(argc, argv)); });
+  CommandLine line("Runs a scene of rigid bodies and times the parts of its steps.",
+                   "rigid_bodies");
+  addOptions(line, settings);
+  return runProgram(line, argc, argv, [&] { return run(settings, quoted(argc, argv)); });
 }

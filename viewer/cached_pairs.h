@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The pairs in the cache of a world's broad phase, and the objects that their proxies stand for.
+// The pairs in the cache of a world's broad phase, and the objects of their proxies.
 #pragma once
 
 #include "scenes/world.h"

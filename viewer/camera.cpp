@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr btScalar kHalfHeight = btScalar(0.364);  // tangent of half the field of view: 40 degrees
+constexpr btScalar kHalfHeight = btScalar(0.364);  // tangent of 20 degrees, half the field of view
 
 btVector3 unitAt(btScalar yaw, btScalar pitch) {
   const btScalar a = btRadians(yaw), b = btRadians(pitch);
@@ -22,7 +22,7 @@ Matrix multiply(const Matrix& a, const Matrix& b) {
   return product;
 }
 
-/// From the world to a camera at `eye`, whose axes are given.
+/// The matrix from the world to a camera at `eye` with the given axes.
 Matrix viewFrom(const btVector3& eye, const btVector3& right, const btVector3& up,
                 const btVector3& back) {
   Matrix view{};
@@ -86,7 +86,9 @@ void Camera::frame(const btVector3& low, const btVector3& high) {
   yaw = !isLong ? 35 : alongX ? 75 : 15;
   pitch = 27;
   const Axes a = axes();
-  const btScalar room = kHalfHeight * btScalar(0.92), narrowest = btScalar(1.5);  // of pictures
+  // The box fills at most 92 % of the picture's height, and of the picture's width if its sides are
+  // as 3 : 2.
+  const btScalar room = kHalfHeight * btScalar(0.92), narrowest = btScalar(1.5);
   distance = btScalar(0.5);
   for (int corner = 0; corner < 8; ++corner) {
     const btVector3 sign((corner & 1) != 0 ? 1 : -1, (corner & 2) != 0 ? 1 : -1,

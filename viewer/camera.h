@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Zlib
-// A camera on a sphere around a target. Does not know windows or OpenGL: it makes matrices for
-// those who do, and rays for picking.
+// A camera on a sphere around a target. Makes matrices for OpenGL and rays for picking. Depends on
+// neither windows nor OpenGL.
 #pragma once
 
 #include <LinearMath/btVector3.h>
 
 #include <array>
 
-/// Column by column, as OpenGL wants it.
+/// A 4 x 4 matrix, column by column as in OpenGL.
 using Matrix = std::array<float, 16>;
 
 struct PickRay {
   btVector3 origin;
-  btVector3 direction;  ///< of length 1
+  btVector3 direction;  ///< has length 1
 };
 
 class Camera {
@@ -25,7 +25,7 @@ class Camera {
   btVector3 eye() const;
   Matrix viewProjection(btScalar aspect) const;
 
-  /// Through a point of the picture; x and y from -1 (left, bottom) to 1.
+  /// The ray through a point of the picture; x and y from -1 (left, bottom) to 1.
   PickRay rayThrough(btScalar x, btScalar y, btScalar aspect) const;
 
   void orbit(btScalar yawBy, btScalar pitchBy);
@@ -33,8 +33,8 @@ class Camera {
   /// Moves the target in the picture's plane, in units of the picture's height.
   void pan(btScalar right, btScalar up);
 
-  /// Looks at a box so that it fills the picture. A long box is looked at along its length, and
-  /// only its middle: all of it would be too small to see.
+  /// Looks at a box so that it fills the picture. A long box is seen along its length, and only its
+  /// middle is framed, because the whole box would be too small to see.
   void frame(const btVector3& low, const btVector3& high);
 
  private:
@@ -44,5 +44,5 @@ class Camera {
   Axes axes() const;
 };
 
-/// The orthographic view of a light that shines along `direction` on a ball.
+/// The orthographic view of a light that shines along `direction` on a sphere.
 Matrix lightView(const btVector3& direction, const btVector3& centre, btScalar radius);

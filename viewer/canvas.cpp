@@ -54,7 +54,7 @@ void Canvas::savePng(const std::string& path) const {
   image.width = png_uint_32(width_);
   image.height = png_uint_32(height_);
   image.format = PNG_FORMAT_RGB;
-  // A negative stride: OpenGL's first row is the lowest.
+  // The stride is negative because OpenGL's first row is the lowest.
   if (png_image_write_to_file(&image, path.c_str(), 0, pixels.data(), -stride, nullptr) == 0)
     throw std::runtime_error("cannot write " + path + ": " + image.message);
 }

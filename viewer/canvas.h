@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A picture that is drawn without a window: a framebuffer with four samples a pixel, and its PNG.
-// Needs a current context.
+// A picture that is drawn without a window and saved as PNG. It is a framebuffer with four samples
+// per pixel. Needs a current context.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ class Canvas {
 
   int width() const { return width_; }
   int height() const { return height_; }
-  /// From now on everything is drawn into this picture.
+  /// Makes this the picture that everything is drawn into.
   void bind() const;
   /// @throws std::runtime_error if the file cannot be written
   void savePng(const std::string& path) const;
 
  private:
   int width_, height_;
-  unsigned framebuffers_[2] = {};  ///< drawn to; read from
+  unsigned framebuffers_[2] = {};  ///< one is drawn into, the other is read
   unsigned renderbuffers_[3] = {};
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// What is to be drawn, as plain data: meshes with their instances, and lines. Made by
-// scene_drawing.h and overlays.h, drawn by renderer.h. Knows neither Bullet's worlds nor OpenGL.
+// Describes as plain data what is to be drawn: meshes with their instances, and lines.
+// scene_drawing.h and overlays.h make this data, and renderer.h draws it. Depends on neither
+// Bullet's worlds nor OpenGL.
 #pragma once
 
 #include <LinearMath/btTransform.h>
@@ -37,7 +38,8 @@ inline constexpr Colour active{222, 160, 100}, sleeping{92, 122, 156}, fixed{122
 inline constexpr Colour box{120, 190, 255, 150}, touchingPair{255, 214, 64, 255},
     nearPair{64, 200, 255, 255}, addedPair{80, 255, 110, 255}, removedPair{255, 72, 60, 255},
     oversizedBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
-/// The tree's nodes take turns, in the order of their leaves.
+/// Successive nodes of the tree, in the order of their leaves, have successive colours of this
+/// list.
 inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
                                        {130, 150, 255, 235},
                                        {255, 100, 220, 235},
@@ -47,20 +49,20 @@ inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
 
 struct Vertex {
   float place[3];
-  float normal[3];  ///< of length 1; or 0: that of the triangle, flat
+  float normal[3];  ///< has length 1, or is 0 to use the triangle's normal (flat shading)
 };
 
-/// Triangles by three indices each.
+/// A mesh with three indices per triangle.
 struct Mesh {
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> triangles;
-  bool isClosed = false;  ///< only seen from outside, from where corners are counterclockwise
+  bool isClosed = false;  ///< seen only from outside, where corners are counterclockwise
 };
 
-/// As alpha of a solid: no transparency, but a grid of metres on what faces upward.
+/// This alpha does not make a solid transparent. It draws a grid of metres on faces that look up.
 inline constexpr std::uint8_t kGridAlpha = 128;
 
-/// Where and in which colour a mesh is drawn: three columns of axes, with scale, then the place.
+/// The place and colour of a mesh. `model` has three scaled axes as columns, then the place.
 struct Instance {
   float model[12];
   Colour colour;
@@ -73,22 +75,22 @@ struct Line {
   Colour toColour;
 };
 
-/// The same mesh at many places. `version` changes with the mesh, so that it is uploaded once.
+/// One mesh at many places. `version` changes with the mesh, which is uploaded only then.
 struct MeshInstances {
   const Mesh* mesh = nullptr;
   std::uint64_t version = 0;
   std::vector<Instance> instances;
 };
 
-/// One picture's worth.
+/// All that is drawn in one picture.
 struct Drawing {
   std::vector<MeshInstances> solids;
-  Mesh softFaces;                  ///< in the world's space
-  std::vector<Line> lines;         ///< solids hide them, but for a trace
-  std::vector<Line> linesBetween;  ///< only hidden by what lies an object's size in front of them
+  Mesh softFaces;                  ///< faces of soft bodies, in the world's coordinates
+  std::vector<Line> lines;         ///< faint where solids hide them
+  std::vector<Line> linesBetween;  ///< hidden by solids at least an object's size in front of them
   std::vector<Line> linesOnTop;    ///< never hidden
-  float objectSize = 1;            ///< metres, of a usual object
-  btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< around what moves, for shadows
+  float objectSize = 1;            ///< half the diagonal of a typical object's box, in metres
+  btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< bounds of moving objects, for shadows
 };
 
 inline void addLine(std::vector<Line>& lines, const btVector3& from, const btVector3& to, Colour a,

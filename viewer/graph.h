@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A graph of figures over steps, drawn with Dear ImGui: title, axes with units, a legend with the
-// last values. Does not gather the figures (history.h).
+// Draws a graph of values over steps with Dear ImGui: title, axes with units, and a legend with the
+// last values. history.h has the values.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 #include "history.h"
 
 /// Draws into the current ImGui window at the cursor.
-/// @param isTime milliseconds, or else counts
+/// @param isTime whether values are milliseconds; if not, they are counts
 void drawGraph(const char* title, const History& history, int lastStep,
                const std::vector<Series>& series, bool isTime, float width, float height);
 

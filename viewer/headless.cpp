@@ -8,7 +8,8 @@
 
 namespace {
 
-/// Mesa's display without any screen first, then each GPU's own, then whatever EGL calls default.
+/// EGL displays in the order in which they are tried: Mesa's surfaceless display, the display of
+/// each GPU, and EGL's default display.
 std::vector<EGLDisplay> displays() {
   std::vector<EGLDisplay> found;
   const bool canAsk = epoxy_has_egl_extension(EGL_NO_DISPLAY, "EGL_EXT_platform_base");
@@ -67,5 +68,5 @@ HeadlessContext::HeadlessContext() {
 HeadlessContext::~HeadlessContext() {
   eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
   eglDestroyContext(display_, context_);
-  // The display is the process's, and other contexts may live on it: it is not terminated.
+  // The display is not terminated, because it belongs to the process and may have other contexts.
 }

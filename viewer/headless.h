@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// An OpenGL context without a window or a display server, through EGL. Does not draw.
+// An OpenGL context without a window or a display server, by EGL. Does not draw.
 #pragma once
 
 class HeadlessContext {
  public:
-  /// Current for this thread from now on.
-  /// @throws std::runtime_error that says what is missing
+  /// Makes a context, current on this thread.
+  /// @throws std::runtime_error if there is no driver for it
   HeadlessContext();
   ~HeadlessContext();
   HeadlessContext(const HeadlessContext&) = delete;

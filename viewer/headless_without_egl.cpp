@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// In headless.cpp's place where there is no EGL, as on macOS.
+// Replaces headless.cpp on systems without EGL, such as macOS.
 #include <stdexcept>
 
 #include "headless.h"
 
 HeadlessContext::HeadlessContext() {
   throw std::runtime_error(
-      "this viewer was built without EGL: it draws in a window, and without one makes no pictures");
+      "this viewer was built without EGL, so it can draw only in a window, without --screenshot "
+      "and --video");
 }
 
 HeadlessContext::~HeadlessContext() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What the graphs show: the figures of the last steps, oldest first. Does not draw.
+// Keeps the measured values of the last steps, the oldest first, for the graphs. Does not draw.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 #include "drawing.h"
 #include "scenes/world.h"
 
-/// One step's figures.
+/// The measured values of one step.
 struct StepRecord {
   StepTimes times;
   lbvh::StepStats stages;  ///< all 0 unless the broad phase is ours
   int pairs = 0;
   std::size_t added = 0, removed = 0;
-  std::string swappedTo;  ///< the broad phase that this step was the first of, or empty
+  std::string swappedTo;  ///< name of the broad phase if this was its first step, or empty
 };
 
 class History {
@@ -45,10 +45,10 @@ struct Series {
   std::function<double(const StepRecord&)> valueOf;
 };
 
-/// How far the axis of a graph must reach.
-/// @param cutsSpikes at most to two and a half times the third quartile: on a busy machine single
-///   steps are so slow that nothing else would be seen
+/// The largest value that a graph's axis must reach.
+/// @param cutsSpikes whether to limit the value to 2.5 times the third quartile of the steps'
+///   values. On a busy machine single steps are so slow that nothing else would be visible
 double reachOf(const History& history, const std::vector<Series>& series, bool cutsSpikes);
 
-/// Rounds up to 1, 2 or 5 times a power of ten: where an axis ends.
+/// Rounds up to 1, 2 or 5 times a power of ten, for the end of an axis.
 double niceCeiling(double value);

@@ -36,7 +36,7 @@ Input& Input::of(GLFWwindow* window) {
 }
 
 void Input::keep(Event event) {
-  // GLFW would tell where the mouse is now, which may be further on.
+  // glfwGetCursorPos gives the mouse's current place, which may differ from its place at the event.
   event.x = mouseX_;
   event.y = mouseY_;
   events_.push_back(event);
@@ -53,7 +53,8 @@ void Input::apply(const Event& event) {
   const bool isScene = !ui_.covers(float(event.x), float(event.y));
   switch (event.kind) {
     case Kind::key:
-      // WantCaptureKeyboard is that of the last frame; IsAnyItemActive knows of a click just now.
+      // WantCaptureKeyboard is the state of the last frame; IsAnyItemActive includes a click in the
+      // current frame.
       if (!ImGui::GetIO().WantCaptureKeyboard && !ImGui::IsAnyItemActive()) key(event);
       break;
     case Kind::press:

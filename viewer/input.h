@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Mouse and keys of the viewer's window. GLFW reports every event; they are kept in order and
-// applied once a frame, so that a tap between two frames is not lost. Does not draw.
+// Mouse and keys of the viewer's window. Stores GLFW's events in order and applies them once per
+// frame, so that a click between two frames is not lost. Does not draw.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@ struct GLFWwindow;
 
 class Input {
  public:
-  /// Sets the window's callbacks. ImGui's, which call these, are installed after them.
+  /// Sets the window's callbacks. ImGui's callbacks must be installed after these, because they
+  /// call these.
   Input(GLFWwindow* window, View& view, Ui& ui);
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -26,14 +27,14 @@ class Input {
   enum class Kind { key, press, release, move, wheel };
   struct Event {
     Kind kind;
-    int code = 0;         ///< of the key or button
-    double x = 0, y = 0;  ///< where the mouse is, in points from the upper left corner
+    int code = 0;         ///< GLFW's code of the key or button
+    double x = 0, y = 0;  ///< place of the mouse, in points from the upper left corner
     double wheel = 0;     ///< notches upward
   };
   struct Button {
-    bool isHeld = false;  ///< and was pressed over the scene
+    bool isHeld = false;  ///< whether it is down, and was pressed over the scene
     bool isDragged = false;
-    double x = 0, y = 0;  ///< where it was pressed
+    double x = 0, y = 0;  ///< place where it was pressed, in points
   };
 
   static Input& of(GLFWwindow* window);
@@ -44,7 +45,7 @@ class Input {
   void key(const Event& event);
   void nextBroadphase();
 
-  /// A point of the picture, as Camera::rayThrough has it.
+  /// A point of the picture, as Camera::rayThrough takes it.
   struct Place {
     btScalar x, y, aspect;
   };
@@ -55,7 +56,7 @@ class Input {
   Ui& ui_;
   std::vector<Event> events_;
   std::array<Button, 3> buttons_;   ///< left, right, middle
-  double mouseX_ = 0, mouseY_ = 0;  ///< of the last move that was kept
-  double x_ = 0, y_ = 0;            ///< of the last move that was applied
+  double mouseX_ = 0, mouseY_ = 0;  ///< place after the last event that was stored
+  double x_ = 0, y_ = 0;            ///< place after the last event that was applied
   int width_ = 0, height_ = 0;
 };

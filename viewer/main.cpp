@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// viewer: shows a scene, its broad phase and what that finds, in a window or as pictures.
-// Reads the command line; what the viewer does is in window.h and script.h.
-#include <fmt/format.h>
+// viewer: shows a scene, its broad phase and the pairs, in a window or as pictures. This file reads
+// the command line; window.h and script.h do the rest.
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,11 +54,11 @@ void readSwaps(Settings& settings) {
       throw UsageError(fmt::format("--swap {}:{}: there are only {} steps", swap.step,
                                    swap.broadphase, script.steps));
     if (!steps.insert(swap.step).second)
-      throw UsageError(fmt::format("--swap: two of them at step {}", swap.step));
+      throw UsageError(fmt::format("--swap: there are two of them at step {}", swap.step));
   }
 }
 
-/// NaN is in no range.
+/// Whether all values are from -most to most. False if one is NaN.
 bool areWithin(const std::vector<double>& values, double most) {
   return std::all_of(values.begin(), values.end(),
                      [most](double value) { return std::abs(value) <= most; });
@@ -67,9 +67,11 @@ bool areWithin(const std::vector<double>& values, double most) {
 void checkCamera(const std::vector<double>& camera) {
   if (camera.empty()) return;
   if (camera.size() != 3 && camera.size() != 6)
-    throw UsageError("--camera takes three or six numbers");
+    throw UsageError(fmt::format("--camera takes 3 or 6 numbers, not {}", camera.size()));
   if (!areWithin(camera, 1e6)) throw UsageError("--camera: numbers from -1000000 to 1000000");
-  if (camera[2] < 0.001) throw UsageError("--camera: the distance must be 0.001 or more");
+  if (camera[2] < 0.001)
+    throw UsageError(
+        fmt::format("--camera: the distance is {}, but must be 0.001 or more", camera[2]));
 }
 
 void checkOutputs(const Script& script) {
@@ -92,9 +94,9 @@ int run(Settings& settings) {
   checkCamera(settings.camera);
   const bool hasWindow = script.screenshot.empty() && script.video.empty() && !script.verifies;
   if (hasWindow && !script.swaps.empty())
-    throw UsageError("--swap is for --screenshot, --video and --verify");
+    throw UsageError("--swap is for runs with --screenshot, --video or --verify");
   if (!settings.pick.empty() && script.screenshot.empty())
-    throw UsageError("--pick is for --screenshot");
+    throw UsageError("--pick is for runs with --screenshot");
   if (!areWithin(settings.pick, 1)) throw UsageError("--pick: numbers from -1 to 1");
   checkOutputs(script);
   if (settings.size.size() == 2) {
@@ -115,77 +117,77 @@ int run(Settings& settings) {
   return runScript(script, view) ? 0 : 1;
 }
 
-void addOptions(CLI::App& app, Settings& settings) {
+void addOptions(CommandLine& line, Settings& settings) {
   std::vector<std::string> overlayNames;
   for (const OverlayRow& row : overlayRows()) overlayNames.emplace_back(row.name);
   SessionOptions& session = settings.session;
   Script& script = settings.script;
-  auto* scene = app.add_option("--scene", session.scene, "what to simulate")
-                    ->check(CLI::IsMember(sceneNames()))
-                    ->capture_default_str();
-  auto* objects =
-      app.add_option("--objects", session.objects, "moving bodies; default: the scene's")
-          ->check(CLI::Range(1, 1000000));
-  auto* seed =
-      app.add_option("--seed", session.seed, "of all random numbers")->capture_default_str();
-  app.add_option("--recording", session.recording,
-                 "show the boxes of this .aabb file, a frame a step, in place of a scene")
-      ->check(notEmpty())
-      ->excludes(scene)
-      ->excludes(objects)
-      ->excludes(seed);
-  app.add_option("--broadphase", session.broadphase, "what finds the pairs")
-      ->check(CLI::IsMember(broadphaseNames()))
-      ->capture_default_str();
-  addFinderOptions(app, session.finder);
-  app.add_option("--overlay", settings.overlays, "what to draw over the scene: a,b,...")
-      ->check(CLI::IsMember(overlayNames))
-      ->delimiter(',');
-  app.add_option("--tree-level", settings.treeLevel, "of the overlay tree; 0 is the root")
-      ->check(CLI::Range(0, kMaxTreeLevel))
-      ->capture_default_str();
-  app.add_option("--camera", settings.camera,
-                 "YAW,PITCH,DISTANCE[,X,Y,Z]: degrees, degrees, metres, where to look")
-      ->delimiter(',');
-  app.add_option("--size", settings.size, "WIDTH,HEIGHT in pixels; default 1280,720")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(64, 8192));
-  app.add_flag("--hide-ui", script.hidesUi, "only the scene, no panel and no graphs");
+  const Option scene =
+      line.add("--scene", session.scene, "what to simulate").oneOf(sceneNames()).showDefault();
+  const Option objects =
+      line.add("--objects", session.objects, "number of moving bodies; default: the scene's")
+          .range(1, 1000000);
+  const Option seed = line.add("--seed", session.seed, "seed of all random numbers").showDefault();
+  line.add("--recording", session.recording,
+           "show the boxes of this .aabb file instead of a scene, one frame per step")
+      .notEmpty()
+      .excludes(scene)
+      .excludes(objects)
+      .excludes(seed);
+  line.add("--broadphase", session.broadphase, "the broad phase that finds the pairs")
+      .oneOf(broadphaseNames())
+      .showDefault();
+  line.addFinder(session.finder);
+  line.addHierarchy(session.finder);
+  line.add("--overlay", settings.overlays, "overlays to draw over the scene: a,b,...")
+      .oneOf(overlayNames)
+      .list();
+  line.add("--tree-level", settings.treeLevel, "level that the overlay tree shows; 0 is the root")
+      .range(0, kMaxTreeLevel)
+      .showDefault();
+  line.add("--camera", settings.camera,
+           "YAW,PITCH,DISTANCE[,X,Y,Z]: degrees, degrees, metres, and the point to look at")
+      .list();
+  line.add("--size", settings.size, "WIDTH,HEIGHT in pixels; default 1280,720")
+      .list()
+      .count(2)
+      .range(64, 8192);
+  line.addFlag("--hide-ui", script.hidesUi, "show only the scene, without panel and graphs");
 
   const char* group = "Without a window";
-  app.add_option("--screenshot", script.screenshot, "write a .png of the last step, and end")
-      ->check(notEmpty())
-      ->group(group);
-  app.add_option("--video", script.video, "write a .png a step to this folder, and end")
-      ->check(notEmpty())
-      ->group(group);
-  app.add_option("--steps", script.steps, "how many steps to run")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--pick", settings.pick, "X,Y: pick what is there; from -1,-1 to 1,1")
-      ->delimiter(',')
-      ->expected(2)
-      ->group(group);
-  app.add_option("--swap", settings.swaps, "STEP:BROADPHASE,...: other broad phases on the way")
-      ->check(notEmpty())
-      ->group(group);
-  app.add_flag("--verify", script.verifies,
-               "compare objects and pairs with brute force at each swap and at the end; exit "
-               "status 1 if they differ")
-      ->group(group);
-  app.footer(std::string("In the window:\n")
-                 .append(kKeys)
-                 .append("\n\nA film from --video DIR:\n"
-                         "  ffmpeg -framerate 60 -i DIR/%05d.png -pix_fmt yuv420p film.mp4"));
+  line.add("--screenshot", script.screenshot, "write a .png of the last step, then exit")
+      .notEmpty()
+      .group(group);
+  line.add("--video", script.video, "write a .png of each step to this folder, then exit")
+      .notEmpty()
+      .group(group);
+  line.add("--steps", script.steps, "number of steps to run")
+      .range(0, 1000000)
+      .showDefault()
+      .group(group);
+  line.add("--pick", settings.pick, "X,Y: pick the object there; from -1,-1 (lower left) to 1,1")
+      .list()
+      .count(2)
+      .group(group);
+  line.add("--swap", settings.swaps, "STEP:BROADPHASE,...: change the broad phase at these steps")
+      .notEmpty()
+      .group(group);
+  line.addFlag("--verify", script.verifies,
+               "compare objects and pairs with brute force at each swap and at the end; the exit "
+               "status is 1 if they differ")
+      .group(group);
+  line.footer(std::string("In the window:\n")
+                  .append(kKeys)
+                  .append("\n\nA film from --video DIR:\n"
+                          "  ffmpeg -framerate 60 -i DIR/%05d.png -pix_fmt yuv420p film.mp4"));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Shows a scene of rigid bodies, its broad phase and what that finds.", "viewer");
-  addOptions(app, settings);
-  return runProgram(app, argc, argv, [&settings] { return run(settings); });
+  CommandLine line("Shows a scene of rigid bodies, its broad phase and the pairs it finds.",
+                   "viewer");
+  addOptions(line, settings);
+  return runProgram(line, argc, argv, [&settings] { return run(settings); });
 }

@@ -3,9 +3,9 @@
 
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 
+#include <algorithm>
 #include <iterator>
 
-#include "broadphase/tree_query.h"
 #include "cached_pairs.h"
 #include "world_box.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 btVector3 vectorOf(const float (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-/// Without endless boxes, which the overlay `oversized` shows.
+/// Leaves out infinite boxes, which the overlay `oversized` shows.
 void drawBoxes(World& world, Drawing& drawing) {
   for (const lbvh::Aabb& box : world.boxes()) {
     const WorldBox drawn{vectorOf(box.min), vectorOf(box.max)};
@@ -29,7 +29,7 @@ void drawPair(World& world, const btCollisionObject& a, const btCollisionObject&
 
 void drawPairs(World& world, Drawing& drawing) {
   const btBroadphasePairArray& pairs = cachedPairs(world);
-  // Touching pairs last, so that they are seen.
+  // Draws touching pairs last, so that they are visible.
   for (const bool touching : {false, true}) {
     for (int i = 0; i < pairs.size(); ++i) {
       if ((contactsOf(pairs[i]) != 0) != touching) continue;
@@ -47,7 +47,7 @@ void drawChanges(const PairChanges& changes, Drawing& drawing) {
   }
 }
 
-/// Bullet's own tree: the nodes at a depth and the leaves above it.
+/// Lists the nodes of Bullet's own tree at a level, and the leaves above that level.
 void listDbvt(const btDbvtNode* node, int level, std::vector<const btDbvtNode*>& nodes) {
   if (node == nullptr) return;
   if (level == 0 || node->isleaf()) {
@@ -58,7 +58,48 @@ void listDbvt(const btDbvtNode* node, int level, std::vector<const btDbvtNode*>&
   }
 }
 
-/// A giant box, cut to what is near the scene.
+/// Lists the nodes of the wide hierarchy at a level, and the leaves above that level. `block`
+/// itself has level 0.
+void listWide(const lbvh::BlockTree& tree, std::uint32_t block, int level,
+              std::vector<TreeNode>& nodes) {
+  const lbvh::BoxBlock& parent = tree.blocks[block];
+  const bool isLeaf = block < tree.leafBlocks;
+  for (std::uint32_t lane = 0; lane < lbvh::kLanes; ++lane) {
+    if (parent.child[lane] == lbvh::kNullIndex) continue;
+    if (level <= 1 || isLeaf)
+      nodes.push_back({parent.box(lane), isLeaf});
+    else
+      listWide(tree, parent.child[lane], level - 1, nodes);
+  }
+}
+
+/// The nodes at a level, and the leaves above that level.
+std::vector<TreeNode> nodesAt(const lbvh::BlockTree& tree, int level) {
+  std::vector<TreeNode> nodes;
+  if (tree.boxes == 0) return nodes;
+  listWide(tree, tree.root, level, nodes);
+  if (level > 0) return nodes;
+  lbvh::Aabb root = nodes[0].bounds;
+  for (const TreeNode& node : nodes)
+    for (int axis = 0; axis < 3; ++axis) {
+      root.min[axis] = std::min(root.min[axis], node.bounds.min[axis]);
+      root.max[axis] = std::max(root.max[axis], node.bounds.max[axis]);
+    }
+  return {{root, false}};
+}
+
+std::vector<TreeNode> nodesAt(const lbvh::Tree& tree, int level) {
+  std::vector<TreeNode> nodes;
+  GPULBVH_BEGIN_OLD_NAMES
+  for (const lbvh::Node& node : lbvh::nodesAtLevel(tree, level))
+    nodes.push_back(
+        {{{node.min[0], node.min[1], node.min[2]}, {node.max[0], node.max[1], node.max[2]}},
+         node.isLeaf()});
+  GPULBVH_END_OLD_NAMES
+  return nodes;
+}
+
+/// Draws the part of a giant box that is near the scene.
 void drawOversizedBox(const lbvh::Aabb& box, Drawing& drawing) {
   const btVector3 reach = (drawing.high - drawing.low) * btScalar(0.6) + btVector3(2, 2, 2);
   const btVector3 middle = (drawing.high + drawing.low) / 2;
@@ -82,14 +123,25 @@ const std::vector<OverlayRow>& overlayRows() {
   return rows;
 }
 
-lbvh::Options Overlays::hostOnly() {
-  lbvh::Options options;
-  options.backend = lbvh::Backend::host;
-  options.threads = 1;
-  return options;
+std::vector<TreeNode> Overlays::buildTree(const std::vector<lbvh::Aabb>& boxes,
+                                          lbvh::Hierarchy hierarchy, int level) {
+  const lbvh::View<const lbvh::Aabb> all{boxes.data(), boxes.size()};
+  const auto keep = [this](lbvh::View<const std::uint32_t> oversized) {
+    oversized_.assign(oversized.begin(), oversized.end());
+  };
+  if (hierarchy == lbvh::Hierarchy::binary) {
+    binary_.build(all);
+    keep(binary_.nodes().oversizedBoxes);
+    return nodesAt(binary_.nodes(), level);
+  }
+  wide_.build(all);
+  const lbvh::PackedBoxes& packed = *packedOf(wide_);
+  keep(packed.oversized);
+  return nodesAt(packed.tree, level);
 }
 
-void Overlays::drawTree(World& world, const OverlaySwitches& switches, Drawing& drawing) {
+void Overlays::drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing) {
+  World& world = session.world();
   std::size_t drawn = 0;
   const auto draw = [&](const btVector3& low, const btVector3& high, bool isLeaf) {
     const Colour colour = colours::treeNodes[drawn++ % std::size(colours::treeNodes)];
@@ -103,14 +155,13 @@ void Overlays::drawTree(World& world, const OverlaySwitches& switches, Drawing& 
       draw(node->volume.Mins(), node->volume.Maxs(), node->isleaf());
   }
   const std::vector<lbvh::Aabb> boxes = world.boxes();
-  finder_.buildTree({boxes.data(), boxes.size()});
-  const lbvh::Tree tree = finder_.tree();
-  oversizedBoxes_ = tree.oversizedBoxes.size;
+  const std::vector<TreeNode> nodes =
+      buildTree(boxes, session.options().finder.hierarchy, switches.treeLevel);
   if (switches.tree && dbvt == nullptr)
-    for (const lbvh::Node& node : lbvh::nodesAtLevel(tree, switches.treeLevel))
-      draw(vectorOf(node.min), vectorOf(node.max), node.isLeaf());
+    for (const TreeNode& node : nodes)
+      draw(vectorOf(node.bounds.min), vectorOf(node.bounds.max), node.isLeaf);
   if (switches.oversized)
-    for (const std::uint32_t box : tree.oversizedBoxes) drawOversizedBox(boxes[box], drawing);
+    for (const std::uint32_t box : oversized_) drawOversizedBox(boxes[box], drawing);
 }
 
 void Overlays::draw(Session& session, const OverlaySwitches& switches,
@@ -118,7 +169,7 @@ void Overlays::draw(Session& session, const OverlaySwitches& switches,
                     Drawing& drawing) {
   World& world = session.world();
   if (switches.boxes) drawBoxes(world, drawing);
-  if (switches.tree || switches.oversized) drawTree(world, switches, drawing);
+  if (switches.tree || switches.oversized) drawTree(session, switches, drawing);
   if (switches.pairs) drawPairs(world, drawing);
   if (switches.changes) drawChanges(session.changes(), drawing);
   if (picked == nullptr) return;

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Zlib
-// What is drawn over a scene to show what the broad phase does, as lines. Each can be switched.
-// Does not draw solids (scene_drawing.h), does not step.
+// Draws lines over a scene that show what the broad phase does. Each kind can be switched on and
+// off. Does not draw solids (scene_drawing.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "broadphase/host/old_tree.h"
+#include "broadphase/options.h"
+#include "broadphase/tree_query.h"
 #include "drawing.h"
 #include "picking.h"
 #include "session.h"
 
 /// Which overlays are on.
 struct OverlaySwitches {
-  bool boxes = false;      ///< of all objects, as the broad phase has them
-  bool tree = false;       ///< the nodes of the LBVH at `treeLevel`; dbvt: of Bullet's tree
-  bool pairs = false;      ///< from centre to centre
-  bool changes = false;    ///< pairs that came and went, fading
-  bool oversized = false;  ///< boxes kept out of the tree, tested one by one
-  int treeLevel = 6;
+  bool boxes = false;      ///< the broad phase's boxes of all objects
+  bool tree = false;       ///< nodes at `treeLevel` of the hierarchy, or with dbvt of Bullet's tree
+  bool pairs = false;      ///< lines between the centres of overlapping objects
+  bool changes = false;    ///< recently added and removed pairs, fading
+  bool oversized = false;  ///< boxes that are not in the hierarchy, but tested one by one
+  int treeLevel = 2;
 };
 inline constexpr int kMaxTreeLevel = 20;
 
-/// One switch, its name on the command line, and its line in the legend.
+/// A switch, its name on the command line, and its text in the legend.
 struct OverlayRow {
   const char* name;
   const char* legend;
@@ -29,20 +32,31 @@ struct OverlayRow {
 };
 const std::vector<OverlayRow>& overlayRows();
 
+/// A node of a hierarchy; a leaf is the box of an object.
+struct TreeNode {
+  lbvh::Aabb bounds;
+  bool isLeaf;
+};
+
 class Overlays {
  public:
-  /// Adds the lines of all overlays that are on, and of the picked object, if there is one.
+  /// Adds the lines of all overlays that are on, and the lines of the picked object, if there is
+  /// one.
   void draw(Session& session, const OverlaySwitches& switches, const btCollisionObject* picked,
             const std::vector<Partner>& partners, Drawing& drawing);
 
-  /// How many boxes the tree keeps aside; known while an overlay of the tree is on.
-  std::size_t oversizedBoxes() const { return oversizedBoxes_; }
+  /// The number of oversized boxes. Up to date while the overlay `tree` or `oversized` is on.
+  std::size_t oversizedBoxes() const { return oversized_.size(); }
 
  private:
-  /// And the boxes beside it.
-  void drawTree(World& world, const OverlaySwitches& switches, Drawing& drawing);
-  static lbvh::Options hostOnly();
+  /// Builds the hierarchy that a step on the host with this option uses.
+  /// @return the hierarchy's nodes at a level, and the leaves above that level
+  std::vector<TreeNode> buildTree(const std::vector<lbvh::Aabb>& boxes, lbvh::Hierarchy hierarchy,
+                                  int level);
+  /// Draws nodes of the tree and oversized boxes.
+  void drawTree(Session& session, const OverlaySwitches& switches, Drawing& drawing);
 
-  lbvh::PairFinder finder_{hostOnly()};  ///< only for its tree
-  std::size_t oversizedBoxes_ = 0;
+  lbvh::OldTree binary_{1};
+  lbvh::BoxTree wide_{1};
+  std::vector<std::uint32_t> oversized_;  ///< boxes that are not in the hierarchy
 };

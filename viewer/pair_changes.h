@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Which pairs were added and removed by the last step, and which lately, with any broad phase.
-// Compares the pair cache with what it was a step before. Does not draw.
+// Finds the pairs that the last few steps added and removed, with any broad phase. Compares the
+// pair cache with its contents one step before. Does not draw.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 #include "scenes/world.h"
 
-/// A pair that was added or removed, at the place that its two objects had then.
+/// A pair that was added or removed, and the places of its two objects at that time.
 struct Flash {
   btVector3 from, to;
   bool isAdded = false;
-  int age = 0;  ///< steps since
+  int age = 0;  ///< steps since the change
 };
 
-/// The indices of two objects in the world's array of objects; the lesser first.
+/// The indices of two objects in the world's array of objects; the smaller one first.
 using ObjectPair = std::pair<int, int>;
 
 /// All pairs of the cache, sorted.
 std::vector<ObjectPair> pairsOf(World& world);
 
-/// Where a pair is drawn: from centre to centre, but with static objects, whose centre may be far
-/// away, to the nearest point of their box.
+/// The ends of a pair's line: the centres of both objects. For a static object, whose centre may be
+/// far away, the end is the nearest point of its box instead.
 std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
                                        const btCollisionObject& b);
 
@@ -32,15 +32,15 @@ class PairChanges {
  public:
   static constexpr int kLifetime = 15;  ///< steps that a flash lasts
 
-  /// To be called after each step.
+  /// Call this after each step.
   void update(World& world);
-  /// Takes the cache as it is, without any change to show: for a new world, and for a new broad
-  /// phase, which may have other pairs of the same boxes.
+  /// Takes the current pairs without showing changes. Call this for a new world, and for a new
+  /// broad phase, which may find other pairs of the same boxes.
   void reset(World& world);
 
   const std::deque<Flash>& flashes() const { return flashes_; }
-  std::size_t added() const { return added_; }      ///< by the last step
-  std::size_t removed() const { return removed_; }  ///< likewise
+  std::size_t added() const { return added_; }      ///< pairs that the last step added
+  std::size_t removed() const { return removed_; }  ///< pairs that the last step removed
 
  private:
   std::vector<ObjectPair> pairs_;

@@ -36,7 +36,7 @@ int contactsOf(const btBroadphasePair& pair) {
   pair.m_algorithm->getAllContactManifolds(manifolds);
   int contacts = 0;
   for (int i = 0; i < manifolds.size(); ++i) {
-    // A manifold keeps points a little longer than they touch.
+    // A manifold also has points that no longer touch.
     for (int point = 0; point < manifolds[i]->getNumContacts(); ++point)
       if (manifolds[i]->getContactPoint(point).getDistance() <= 0) ++contacts;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Which object lies under a ray, and which objects it is paired with. Does not draw.
+// Finds the object that a ray hits, and the objects that it is paired with. Does not draw.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,13 @@ struct Partner {
   int contacts = 0;  ///< points where the two touch
 };
 
-/// The first thing hit, as Bullet's ray test has it; null if there is none.
-/// @param seenThrough not picked: static objects that are drawn as outlines
+/// The first object that Bullet's ray test hits; null if there is none.
+/// @param seenThrough static objects that are drawn as outlines and not picked
 const btCollisionObject* pick(World& world, const PickRay& ray,
                               const std::vector<const btCollisionObject*>& seenThrough = {});
 
-/// In the order of the world's objects.
+/// The partners of an object, in the order of the world's objects.
 std::vector<Partner> partnersOf(World& world, const btCollisionObject& object);
 
-/// The contact points of a pair.
+/// The number of points where a pair touches.
 int contactsOf(const btBroadphasePair& pair);

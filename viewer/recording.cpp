@@ -14,11 +14,11 @@ namespace {
 
 using Frame = std::vector<lbvh::Aabb>;
 
-constexpr btScalar kFar = 1e6;              // m; infinite boxes are shown up to here
-constexpr btScalar kThin = btScalar(1e-4);  // m; shapes cannot be flat, or inside out
+constexpr btScalar kFar = 1e6;              // m; infinite boxes are cut at this distance
+constexpr btScalar kThin = btScalar(1e-4);  // m; the minimum size, because shapes cannot be flat
 
 struct Shown {
-  btBoxShape* shape;  ///< of one metre, scaled to the box
+  btBoxShape* shape;  ///< a cube of one metre, scaled to the box
   btRigidBody* body;
 };
 
@@ -65,7 +65,7 @@ void buildRecording(World& world, const std::string& path) {
     if (std::all_of(frames->begin(), frames->end(),
                     [&](const Frame& frame) { return isSame(frame[i], first[i]); }))
       world.addStatic(shape, placeOf(first[i]));
-    else  // they pair with each other, unlike other kinematic bodies
+    else  // these filters let kinematic bodies pair with each other
       moving->push_back(
           {i,
            {&shape, &world.addKinematic(shape, placeOf(first[i]), btBroadphaseProxy::DefaultFilter,

@@ -36,7 +36,7 @@ unsigned link(const char* vertex, const char* fragment) {
   for (const unsigned shader :
        {compile(GL_VERTEX_SHADER, vertex), compile(GL_FRAGMENT_SHADER, fragment)}) {
     glAttachShader(program, shader);
-    glDeleteShader(shader);  // goes with the program
+    glDeleteShader(shader);  // OpenGL deletes the shader together with the program
   }
   glLinkProgram(program);
   int isGood = 0;
@@ -54,7 +54,8 @@ void setVector(unsigned program, const char* name, const btVector3& value) {
 }
 void setHaze(unsigned program) { glUniform3fv(glGetUniformLocation(program, "haze"), 1, kHaze); }
 
-/// One attribute of the bound buffer. Colours are bytes, all else floats.
+/// Describes an attribute in the bound buffer. Colours are bytes, and all other attributes are
+/// floats.
 void attribute(unsigned location, int size, std::size_t stride, std::size_t offset,
                bool isOnePerInstance) {
   glEnableVertexAttribArray(location);
@@ -167,7 +168,7 @@ void Renderer::drawShadows(const Drawing& drawing) {
   glBindFramebuffer(GL_FRAMEBUFFER, shadowFramebuffer_);
   glViewport(0, 0, kShadowSize, kShadowSize);
   glClear(GL_DEPTH_BUFFER_BIT);
-  glEnable(GL_DEPTH_CLAMP);  // what is nearer to the sun than the scene shades it, too
+  glEnable(GL_DEPTH_CLAMP);  // solids between the scene and the sun cast shadows, too
   glEnable(GL_POLYGON_OFFSET_FILL);
   glPolygonOffset(2, 4);
   glUseProgram(shadowProgram_);
@@ -240,8 +241,8 @@ void Renderer::draw(const Drawing& drawing, const Camera& camera, const Area& ar
   glDepthFunc(GL_LEQUAL);
   drawLines(drawing.lines, 1, 0);
   drawLines(drawing.linesBetween, 1, drawing.objectSize);
-  // Lines behind solids shine through: the more there are, the fainter, or they would hide the
-  // solids.
+  // Lines behind solids shine through. With more lines, each line is fainter, so that the lines do
+  // not hide the solids.
   glDepthFunc(GL_GREATER);
   drawLines(drawing.lines, std::clamp(400.0f / float(drawing.lines.size() + 1), 0.03f, 0.15f), 0);
   glDepthFunc(GL_ALWAYS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Draws a Drawing with OpenGL 3.3: one call a shape, instanced, with the light of one sun and its
-// shadows; then the lines. Needs a current context. Does not make one (window.h, headless.h).
+// Draws a Drawing with OpenGL 3.3: first the solids, with one instanced call per mesh and the light
+// and shadows of one sun; then the lines. Needs a current context (window.h, headless.h).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Renderer {
   void draw(const Drawing& drawing, const Camera& camera, const Area& area);
 
  private:
-  /// A mesh on the GPU, with room for its instances.
+  /// A mesh on the GPU, and a buffer for its instances.
   struct Buffers {
     unsigned array = 0, vertices = 0, triangles = 0, instances = 0;
     int count = 0;

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The value that a share of the values lies below.
+/// The value below which the fraction `share` of the values lies.
 btScalar quantile(std::vector<btScalar>& values, double share) {
   const auto at = values.begin() + std::ptrdiff_t(share * double(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
@@ -25,7 +25,8 @@ bool isBetween(const WorldBox& box, const btVector3& eye, const btVector3& point
          btRayAabb(eye, point, box.low, box.high, share, normal);
 }
 
-/// Each object has a tone of its own, the same in every picture, so that neighbours are told apart.
+/// Gives each object its own tone, the same in every picture, so that neighbours can be
+/// distinguished.
 Colour toned(Colour colour, int index) {
   const unsigned hash = unsigned(index) * 2654435761u;
   const float share = float(hash >> 24) / 255, light = float(hash >> 16 & 255) / 255;
@@ -50,8 +51,8 @@ Instance instanceOf(const btTransform& place, Colour colour) {
   return instance;
 }
 
-/// The faces of a soft body, or the links of one that has no faces, such as a rope. Only what
-/// Bullet's header defines is used, so that no library of soft bodies is needed.
+/// Draws the faces of a soft body. If it has no faces, like a rope, draws its links. Uses only
+/// inline functions of Bullet's header, so that the soft body library is not needed.
 void drawSoft(const btSoftBody& body, Drawing& drawing) {
   for (int i = 0; i < body.m_faces.size(); ++i) {
     for (const btSoftBody::Node* node : body.m_faces[i].m_n) {

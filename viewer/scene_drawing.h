@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Turns a world into a Drawing: each object's shape, coloured by what the object does.
-// Does not draw overlays (overlays.h) nor with OpenGL (renderer.h).
+// Makes a Drawing of a world: the shape of each object, with a colour for the object's state.
+// Does not draw overlays (overlays.h), and does not use OpenGL (renderer.h).
 #pragma once
 
 #include <memory>
@@ -10,26 +10,28 @@
 #include "picking.h"
 #include "shape_meshes.h"
 
-/// The box around what moves, without its 2 % of stragglers; around all if nothing moves.
+/// The bounds of all moving objects, without the outermost 1 % at each side. If nothing moves,
+/// these are the bounds of all objects.
 struct Extent {
   btVector3 low{-5, 0, -5}, high{5, 5, 5};
-  btScalar objectSize = 1;  ///< half the diagonal of a usual object's box
+  btScalar objectSize = 1;  ///< the median of half the diagonal of the objects' boxes
 };
 Extent extentOf(World& world);
 
-/// Large static objects in front of the scene as seen from `camera`, around it, or above the scene:
-/// walls and ceilings. They are drawn as outlines.
+/// Large static objects, such as walls and ceilings, that are between the camera and the scene,
+/// around the camera, or above the scene. They are drawn as outlines.
 std::vector<const btCollisionObject*> blockers(World& world, const Extent& extent,
                                                const Camera& camera);
 
 class SceneDrawing {
  public:
-  /// Drops the shapes of a world that is about to be destroyed.
+  /// Forgets the shapes of a world that is about to be destroyed.
   void clear();
 
   /// Fills `drawing` with every object of the world.
-  /// @param picked drawn white, its partners in their colour; may be null
-  /// @param dims all others are dark, where lines matter more
+  /// @param picked object that is drawn white, with its partners in the partners' colour; may be
+  ///   null
+  /// @param dims whether all other objects are darkened, so that lines stand out
   void draw(World& world, const Camera& camera, const btCollisionObject* picked,
             const std::vector<Partner>& partners, bool dims, Drawing& drawing);
 
@@ -39,6 +41,6 @@ class SceneDrawing {
   void drawBody(const btCollisionObject& object, Colour colour, Drawing& drawing);
 
   std::unique_ptr<ShapeMeshes> meshes_ = std::make_unique<ShapeMeshes>();
-  std::uint64_t generation_ = 0;  ///< of the meshes
+  std::uint64_t generation_ = 0;  ///< changes when all meshes change
   std::vector<const btCollisionObject*> seenThrough_;
 };

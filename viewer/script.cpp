@@ -16,7 +16,8 @@
 
 namespace {
 
-/// What draws pictures without a window, in the order in which it is made.
+/// All that is needed to draw pictures without a window. The members are in the order of their
+/// construction.
 struct Studio {
   explicit Studio(const Script& script) : canvas(script.width, script.height) {
     ui.isHidden = script.hidesUi;
@@ -25,7 +26,7 @@ struct Studio {
   Area area() const { return ui.sceneArea(canvas.width(), canvas.height()); }
 
   void shoot(View& view, const std::string& file) {
-    // Twice, because ImGui lays a new window out when it is drawn for the first time.
+    // Draws twice, because ImGui lays out a new window only when it is first drawn.
     for (int i = 0; i < 2; ++i) {
       canvas.bind();
       renderer.draw(view.draw(), view.camera, area());
@@ -40,7 +41,7 @@ struct Studio {
   Ui ui;
 };
 
-/// After a swap, or at the end.
+/// Compares the pairs with brute force, and prints the result.
 bool check(View& view, int objects, const char* when) {
   Session& session = view.session();
   const std::string& name = session.options().broadphase;
@@ -49,7 +50,7 @@ bool check(View& view, int objects, const char* when) {
              session.world().objects(), session.world().pairs(),
              !wrong.empty()                          ? wrong
              : promiseOf(name) == PairPromise::exact ? "equal to brute force"
-                                                     : "all of brute force's among them");
+                                                     : "all pairs of brute force are among them");
   return wrong.empty();
 }
 
@@ -106,7 +107,7 @@ bool runScript(const Script& script, View& view) {
     isGood = check(view, view.session().world().objects(), "at the end") && isGood;
   if (!script.screenshot.empty()) {
     if (script.picks) {
-      view.draw();  // so that it is known what is seen through
+      view.draw();  // finds the objects through which one sees others
       view.pickAt(script.pickX, script.pickY, studio->area().aspect());
     }
     studio->shoot(view, script.screenshot);

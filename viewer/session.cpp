@@ -24,7 +24,8 @@ void Session::restart(const SessionOptions& options) {
   if (options_.objects == 0) options_.objects = scene->defaultObjects;
   shots_.clear();
   nextShot_ = 0;
-  // A broad phase that must be told the number of objects takes over from one that need not.
+  // Some broad phases need the number of objects in advance. Such a broad phase replaces dbvt after
+  // the scene is built.
   const bool asksForSize = isSized(options.broadphase);
   world_ = std::make_unique<World>(
       make(asksForSize ? "dbvt" : options.broadphase, options.finder, options_.objects));

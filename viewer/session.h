@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A running simulation: a scene's world, its broad phase, which can be swapped between two steps,
-// and the figures of its last steps. Does not draw.
+// Holds a running simulation: a scene's world, its broad phase, and the measured values of the last
+// steps. The broad phase can be swapped between two steps. Does not draw.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 struct SessionOptions {
   std::string scene = "debris";
-  std::string recording;  ///< an .aabb file, shown in place of the scene; empty: none
-  int objects = 0;        ///< moving bodies; 0: the scene's default
+  std::string recording;  ///< an .aabb file, shown instead of the scene; empty: none
+  int objects = 0;        ///< number of moving bodies; 0: the scene's default
   std::uint32_t seed = 1;
   std::string broadphase = "gpu-lbvh";
-  lbvh::Options finder;  ///< of gpu-lbvh
+  lbvh::Options finder;  ///< options of gpu-lbvh
 };
 
 class Session {
@@ -36,10 +36,10 @@ class Session {
   /// Names of the broad phases that are fast enough for the number of objects in the world.
   std::vector<std::string> broadphases() const;
 
-  /// Gives the running world another broad phase, or the same one with other options.
+  /// Gives the running world another broad phase, or the current one with other options.
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
-  /// Throws a box along a ray. When there are kShots, the oldest is thrown again.
+  /// Throws a box along a ray. If kShots boxes have been thrown, throws the oldest box again.
   void shoot(const PickRay& ray);
   static constexpr int kShots = 100;
 
@@ -50,7 +50,7 @@ class Session {
   const PairChanges& changes() const { return changes_; }
 
  private:
-  /// With room for `objects`.
+  /// Makes a broad phase with a capacity of `objects` + kShots objects.
   std::unique_ptr<btBroadphaseInterface> make(const std::string& broadphase,
                                               const lbvh::Options& finder, int objects) const;
 

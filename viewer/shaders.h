@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// The GLSL of the renderer, for OpenGL 3.3. Does not compile itself.
+// The renderer's shaders in GLSL, for OpenGL 3.3. renderer.cpp compiles them.
 #pragma once
 
 namespace shaders {
 
-/// An instance's three axes may be scaled; normals are turned and scaled the other way.
+/// An instance's three axes may be scaled. Normals are rotated and scaled inversely.
 inline constexpr const char* solidVertex = R"(#version 330 core
 layout(location = 0) in vec3 place;
 layout(location = 1) in vec3 normal;
@@ -37,7 +37,7 @@ uniform vec3 haze;
 uniform float hazeDistance;
 uniform sampler2DShadow shadows;
 uniform mat4 light;
-uniform float shadowTexel;  // metres; surfaces would shade themselves within one
+uniform float shadowTexel;  // metres; offset by this, or surfaces would shade themselves
 out vec4 result;
 
 float sunlight(vec3 normal) {
@@ -48,7 +48,7 @@ float sunlight(vec3 normal) {
           texture(shadows, place - vec3(aside, aside, 0))) / 2.0;
 }
 
-/// How much of this pixel lines of a grid cover, by the size of the pixel on the ground.
+/// The part of this pixel that lines of a grid cover, by the size of the pixel on the ground.
 float gridLine(vec2 at, float spacing) {
   vec2 width = max(fwidth(at / spacing), 1e-6);
   vec2 away = abs(fract(at / spacing - 0.5) - 0.5) / width;
@@ -61,7 +61,7 @@ void main() {
                     ? normalize(worldNormal)
                     : normalize(cross(dFdx(worldPlace), dFdy(worldPlace)));
   vec3 toEye = normalize(eye - worldPlace);
-  if (dot(normal, toEye) < 0.0) normal = -normal;  // a mesh is seen from both sides
+  if (dot(normal, toEye) < 0.0) normal = -normal;  // a mesh may be seen from both sides
   float facing = dot(normal, toSun);
   vec3 sky = vec3(0.50, 0.54, 0.62), ground = vec3(0.24, 0.22, 0.21);
   vec3 ambient = mix(ground, sky, normal.y * 0.5 + 0.5);
@@ -86,7 +86,7 @@ inline constexpr const char* shadowFragment = R"(#version 330 core
 void main() {}
 )";
 
-/// Each instance is a line; four corners make it a strip of some pixels' width.
+/// Each instance is a line. Four corners make it a strip, some pixels wide.
 inline constexpr const char* lineVertex = R"(#version 330 core
 layout(location = 0) in vec3 from;
 layout(location = 1) in vec4 fromColour;
@@ -95,7 +95,7 @@ layout(location = 3) in vec4 toColour;
 uniform mat4 viewProjection;
 uniform vec2 pixel;  // half a line's width, in units of the picture
 uniform vec3 eye;
-uniform float lift;  // metres that a line is nearer to the eye when it is compared with solids
+uniform float lift;  // metres by which a line is moved to the eye for the depth test
 out vec4 colour;
 float liftedDepth(vec3 place) {
   vec4 lifted = viewProjection * vec4(place + normalize(eye - place) * lift, 1);
@@ -103,7 +103,7 @@ float liftedDepth(vec3 place) {
 }
 void main() {
   vec4 a = viewProjection * vec4(from, 1), b = viewProjection * vec4(to, 1);
-  float near = 1e-3;  // a line that begins behind the eye is cut there
+  float near = 1e-3;  // the part of a line behind the eye is cut off
   if (a.w < near && b.w < near) { gl_Position = vec4(2, 2, 2, 1); return; }
   if (a.w < near) a = mix(a, b, (near - a.w) / (b.w - a.w));
   if (b.w < near) b = mix(b, a, (near - b.w) / (a.w - b.w));

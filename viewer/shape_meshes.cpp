@@ -4,6 +4,7 @@
 #include <BulletCollision/CollisionShapes/btShapeHull.h>
 #include <LinearMath/btConvexHullComputer.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -21,7 +22,7 @@ void addTriangle(Mesh& mesh, int a, int b, int c) {
   for (const int corner : {a, b, c}) mesh.triangles.push_back(std::uint32_t(corner));
 }
 
-/// Turns the triangles of a convex mesh so that all are counterclockwise from outside.
+/// Reorders the corners of a convex mesh so that all triangles are counterclockwise from outside.
 Mesh closed(Mesh mesh) {
   const auto at = [&](std::uint32_t corner) {
     const float(&place)[3] = mesh.vertices[corner].place;
@@ -39,12 +40,12 @@ Mesh closed(Mesh mesh) {
   return mesh;
 }
 
-/// A point of a profile that is turned around the y axis.
+/// A point of a profile that is rotated around the y axis.
 struct Ring {
   btScalar radius, height, normalOut, normalUp;
 };
 
-/// Turns a profile, given from the bottom to the top, into a solid.
+/// Makes a solid by rotating a profile, given from bottom to top.
 Mesh turned(const std::vector<Ring>& profile) {
   Mesh mesh;
   for (const Ring& ring : profile) {
@@ -81,11 +82,11 @@ Mesh unitBox() {
   return closed(std::move(mesh));
 }
 
-/// A capsule with a straight part of twice `halfHeight`; without one, a sphere.
+/// A capsule with a cylinder of height 2 * halfHeight; a sphere if halfHeight is 0.
 Mesh capsule(btScalar radius, btScalar halfHeight) {
   std::vector<Ring> profile;
   for (int i = 0; i <= kRound; ++i) {
-    // A ring at the equator for each half.
+    // There is a ring at the equator for each half.
     if (i == kRound / 2 && halfHeight > 0) profile.push_back({radius, -halfHeight, 1, 0});
     const btScalar angle = SIMD_PI * (btScalar(i) / kRound - btScalar(0.5));
     const bool isPole = i == 0 || i == kRound;
@@ -101,7 +102,7 @@ Mesh unitCylinder() {
       {{0, -1, 0, -1}, {1, -1, 0, -1}, {1, -1, 1, 0}, {1, 1, 1, 0}, {1, 1, 0, 1}, {0, 1, 0, 1}});
 }
 
-/// Radius 1, from the base at -1/2 to the tip at 1/2.
+/// A cone of radius 1, from the base at -1/2 to the tip at 1/2.
 Mesh unitCone() {
   const btScalar half = btScalar(0.5), slope = btScalar(0.7071);
   return turned(
@@ -115,11 +116,11 @@ Mesh plane() {
       mesh.vertices.push_back(vertexOf({x, 0, z}));
   addTriangle(mesh, 0, 1, 2);
   addTriangle(mesh, 1, 3, 2);
-  mesh.isClosed = true;  // from below one sees through it
+  mesh.isClosed = true;  // so that it is invisible from below
   return mesh;
 }
 
-/// The faces of the hull of some points.
+/// The faces of the convex hull of the points.
 Mesh hull(const std::vector<btVector3>& points) {
   btConvexHullComputer computer;
   if (!points.empty())
@@ -137,7 +138,7 @@ Mesh hull(const std::vector<btVector3>& points) {
   return closed(std::move(mesh));
 }
 
-/// The corners of a convex shape; if it has none, about forty points on it.
+/// The corners of a convex shape, or about forty points on it if it has no corners.
 std::vector<btVector3> pointsOf(const btConvexShape& shape) {
   std::vector<btVector3> points;
   if (shape.isPolyhedral()) {
@@ -154,7 +155,7 @@ std::vector<btVector3> pointsOf(const btConvexShape& shape) {
   return points;
 }
 
-/// All triangles of a mesh, a height field or the like.
+/// All triangles of a concave shape, such as a mesh or a height field.
 Mesh trianglesOf(const btConcaveShape& shape) {
   struct Collect : btTriangleCallback {
     void processTriangle(btVector3* corner, int, int) override {
@@ -174,7 +175,7 @@ btTransform scaled(const btTransform& place, const btVector3& scale) {
   return btTransform(place.getBasis().scaled(scale), place.getOrigin());
 }
 
-/// Turns a mesh that stands on the y axis to another one.
+/// The rotation of the y axis to another axis.
 btMatrix3x3 uprightTo(int axis) {
   btMatrix3x3 basis = btMatrix3x3::getIdentity();
   if (axis == 0) basis.setRotation(btQuaternion(btVector3(0, 0, 1), -SIMD_HALF_PI));
@@ -190,7 +191,7 @@ btTransform standing(const btTransform& place, int axis, btScalar radius, btScal
 }  // namespace
 
 ShapeMeshes::ShapeMeshes() {
-  add(unitBox());  // in the order of UnitMesh
+  add(unitBox());  // the order is that of UnitMesh
   add(capsule(1, 0));
   add(unitCylinder());
   add(unitCone());
@@ -204,8 +205,14 @@ std::size_t ShapeMeshes::add(Mesh mesh) {
 
 const std::vector<ShapePart>& ShapeMeshes::partsOf(const btCollisionShape& shape) {
   const auto [found, isNew] = parts_.try_emplace(&shape);
-  if (isNew) append(found->second, shape, btTransform::getIdentity());
-  return found->second;
+  std::vector<ShapePart>& parts = found->second;
+  const bool areUnits = std::all_of(parts.begin(), parts.end(),
+                                    [](const ShapePart& part) { return part.mesh <= kPlane; });
+  if (isNew || areUnits) {  // the shape may have been scaled since the last call
+    parts.clear();
+    append(parts, shape, btTransform::getIdentity());
+  }
+  return parts;
 }
 
 void ShapeMeshes::append(std::vector<ShapePart>& parts, const btCollisionShape& shape,
@@ -259,6 +266,6 @@ void ShapeMeshes::append(std::vector<ShapePart>& parts, const btCollisionShape& 
         parts.push_back({add(hull(pointsOf(static_cast<const btConvexShape&>(shape)))), place});
       else if (shape.isConcave())
         parts.push_back({add(trianglesOf(static_cast<const btConcaveShape&>(shape))), place});
-      // Soft bodies have no triangles of their shape; scene_drawing.cpp draws their faces.
+      // The shape of a soft body has no triangles; scene_drawing.cpp draws the body's faces.
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Triangles for any of Bullet's collision shapes. Boxes, spheres, cylinders and cones share unit
-// meshes that are scaled; other shapes get one mesh each. Does not draw.
+// Makes triangles for any of Bullet's collision shapes. All boxes share one mesh, which is scaled
+// or turned. The same holds for spheres, cylinders, cones and planes. Each other shape gets its own
+// mesh. Does not draw.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -11,7 +12,7 @@
 
 #include "drawing.h"
 
-/// A mesh, and where it lies in the shape's own space; the basis may scale.
+/// A mesh and its place in the shape's own space; the basis may scale.
 struct ShapePart {
   std::size_t mesh;
   btTransform place;
@@ -21,7 +22,9 @@ class ShapeMeshes {
  public:
   ShapeMeshes();
 
-  /// The shape must live as long as this and not change, but for its local scaling.
+  /// The meshes of a shape, valid until the next call for the same shape. The shape must outlive
+  /// this object. A hull or a mesh of triangles is made at the first call; later changes of the
+  /// shape are not seen.
   const std::vector<ShapePart>& partsOf(const btCollisionShape& shape);
 
   std::size_t size() const { return meshes_.size(); }
@@ -32,9 +35,9 @@ class ShapeMeshes {
               const btTransform& place);
   std::size_t add(Mesh mesh);
 
-  std::deque<Mesh> meshes_;  ///< their addresses stay
+  std::deque<Mesh> meshes_;  ///< a deque, so that addresses stay valid
   std::map<const btCollisionShape*, std::vector<ShapePart>> parts_;
 };
 
-/// Half the side of the square that is shown of an endless plane, in metres.
+/// Half the side, in metres, of the square that is drawn for an infinite plane.
 inline constexpr btScalar kPlaneReach = 200;

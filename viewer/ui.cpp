@@ -32,7 +32,7 @@ void heading(const char* text) {
   ImGui::Separator();
 }
 
-/// A small square of a colour; the next item follows on the line.
+/// A small coloured square; the next item follows on the same line.
 void swatch(Colour colour) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = ImGui::GetTextLineHeight();
@@ -62,7 +62,7 @@ void applyStyle() {
   style.Colors[ImGuiCol_Text] = {0.88f, 0.90f, 0.93f, 1};
 }
 
-/// A combo of strings; the chosen one's index, or -1.
+/// A combo box of strings. Returns the index of the chosen one, or -1.
 template <class Names>
 int combo(const char* label, const std::string& current, const Names& names) {
   int chosen = -1, i = 0;
@@ -83,7 +83,7 @@ Ui::Ui() {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;  // leaves no file behind
+  io.IniFilename = nullptr;  // ImGui then writes no file
   if (std::filesystem::exists(kFont)) io.Fonts->AddFontFromFileTTF(kFont, kFontSize);
   applyStyle();
   ImGui_ImplOpenGL3_Init("#version 330 core");
@@ -117,7 +117,7 @@ void Ui::draw(View& view, int width, int height) {
   if (io.BackendPlatformName == nullptr) io.DisplaySize = {float(width), float(height)};
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();
-  pickedHigh_[0] = pickedLow_[0];  // covers nothing unless it is drawn
+  pickedHigh_[0] = pickedLow_[0];  // the list covers nothing unless it is drawn
   if (!isHidden) {
     drawPanel(view, io.DisplaySize.y);
     drawGraphs(view, io.DisplaySize.x, io.DisplaySize.y);
@@ -200,7 +200,7 @@ void Ui::drawOverlays(View& view) {
     ImGui::Checkbox(row.legend, &(switches.*row.isOn));
     if (!(switches.*row.isOn)) continue;
     ImGui::Indent(26);
-    if (row.isOn == &OverlaySwitches::boxes) legend(colours::box, "one box an object");
+    if (row.isOn == &OverlaySwitches::boxes) legend(colours::box, "one box per object");
     if (row.isOn == &OverlaySwitches::tree) {
       ImGui::SetNextItemWidth(140);
       ImGui::SliderInt("level", &switches.treeLevel, 0, kMaxTreeLevel);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The panel, the graphs and the list of a picked object's pairs, with Dear ImGui, on a window or
-// without one. Changes the View as the user asks; reads no mouse or key itself (input.h).
+// Draws the panel, the graphs and the list of a picked object's pairs with Dear ImGui, in a window
+// or without one. Applies the user's changes to the View. input.h reads mouse and keys.
 #pragma once
 
 #include "renderer.h"
@@ -8,28 +8,29 @@
 
 class Ui {
  public:
-  /// Needs a current OpenGL context; for a window call ImGui_ImplGlfw_InitForOpenGL next.
+  /// Needs a current OpenGL context. If there is a window, the caller must call
+  /// ImGui_ImplGlfw_InitForOpenGL next.
   Ui();
   ~Ui();
   Ui(const Ui&) = delete;
   Ui& operator=(const Ui&) = delete;
 
-  /// What the panel and the graphs leave to the scene, in pixels.
+  /// The part of the picture that the panel and the graphs leave to the scene, in pixels.
   Area sceneArea(int width, int height) const;
 
-  /// Whether a point, counted from the upper left corner, lies on the panel, the graphs or the
-  /// list. While a list to choose from is open, every point does.
+  /// Whether a point, in points from the upper left corner, lies on the panel, the graphs or the
+  /// picked object's list. While a combo box is open, the result is true for every point.
   bool covers(float x, float y) const;
 
-  /// Begins ImGui's frame, lays everything out and draws it into the current framebuffer, which has
-  /// so many pixels.
+  /// Begins ImGui's frame, lays out everything and draws it into the current framebuffer.
+  /// @param width, height the framebuffer's size in pixels
   void draw(View& view, int width, int height);
 
-  /// Pixels a point; more than 1 on screens that are scaled.
+  /// Pixels per point; more than 1 on scaled screens.
   static float scale();
 
   bool isHidden = false;
-  bool wantsShot = false;  ///< the button was pressed; whoever shoots clears it
+  bool wantsShot = false;  ///< the button `shoot` was pressed; the caller shoots and clears this
 
  private:
   void drawPanel(View& view, float height);
@@ -40,7 +41,7 @@ class Ui {
   void drawGraphs(View& view, float width, float height);
   void drawPicked(View& view, float width);
 
-  lbvh::Options wanted_;  ///< while a slider is dragged
+  lbvh::Options wanted_;  ///< the options that a slider shows while it is dragged
   bool isDragging_ = false;
   float pickedLow_[2] = {}, pickedHigh_[2] = {};  ///< corners of the picked object's list
 };

@@ -22,7 +22,7 @@ bool overlaps(const Box& a, const Box& b) {
   return true;
 }
 
-/// By the world's own filter, which every pair cache asks.
+/// Applies the world's own filter, which every pair cache uses.
 std::vector<ObjectPair> bruteForce(const std::vector<Box>& boxes, btOverlappingPairCache& cache) {
   btOverlapFilterCallback* callback = cache.getOverlapFilterCallback();
   const auto isWanted = [callback](btBroadphaseProxy* a, btBroadphaseProxy* b) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Compares a world's broad phase with brute force over the boxes that the broad phase has.
-// Does not change anything.
+// Compares the pairs of a world's broad phase with brute force over its boxes. Changes nothing.
 #pragma once
 
 #include <string>
@@ -9,13 +8,15 @@
 
 /// What a broad phase promises about the pairs in its cache.
 enum class PairPromise {
-  exact,     ///< those whose closed boxes overlap
-  superset,  ///< those and some more: boxes are fattened, or rounded outward
+  exact,     ///< the pairs whose closed boxes overlap
+  superset,  ///< the exact pairs and a few more, because boxes are fattened or rounded outward
 };
 
 PairPromise promiseOf(const std::string& broadphase);
 
-/// One line that says what is wrong; empty if nothing is. The world must have `objects` objects.
-/// Each must have a proxy of its own, which a box query finds. The pairs in the cache must be as
-/// promised. Brute force applies collision filters, but takes a half space of setPlane for its box.
+/// Checks that the world has `objects` objects, and that each has its own proxy, which a box query
+/// finds. Checks that the pairs in the cache are as promised. The pairs are compared with brute
+/// force, which applies collision filters. For half spaces it uses their boxes, not the planes of
+/// setPlane().
+/// @return a line that says what is wrong; empty if nothing is
 std::string verifyWorld(World& world, int objects, PairPromise promise);

@@ -45,7 +45,7 @@ void View::frame() {
 
 const Drawing& View::draw() {
   World& world = session_.world();
-  // A scene may take objects out while it runs.
+  // A scene may remove objects while it runs.
   if (picked_ != nullptr && world.bullet().getCollisionObjectArray().findLinearSearch(
                                 const_cast<btCollisionObject*>(picked_)) == world.objects())
     picked_ = nullptr;

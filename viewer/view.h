@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What the viewer shows and how: a session, a camera, the overlays that are on, the picked object.
-// Makes Drawings; needs no OpenGL, so scripts and tests run it without a display.
+// What the viewer shows: a session, a camera, the overlays that are on, and the picked object.
+// Makes Drawings. Needs no OpenGL, so scripts and tests run it without a display.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ class View {
  public:
   explicit View(const SessionOptions& options);
 
-  /// Starts a scene anew and frames it, unless it is the scene that was there.
+  /// Restarts the simulation. Frames the scene if it differs from the previous scene.
   void restart(const SessionOptions& options);
   void swap(const std::string& broadphase, const lbvh::Options& finder);
   void step();
-  /// Shoots a box from the camera through a point of the picture (as Camera::rayThrough).
+  /// Shoots a box from the camera through a point of the picture (see Camera::rayThrough).
   void shoot(btScalar x, btScalar y, btScalar aspect);
-  /// Picks what is at a point of the picture, or nothing.
+  /// Picks the object at a point of the picture, or nothing.
   void pickAt(btScalar x, btScalar y, btScalar aspect);
-  /// Looks at all of the scene.
+  /// Looks at the whole scene.
   void frame();
 
   const Drawing& draw();

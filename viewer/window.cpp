@@ -2,7 +2,7 @@
 #include "window.h"
 
 #include <epoxy/gl.h>
-// After the loader.
+// epoxy/gl.h must come first.
 #include <GLFW/glfw3.h>
 #include <imgui_impl_glfw.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The viewer's window. Does not read mouse and keys (input.h), does not lay out the panel (ui.h).
+// The viewer's window. input.h reads mouse and keys, ui.h lays out the panel.
 #pragma once
 
 #include "view.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// An object's box as the world's broad phase has it, in Bullet's precision. Does not compute one.
+// The box that a world's broad phase has of an object, in Bullet's precision.
 #pragma once
 
 #include "scenes/world.h"
@@ -8,13 +8,14 @@ struct WorldBox {
   btVector3 low{0, 0, 0}, high{0, 0, 0};
 
   btVector3 centre() const { return (low + high) / 2; }
-  /// Whether its diagonal is shorter than 1000 km: not a plane, not infinite, not NaN.
+  /// Whether the box's diagonal is shorter than 1000 km. This excludes planes, infinite boxes and
+  /// NaN.
   bool isFinite() const { return (high - low).length2() < btScalar(1e12); }
 };
 
 inline WorldBox boxOf(World& world, const btCollisionObject& object) {
   WorldBox box;
-  // getAabb does not change its proxy, but says so only of the broad phase.
+  // getAabb does not change its proxy, but takes it as a non-const pointer.
   auto* proxy = const_cast<btBroadphaseProxy*>(object.getBroadphaseHandle());
   world.broadphase().getAabb(proxy, box.low, box.high);
   return box;

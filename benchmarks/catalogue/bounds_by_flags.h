@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Bounds for a tree whose topology is there: one thread a leaf walks to the root; at each inner
-// node the first to arrive stops and the second, which finds both children done, goes on. (Karras
-// 2012; "Thinking Parallel, Part III".)
+// Computes the bounds of a tree whose topology is known (Karras 2012; "Thinking Parallel, Part
+// III"). One thread per leaf walks to the root. At each inner node the first thread that arrives
+// stops. The second thread goes on, because the bounds of both children are then known.
 #pragma once
 
 #include "benchmarks/catalogue/radix_tree.h"
@@ -10,12 +10,12 @@
 namespace lbvh::variants {
 
 struct BoundsByFlags {
-  const std::uint32_t* parents;  ///< by node; of the root: kNullIndex
-  std::uint32_t* flags;          ///< by inner node, all kNullIndex
+  const std::uint32_t* parents;  ///< by node: its parent; kNullIndex for the root
+  std::uint32_t* flags;          ///< by inner node; the caller must set them to kNullIndex
   Node* nodes;
   std::uint32_t n;
 
-  LBVH_HD void operator()(std::uint32_t leaf) const {
+  GPULBVH_HD void operator()(std::uint32_t leaf) const {
     std::uint32_t at = parents[n - 1 + leaf];
     while (at != kNullIndex && exchangeAndPublish(&flags[at], 1) != kNullIndex) {
       Node& node = nodes[at];
@@ -29,7 +29,7 @@ struct BoundsByFlags {
 struct Fill {
   std::uint32_t* numbers;
   std::uint32_t value;
-  LBVH_HD void operator()(std::uint32_t i) const { numbers[i] = value; }
+  GPULBVH_HD void operator()(std::uint32_t i) const { numbers[i] = value; }
 };
 
 }  // namespace lbvh::variants

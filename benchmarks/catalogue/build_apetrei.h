@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Zlib
-// Bottom up in one pass, inner nodes numbered by their splits (Apetrei 2014; Prokopenko and
-// Lebrun-Grandie, Algorithm 3). The tree of the others, but for the numbers: siblings lie apart,
-// the root may be anywhere, and so there are no ropes. Production (lbvh/hierarchy.h) is this with
-// Karras's numbers restored.
+// Builds bottom-up in one pass, and numbers inner nodes by their splits (Apetrei 2014; Prokopenko
+// and Lebrun-Grandie, Algorithm 3). The tree equals that of the other builders, except for the
+// numbers. Siblings are not adjacent and any node may be the root, so there are no ropes.
+// Production (lbvh/hierarchy.h) uses this algorithm, and restores Karras's numbers.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"
 
 namespace lbvh::variants {
 
-/// Element i starts at leaf i. In an inner node `rope` is the right child here, in a leaf nothing.
+/// Element i starts at leaf i. Here `rope` is an inner node's right child. Leaves do not use it.
 struct ApetreiNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   Difference<std::uint32_t> difference;
-  std::uint32_t* ends;  ///< by split: what the first child to arrive leaves; all kNullIndex
+  std::uint32_t*
+      /// By split: a range end of the first child that arrives; the caller must set them to
+      /// kNullIndex.
+      ends;
   std::uint32_t* root;
   Node* nodes;
 
-  LBVH_HD void operator()(std::uint32_t element) const {
+  GPULBVH_HD void operator()(std::uint32_t element) const {
     const std::uint32_t n = difference.n;
     std::uint32_t first = element, last = first;
     std::uint32_t at = n - 1 + first;
@@ -37,7 +40,7 @@ struct ApetreiNode {
   }
 };
 
-/// The root's number goes to memory.root.
+/// Writes the root's number to memory.root.
 template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
   const auto n = problem.n;

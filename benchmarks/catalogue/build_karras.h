@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Zlib
-// Every inner node at once: each finds its own range, and splits it (Karras 2012; "Thinking
-// Parallel, Part III"); ropes from the ranges (Prokopenko and Lebrun-Grandie, Algorithm 2); then
-// bounds from the leaves by atomic flags. Teaches why three binary searches a node beat one, where
-// all run at once.
+// Builds all inner nodes at once: each finds its own range and splits it (Karras 2012; "Thinking
+// Parallel, Part III"). Ropes follow from the ranges (Prokopenko and Lebrun-Grandie, Algorithm 2).
+// Then the bounds are computed from the leaves up with atomic flags. Teaches why three binary
+// searches per node are faster than one if all nodes run at once.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"
 
 namespace lbvh::variants {
 
-/// Element i is leaf i and, except for the last, inner node i.
+/// Element i makes leaf i and, except for the last element, inner node i.
 struct KarrasNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
@@ -18,7 +18,7 @@ struct KarrasNode {
   std::uint32_t* flags;
   Node* nodes;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     const Numbering tree{prefix.n};
     nodes[tree.leaf(i)] = leafOver(boxes, ids[i], ropeBehind(prefix, i));
     if (i == 0) parents[0] = kNullIndex;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Top down, a level at a time: one thread a node splits its range and appends the children to the
-// next level by an atomic counter (Garanzha, Pantaleoni, McAllister 2011; "Thinking Parallel, Part
-// III"). Teaches what few threads on the upper levels cost, and a wait for each level's size.
+// Builds top-down, one level at a time (Garanzha, Pantaleoni, McAllister 2011; "Thinking Parallel,
+// Part III"). One thread per node splits the node's range, and appends the children to the next
+// level with an atomic counter. Teaches the cost of upper levels with few threads, and of waits of
+// the host for the size of each level.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"
@@ -21,12 +22,12 @@ struct SplitLevel {
   const std::uint32_t* ids;
   CommonPrefix prefix;
   Task* tasks;
-  std::uint32_t begin;     ///< of this level
-  std::uint32_t* counter;  ///< end of the list
+  std::uint32_t begin;     ///< index of the first task of this level
+  std::uint32_t* counter;  ///< index of the end of the list
   std::uint32_t* parents;
   Node* nodes;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     const Task task = tasks[begin + i];
     if (task.first == task.last) {
       nodes[task.node] = leafOver(boxes, ids[task.first], task.rope);
@@ -45,24 +46,24 @@ struct SplitLevel {
   }
 };
 
-/// One element: the list of the root alone.
+/// Has one element: begins the list with the root.
 struct BeginLevels {
   std::uint32_t n;
   Task* tasks;
   std::uint32_t* counter;
   std::uint32_t* parents;
-  LBVH_HD void operator()(std::uint32_t) const {
+  GPULBVH_HD void operator()(std::uint32_t) const {
     tasks[0] = {0, 0, n - 1, kNullIndex};
     *counter = 1;
     parents[0] = kNullIndex;
   }
 };
 
-/// One element: a word to where the host reads it.
+/// Has one element: copies a word to memory that the host can read.
 struct Answer {
   const std::uint32_t* from;
   std::uint32_t* to;
-  LBVH_HD void operator()(std::uint32_t) const { *to = *from; }
+  GPULBVH_HD void operator()(std::uint32_t) const { *to = *from; }
 };
 
 template <class Space>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The builder of the host's tree (lbvh/hierarchy.h), as a row beside the others.
+// Makes production's builder of binary trees (lbvh/hierarchy.h) a variant.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"
@@ -11,10 +11,11 @@ void buildProduction(BuildProblem<Space>& problem) {
   auto& scratch = problem.memory.scratch;
   scratch.reset(scratchBytes<std::uint32_t>(problem.n));
   std::uint32_t* arrivals = scratch.template lend<std::uint32_t>("arrivals", problem.n).data;
-  problem.space.forEach(problem.n, Fill{arrivals, kNullIndex});  // a step does it with the codes
   problem.space.forEach(problem.n,
-                        BuildHierarchy<std::uint32_t>{problem.boxes, problem.ids, problem.codes,
-                                                      problem.scene, arrivals, problem.nodes});
+                        Fill{arrivals, kNullIndex});  // a step does this while it assigns codes
+  problem.space.forEach(
+      problem.n, BuildHierarchy<std::uint32_t>{problem.boxes, problem.ids, problem.codes, problem.n,
+                                               arrivals, problem.nodes});
 }
 
 }  // namespace lbvh::variants

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Top down by recursion: the reference that the parallel builders are compared with. Host only.
-// "Thinking Parallel, Part III"; equal codes are split by their positions instead of in the middle,
-// so that all builders give one tree.
+// Builds top-down by recursion ("Thinking Parallel, Part III"). Runs only on the host. It is the
+// reference for the parallel builders. Equal codes are split by their positions instead of in the
+// middle, so that all builders make the same tree.
 #pragma once
 
 #include "benchmarks/catalogue/radix_tree.h"
@@ -15,7 +15,7 @@ struct RecursiveBuilder {
   CommonPrefix prefix;
   Node* nodes;
 
-  /// The subtree over a range becomes node `at`, with what lies behind it.
+  /// Builds the subtree over a range. Its root is node `at`. `rope` is the node after the subtree.
   void build(std::uint32_t at, Range range, std::uint32_t rope) const {
     if (range.first == range.last) {
       nodes[at] = leafOver(boxes, ids[range.first], rope);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// All variants, a row each: what tests compare and benchmarks time. To add one, write its header
-// and its row here. Milliseconds are the founding documents', for 12,486 pieces of debris on a
-// GeForce GTX 690.
+// The table of all variants, which tests compare and benchmarks time. To add a variant, write its
+// header, and add its row here. The milliseconds are from the founding documents: they were
+// measured with 12,486 pieces of debris on a GeForce GTX 690.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@
 
 namespace lbvh::variants {
 
-/// `run` on the host only.
+/// Returns `run` on the host, and null on a GPU.
 template <class Space, class Problem>
 constexpr auto hostOnly(void (*run)(Problem&)) {
   return Space::kKnowsCounts ? run : nullptr;
@@ -40,7 +40,8 @@ std::vector<Variant<BuildProblem<Space>>> builders() {
   };
 }
 
-/// A traversal as a row: `append` with a counter that counts nothing, and with one that counts.
+/// The row of a traversal. It is timed with a counter that does nothing, and its work is counted by
+/// another counter.
 template <class Space, class Append>
 FindVariant<Space> finder(const char* name, const char* source, double gtx690Ms, Append) {
   FindVariant<Space> row{

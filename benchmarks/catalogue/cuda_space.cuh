@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A GPU as a space of the catalogue (contract: space.h): what variants need beyond a step's.
+// A GPU as an execution space of the catalogue (contract: space.h). Adds to a step's CudaSpace what
+// only variants need.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -14,7 +15,7 @@
 
 namespace lbvh::variants {
 
-/// Appends with one atomic addition for all threads that push together.
+/// Appends with one atomic addition for all threads of a warp that push at the same time.
 struct DeviceSink {
   PairOutput out;
 
@@ -71,8 +72,8 @@ class CatalogueCuda : public CudaSpace {
 
   template <class Body>
   void append(std::size_t n, const Body& body, const PairOutput& out) {
-    launch((n + kThreads - 1) / kThreads, kThreads, appendKernel<Body>,
-           Append<Body>{body, count(n), out});
+    launch<appendKernel<Body>>((n + kThreads - 1) / kThreads, kThreads,
+                               Append<Body>{body, count(n), out});
   }
 
   template <class T, class Body>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The search of every step on a GPU, with packing its blocks. For find_production.h.
+// Runs production's search on a GPU, which also packs its blocks. Used by find_production.h.
 #pragma once
 
 #include "benchmarks/catalogue/cuda_space.cuh"
@@ -34,17 +34,19 @@ inline void findOnDevice(FindProblem<CatalogueCuda>& problem) {
   space.forEach(1, BeginHeader{header});
   space.fill(counts, 0);
   const LeafBlocks leaves = layout.in(corners, n);
-  // The ids reach all boxes; those behind the tree's are not part of the problem.
+  space.fill(leaves.closed, 0);
+  // `ids` lists all boxes. Only the first n boxes are in the tree and belong to the problem.
   const View<const Aabb> boxes{problem.boxes.data, n};
-  space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
-               PackBlocks{boxes, problem.ids, leaves, header});
+  space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
+                                 PackBlocks{boxes, problem.ids, leaves, header});
   FindBlockPairs search{leaves, {}, header, FindBlockPairs::partsFor(n)};
   search.out.room = problem.out.pairs;
   search.out.limit = problem.out.limit;
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
   search.out.counts = counts.data;
   search.out.places = places;
-  space.launch(search.blocks(), kThreads, findBlockPairsKernel<false>, search);
+  space.launch<findBlockPairsKernel<false>>(search.blocks<false>(),
+                                            FindBlockPairs::kBlockThreads<false>, search);
   space.forEach(1, EndSearch{header, problem.out.count});
 }
 

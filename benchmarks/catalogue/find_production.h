@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// The search of every step in this space, as a row beside the others: on the host with packing its
-// blocks and sorting its lists (host/find_neighbours.h), which the others leave to further stages.
+// Makes production's search a variant. On the host it also packs its blocks (host/blocks.h) and
+// sorts its lists (host/pair_lists.h). Other variants leave this to other stages.
 #pragma once
 
 #include <algorithm>
-#include <utility>
 
 #include "benchmarks/catalogue/variant.h"
 
@@ -20,23 +19,24 @@ void findProduction(FindProblem<Space>& problem) {
       memory.blocks = std::make_unique<BlockBuilder>(problem.space.tasks(), simdKernels());
     }
     const std::size_t n = problem.boxes.size;
-    SceneBounds scene = *problem.scene;
-    scene.nan += std::exchange(scene.oversized, 0u);  // oversized boxes are not part of the problem
-    memory.blocks->pack(problem.boxes, {}, problem.ids, scene, false);
-    const PackedBoxes& all = memory.blocks->packed();
+    const std::uint32_t ordinary =
+        problem.scene->ordinary;  // the other boxes are treated like NaN boxes
+    memory.blocks->pack(problem.boxes, {}, {problem.ids, n}, ordinary, false);
+    const SearchPart all{&memory.blocks->packed(), &memory.blocks->packed()};
+    const SearchLimits limits{.neighbours = problem.out.limit};
     NeighbourLists lists{memory.neighbours.ensure(memory.neighbours.capacity()),
                          memory.lists.ensure(n).data};
-    const auto found = static_cast<std::size_t>(
-        memory.search->find(all, all, ListKind::half, lists, problem.out.limit));
+    const auto found =
+        static_cast<std::size_t>(memory.search->find({&all, 1}, ListKind::half, lists, limits));
     if (found > lists.indices.size) {
       lists.indices = memory.neighbours.ensure(found);
-      memory.search->find(all, all, ListKind::half, lists, problem.out.limit);
+      memory.search->find({&all, 1}, ListKind::half, lists, limits);
     }
     *problem.out.count = found;
     if (found <= problem.out.pairs.size)
       memory.sort->writePairs(lists, n, {problem.out.pairs.data, found});
   } else {
-    findOnDevice(problem);  // of find_production.cuh
+    findOnDevice(problem);  // defined in find_production.cuh
   }
 }
 

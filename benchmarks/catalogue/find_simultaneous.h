@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// All queries at once: pairs of nodes, from the root with itself or, so that there is work for many
-// threads, from all 32,896 pairings of a cut of 256 nodes. "Thinking Parallel, Part II". Teaches
-// that the least work need not be the least time: on one core it is.
+// Runs all queries at once by visiting pairs of nodes ("Thinking Parallel, Part II"). One variant
+// starts with the pair (root, root). The other starts with all 32,896 pairs of a cut of 256 nodes,
+// so that there is work for many threads. Teaches that the fewest tests need not take the shortest
+// time: on one core skip links from the leaf are faster.
 #pragma once
 
 #include "benchmarks/catalogue/find_stack.h"
@@ -12,9 +13,9 @@ template <class Counter>
 struct FindSimultaneously {
   static constexpr std::uint32_t kCut = 256;
   static constexpr int kCutLevels = 8;
-  // A step replaces a pair by two and goes down on one side, or a node with itself by three and
-  // goes down on both: two more entries a level at most.
-  static constexpr int kMostPairs = 2 * FindByStack<Order::leaves, Counter>::kMostLevels + 4;
+  // A step replaces a pair by two pairs, one level lower on one side. If both nodes are the same,
+  // it makes three pairs, one level lower on both sides. So each level adds at most two entries.
+  static constexpr int kMaxPairs = 2 * FindByStack<Order::leaves, Counter>::kMaxLevels + 4;
 
   const Node* nodes;
   std::uint32_t n;
@@ -24,12 +25,13 @@ struct FindSimultaneously {
     std::uint32_t a, b;
   };
 
-  LBVH_HD static std::uint32_t cutPairs() { return kCut * (kCut + 1) / 2; }
+  GPULBVH_HD static std::uint32_t cutPairs() { return kCut * (kCut + 1) / 2; }
 
-  /// Everything below a and b; a is b, or lies before it.
+  /// Finds the overlapping pairs of one leaf below node `pair.a` and one below node `pair.b`. The
+  /// nodes are equal, or `pair.a` comes before `pair.b`.
   template <class Sink>
-  LBVH_HD void visit(NodePair pair, Sink& sink) const {
-    NodePair stack[kMostPairs];
+  GPULBVH_HD void visit(NodePair pair, Sink& sink) const {
+    NodePair stack[kMaxPairs];
     int postponed = 0;
     for (bool goOn = true; goOn; goOn = postponed > 0 && (pair = stack[--postponed], true)) {
       counter.node();
@@ -56,14 +58,14 @@ struct FindSimultaneously {
     }
   }
 
-  /// The larger of two nodes is split first.
-  LBVH_HD static float extent(const Node& node) {
+  /// The size of a node. Of two nodes the larger one is split first.
+  GPULBVH_HD static float extent(const Node& node) {
     return (node.max[0] - node.min[0]) + (node.max[1] - node.min[1]) + (node.max[2] - node.min[2]);
   }
 
-  /// The k-th node of the cut, eight levels below the root; where the tree ends before, the first
-  /// path that leads there has it and the others have none.
-  LBVH_HD std::uint32_t cutNode(std::uint32_t k) const {
+  /// The k-th node of the cut, eight levels below the root. Several paths may end in one leaf above
+  /// that level: the first path gets the leaf, and the others get kNullIndex.
+  GPULBVH_HD std::uint32_t cutNode(std::uint32_t k) const {
     std::uint32_t at = 0;
     for (int level = kCutLevels - 1; level >= 0; --level) {
       if (nodes[at].isLeaf()) return (k & ((2u << level) - 1)) == 0 ? at : kNullIndex;
@@ -73,20 +75,20 @@ struct FindSimultaneously {
   }
 };
 
-/// One element.
+/// Has one element.
 template <class Counter>
 struct FindFromRoot : FindSimultaneously<Counter> {
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t, Sink& sink) const {
+  GPULBVH_HD void operator()(std::uint32_t, Sink& sink) const {
     this->visit({0, 0}, sink);
   }
 };
 
-/// Element i is the pairing of row `a` and column `b` of the triangle b <= a.
+/// Element i takes the nodes of row `a` and column `b` of the triangle b <= a.
 template <class Counter>
 struct FindFromCut : FindSimultaneously<Counter> {
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
+  GPULBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
     std::uint32_t row = 0;
     while ((row + 1) * (row + 2) / 2 <= i) ++row;
     const std::uint32_t column = i - row * (row + 1) / 2;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Zlib
-// One query a leaf along the skip links, without a stack (Prokopenko and Lebrun-Grandie, Algorithm
-// 1): from the root, and from the query leaf's own link, so that each pair is found once. Shows
-// what the start alone saves.
+// Walks like a step over a binary tree (lbvh/leaf_walk.h), with one thread per leaf. One variant
+// starts at the root (Prokopenko and Lebrun-Grandie, Algorithm 1). The other starts at the leaf's
+// own link, as the step does, so that each pair is found once. Shows what the different start
+// saves.
 #pragma once
 
-#include "benchmarks/catalogue/find_stack.h"
+#include "benchmarks/catalogue/variant.h"
+#include "broadphase/lbvh/leaf_walk.h"
 
 namespace lbvh::variants {
 
@@ -15,17 +17,15 @@ struct FindBySkipLinks {
   Counter counter;
 
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
-    const Node leaf = nodes[n - 1 + i];
-    std::uint32_t at = kFromRoot ? 0 : leaf.rope;
-    while (at != kNullIndex) {
+  GPULBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
+    LeafWalk walk = LeafWalk::from(nodes[n - 1 + i]);
+    if (kFromRoot) walk.at = 0;
+    while (!walk.isOver()) {
       counter.node();
       counter.test();
-      const Node& node = nodes[at];
-      const bool isHit = overlap(leaf, node);
-      at = isHit && !node.isLeaf() ? node.left : node.rope;
-      if (!isHit || !node.isLeaf()) continue;
-      if (!kFromRoot || leaf.box() < node.box()) sink.push(makePair(leaf.box(), node.box()));
+      const Node& node = nodes[walk.at];
+      if (walk.visit(node) && (!kFromRoot || walk.box < node.box()))
+        sink.push(makePair(walk.box, node.box()));
     }
   }
 };

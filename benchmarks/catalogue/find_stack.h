@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// One query a box, with a stack: by recursion, and explicitly in three steps: in the order of the
-// objects, in the order of the leaves, and in that order without what lies left of the query.
-// "Thinking Parallel, Part II". Teaches what divergence costs, and that half the work is enough.
+// Runs one query per box with a stack ("Thinking Parallel, Part II"). The first variant is
+// recursive. The others have an explicit stack: in object order, in leaf order, and in leaf order
+// without the leaves before the query. Teaches what divergence costs, and that half of the tests
+// find all pairs.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"
@@ -9,12 +10,12 @@
 
 namespace lbvh::variants {
 
-/// The last leaf below a node, from its rope: the one before the node that the rope leads to.
+/// The last leaf below a node. The node's rope leads to the node after this leaf.
 struct LastLeaf {
   const Node* nodes;
   std::uint32_t n;
 
-  LBVH_HD std::uint32_t operator()(std::uint32_t node) const {
+  GPULBVH_HD std::uint32_t operator()(std::uint32_t node) const {
     if (node >= n - 1) return node - (n - 1);
     const std::uint32_t rope = nodes[node].rope;
     if (rope == kNullIndex) return n - 1;
@@ -22,22 +23,22 @@ struct LastLeaf {
   }
 };
 
-/// What all four ask of a node. Inverted boxes may miss their own subtree's bounds and themselves,
-/// which is why a query that looks at both sides keeps the pairs where its box comes first.
+/// The query of all four variants. An inverted box may overlap neither the bounds of its own
+/// subtree nor itself. So a query that visits both sides keeps only the pairs in which its box
+/// comes first.
 template <class Sink>
 struct Query {
   Aabb box;
   std::uint32_t id;
   Sink& sink;
 
-  LBVH_HD bool hits(const Node& node) const { return overlap(box, node); }
-  LBVH_HD void keepIfFirst(std::uint32_t other) const {
+  GPULBVH_HD bool hits(const Node& node) const { return overlap(box, node); }
+  GPULBVH_HD void keepIfFirst(std::uint32_t other) const {
     if (id < other) sink.push({id, other});
   }
 };
 
-/// A node without its links is a box.
-LBVH_HD inline Aabb boxOf(const Node& node) {
+GPULBVH_HD inline Aabb boxOf(const Node& node) {
   return {{node.min[0], node.min[1], node.min[2]}, {node.max[0], node.max[1], node.max[2]}};
 }
 
@@ -49,13 +50,13 @@ struct FindRecursively {
   Counter counter;
 
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t object, Sink& sink) const {
+  GPULBVH_HD void operator()(std::uint32_t object, Sink& sink) const {
     const Aabb box = boxes[object];
     if (classify(box) == BoxClass::ordinary) visit(0, Query<Sink>{box, object, sink});
   }
 
   template <class Sink>
-  LBVH_HD void visit(std::uint32_t at, const Query<Sink>& query) const {
+  GPULBVH_HD void visit(std::uint32_t at, const Query<Sink>& query) const {
     counter.node();
     counter.test();
     const Node& node = nodes[at];
@@ -68,11 +69,12 @@ struct FindRecursively {
 
 enum class Order { objects, leaves, leavesHalf };
 
-/// The loop of all three explicit stacks: one round for each inner node that the query meets.
+/// The loop of the three variants with an explicit stack. Each round visits one inner node.
 template <Order kOrder, class Counter>
 struct FindByStack {
-  // A subtree postponed on each level: as many levels as a key and a position have bits.
-  static constexpr int kMostLevels = 30 + 31;
+  // One subtree per level may be postponed. The number of levels is at most the sum of bits of a
+  // key and of a position.
+  static constexpr int kMaxLevels = 30 + 31;
 
   View<const Aabb> boxes;
   const Node* nodes;
@@ -80,7 +82,7 @@ struct FindByStack {
   Counter counter;
 
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
+  GPULBVH_HD void operator()(std::uint32_t i, Sink& sink) const {
     if constexpr (kOrder == Order::objects) {
       const Aabb box = boxes[i];
       if (classify(box) == BoxClass::ordinary) visit(Query<Sink>{box, i, sink}, kNullIndex);
@@ -91,8 +93,8 @@ struct FindByStack {
   }
 
   template <class Sink>
-  LBVH_HD void visit(const Query<Sink>& query, std::uint32_t queryLeaf) const {
-    std::uint32_t stack[kMostLevels];
+  GPULBVH_HD void visit(const Query<Sink>& query, std::uint32_t queryLeaf) const {
+    std::uint32_t stack[kMaxLevels];
     int postponed = 0;
     std::uint32_t at = n > 1 ? 0 : kNullIndex;
     while (at != kNullIndex) {
@@ -104,9 +106,10 @@ struct FindByStack {
     }
   }
 
-  /// True if the traversal has to go on below; pairs of leaves are dealt with here.
+  /// Tests a node. If it is a leaf that overlaps, pushes the pair.
+  /// @return whether the traversal must visit the node's children
   template <class Sink>
-  LBVH_HD bool look(const Query<Sink>& query, std::uint32_t queryLeaf, std::uint32_t at) const {
+  GPULBVH_HD bool look(const Query<Sink>& query, std::uint32_t queryLeaf, std::uint32_t at) const {
     if constexpr (kOrder == Order::leavesHalf)
       if (LastLeaf{nodes, n}(at) <= queryLeaf) return false;
     counter.test();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// A uniform grid instead of a tree ("Thinking Parallel, Part I"): cells a little larger than the
-// largest box, boxes sorted by the cell of their centre, each asked for in its own cell and half of
-// the 26 around it. Teaches what one large box does to all the others.
+// Uses a uniform grid instead of a tree ("Thinking Parallel, Part I"). Cells are a little larger
+// than the largest box, and boxes are sorted by the cell of their centre. Each box is tested in its
+// own cell and in half of the 26 cells around it. Teaches that one large box makes all queries
+// slow.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +12,23 @@
 
 namespace lbvh::variants {
 
-/// Where the cells are. At most 2^10 on an axis, so that a cell is a Morton code of 30 bits.
+/// The grid. It has at most 2^10 cells per axis, so that a cell's key is a 30-bit Morton code.
 struct Cells {
   float lo[3] = {0, 0, 0};
   float perLength = 0;
 
-  LBVH_HD std::uint32_t coordinate(float x, int axis) const {
+  GPULBVH_HD std::uint32_t coordinate(float x, int axis) const {
     const float t = (x - lo[axis]) * perLength;
     return static_cast<std::uint32_t>(t > 0 ? (t < 1023 ? t : 1023) : 0);
   }
 };
 
-/// The greatest distance of two centres on an axis at which two boxes still overlap.
+/// The longest edge of all boxes. If the centres of two boxes are farther apart on an axis, the
+/// boxes do not overlap.
 struct MeasureLongest {
   struct Longest {
     float length = 0;
-    LBVH_HD Longest& operator+=(const Longest& other) {
+    GPULBVH_HD Longest& operator+=(const Longest& other) {
       length = other.length > length ? other.length : length;
       return *this;
     }
@@ -34,7 +36,7 @@ struct MeasureLongest {
 
   View<const Aabb> boxes;
 
-  LBVH_HD Longest operator()(std::uint32_t i) const {
+  GPULBVH_HD Longest operator()(std::uint32_t i) const {
     Longest longest;
     if (classify(boxes[i]) != BoxClass::ordinary) return longest;
     for (int axis = 0; axis < 3; ++axis) {
@@ -45,14 +47,14 @@ struct MeasureLongest {
   }
 };
 
-/// One element. Cells are longer than the longest box by a hundredth and by what centres may be
-/// rounded, so that no two boxes that touch are two cells apart.
+/// Has one element. Cells are longer than the longest edge by 1 % and the rounding error of
+/// centres. So two boxes that touch are in the same cell or in adjacent ones.
 struct ChooseCells {
   const SceneBounds* scene;
   const MeasureLongest::Longest* longest;
   Cells* cells;
 
-  LBVH_HD void operator()(std::uint32_t) const {
+  GPULBVH_HD void operator()(std::uint32_t) const {
     float furthest = 0;
     for (int axis = 0; axis < 3; ++axis) {
       furthest = -scene->lo[axis] > furthest ? -scene->lo[axis] : furthest;
@@ -74,7 +76,7 @@ struct AssignCells {
   std::uint32_t* keys;
   std::uint32_t* ids;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     ids[i] = i;
     const Aabb& box = boxes[i];
     keys[i] = classify(box) != BoxClass::ordinary ? ~0u
@@ -84,8 +86,8 @@ struct AssignCells {
   }
 };
 
-/// Element k is the k-th box in the order of cells: it meets those behind it in its own cell, and
-/// all in the 13 neighbours that lie before it by (z, y, x).
+/// Element k is the k-th box in the order of cells. It is tested against later boxes of its own
+/// cell, and against all boxes of the 13 preceding neighbour cells, in the order (z, y, x).
 template <class Counter>
 struct FindInCells {
   View<const Aabb> boxes;
@@ -96,7 +98,7 @@ struct FindInCells {
   Counter counter;
 
   template <class Sink>
-  LBVH_HD void operator()(std::uint32_t k, Sink& sink) const {
+  GPULBVH_HD void operator()(std::uint32_t k, Sink& sink) const {
     const std::uint32_t id = ids[k];
     const Aabb box = boxes[id];
     meet(box, id, k + 1, keys[k], sink);
@@ -115,8 +117,8 @@ struct FindInCells {
   }
 
   template <class Sink>
-  LBVH_HD void meet(const Aabb& box, std::uint32_t id, std::uint32_t from, std::uint32_t key,
-                    Sink& sink) const {
+  GPULBVH_HD void meet(const Aabb& box, std::uint32_t id, std::uint32_t from, std::uint32_t key,
+                       Sink& sink) const {
     counter.node();
     for (std::uint32_t k = from; k < n && keys[k] == key; ++k) {
       counter.test();
@@ -124,7 +126,7 @@ struct FindInCells {
     }
   }
 
-  LBVH_HD std::uint32_t firstOf(std::uint32_t key) const {
+  GPULBVH_HD std::uint32_t firstOf(std::uint32_t key) const {
     std::uint32_t begin = 0, size = n;
     while (size > 0) {
       const std::uint32_t half = size / 2;
@@ -136,7 +138,7 @@ struct FindInCells {
   }
 };
 
-/// Sorting the boxes into cells is part of it: there is no tree that would have been built before.
+/// Includes the sort of the boxes into cells, because a grid needs this instead of a tree.
 template <class Space, class Counter>
 void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   struct Head {

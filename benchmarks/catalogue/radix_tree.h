@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The binary radix tree over sorted codes, seen from a range of leaves: where it splits, and
-// (Karras 2012) which range an inner node stands for. Shared by the builders.
+// The binary radix tree over sorted codes (Karras 2012), which the builders share. Finds where a
+// range of leaves is split, and which leaves are below an inner node.
 #pragma once
 
 #include <bit>
@@ -15,19 +15,20 @@ struct Range {
   std::uint32_t first, last;
 };
 
-/// Leading bits that two leaves' codes share; equal codes go on with their positions (Karras 2012,
-/// section 4). Less than all others where j is no leaf.
+/// The number of leading bits that are equal in the codes of leaves i and j. If the codes are
+/// equal, their positions are compared, too (Karras 2012, section 4). Returns -1 if j is not a
+/// leaf.
 struct CommonPrefix {
   const std::uint32_t* codes;
   std::uint32_t n;
 
-  LBVH_HD int operator()(std::uint32_t i, std::uint32_t j) const {
-    if (j >= n) return -1;  // -1 wraps around
+  GPULBVH_HD int operator()(std::uint32_t i, std::uint32_t j) const {
+    if (j >= n) return -1;  // an index of -1 has wrapped around
     const std::uint32_t difference = codes[i] ^ codes[j];
     return difference != 0 ? leadingZeros(difference) : 32 + leadingZeros(i ^ j);
   }
 
-  LBVH_HD static int leadingZeros(std::uint32_t v) {
+  GPULBVH_HD static int leadingZeros(std::uint32_t v) {
 #if defined(__CUDA_ARCH__)
     return __clz(static_cast<int>(v));
 #else
@@ -36,9 +37,9 @@ struct CommonPrefix {
   }
 };
 
-/// The last leaf of the left child: the highest one that shares more bits with the first than the
-/// whole range does, by binary search.
-LBVH_HD inline std::uint32_t findSplit(const CommonPrefix& prefix, Range range) {
+/// The last leaf of the left child, by binary search. It is the last leaf that has more bits in
+/// common with the first leaf than the whole range has.
+GPULBVH_HD inline std::uint32_t findSplit(const CommonPrefix& prefix, Range range) {
   const int common = prefix(range.first, range.last);
   std::uint32_t split = range.first, step = range.last - range.first;
   do {
@@ -49,11 +50,12 @@ LBVH_HD inline std::uint32_t findSplit(const CommonPrefix& prefix, Range range) 
   return split;
 }
 
-/// The leaves below inner node i: i is one end, and the other lies towards the neighbour that i has
-/// more in common with, as far as they have more in common than with the other neighbour.
-LBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t i) {
+/// The leaves below inner node i. Leaf i is one end. The range extends towards the neighbour that
+/// shares more bits with leaf i. It has all leaves that share more bits with leaf i than the other
+/// neighbour does.
+GPULBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t i) {
   const bool isForward = prefix(i, i + 1) > prefix(i, i - 1);
-  const std::uint32_t direction = isForward ? 1 : ~std::uint32_t{0};  // that is -1
+  const std::uint32_t direction = isForward ? 1 : ~std::uint32_t{0};  // this is -1
   const int least = prefix(i, i - direction);
   std::uint32_t reach = 2;
   while (prefix(i, i + reach * direction) > least) reach *= 2;
@@ -64,9 +66,10 @@ LBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t i)
   return isForward ? Range{i, other} : Range{other, i};
 }
 
-/// The node behind leaf `last`, that a rope leads to: the inner node that begins there, or the leaf
-/// if it is a right child itself (Prokopenko and Lebrun-Grandie, Algorithm 2).
-LBVH_HD inline std::uint32_t ropeBehind(const CommonPrefix& prefix, std::uint32_t last) {
+/// The node that the rope of a subtree leads to, if the subtree ends with leaf `last`. It is the
+/// next leaf if that is a right child, else the inner node with that number (Prokopenko and
+/// Lebrun-Grandie, Algorithm 2).
+GPULBVH_HD inline std::uint32_t ropeBehind(const CommonPrefix& prefix, std::uint32_t last) {
   const std::uint32_t next = last + 1, n = prefix.n;
   if (next >= n) return kNullIndex;
   const bool isLeaf = prefix(next, next - 1) > prefix(next, next + 1);

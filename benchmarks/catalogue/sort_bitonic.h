@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, which nothing but n decides.
-// "Thinking Parallel"; Batcher 1968, in the form whose exchanges all point up, so that what lies
-// behind the end may be thought of as infinite and n need be no power of two.
+// Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, whose order depends only on n
+// ("Thinking Parallel"; Batcher 1968). All exchanges move the larger element up. So elements beyond
+// the end are treated as infinite, and n need not be a power of two.
 #pragma once
 
 #include <bit>
@@ -10,15 +10,16 @@
 
 namespace lbvh::variants {
 
-/// Element i of n compares with its partner: mirrored within the block in a block's first round,
-/// then at half the distance each time. Equal keys are told apart by their values, for the sort
-/// itself is not stable.
+/// Element i compares itself with its partner. In the first round of a block the partner is at the
+/// mirrored place in the block. In the next round it is a quarter of a block away, and in each
+/// further round half as far. Equal keys are ordered by their values, because the network itself is
+/// not stable.
 struct CompareAndExchange {
   View<std::uint32_t> keys, values;
   std::uint32_t flip;  ///< partner: i ^ flip
   std::uint32_t mask;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     const std::uint32_t j = i ^ flip;
     if (j <= i || j >= keys.size) return;
     const std::uint32_t a = keys[i] & mask, b = keys[j] & mask;

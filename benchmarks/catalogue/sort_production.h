@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The sort of every step in this space (CUB on CUDA, host/parallel/radix_sort.h on the host), as a
-// row beside the others.
+// Makes production's sort a variant: CUB on CUDA, host/parallel/radix_sort.h on the host.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"

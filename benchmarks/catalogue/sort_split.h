@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Radix sort by splitting: for each bit, those with a 0 move to the front and those with a 1 behind
-// them, to places that an exclusive scan gives ("Thinking Parallel"; Harris, Sengupta, Owens 2007).
-// Teaches why real ones take eight bits at a time.
+// Radix sort by splitting ("Thinking Parallel"; Harris, Sengupta, Owens 2007). For each bit, keys
+// with a 0 move to the front and keys with a 1 move after them. An exclusive scan gives the places.
+// Teaches why practical radix sorts take eight bits at a time.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"
@@ -10,7 +10,7 @@ namespace lbvh::variants {
 
 struct Place {
   std::uint32_t before = 0;
-  LBVH_HD Place& operator+=(const Place& other) {
+  GPULBVH_HD Place& operator+=(const Place& other) {
     before += other.before;
     return *this;
   }
@@ -20,7 +20,7 @@ struct CountZero {
   View<const std::uint32_t> keys;
   int bit;
   Place* places;
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     places[i].before = i < keys.size ? ~keys[i] >> bit & 1 : 0;
   }
 };
@@ -28,10 +28,10 @@ struct CountZero {
 struct MoveByBit {
   View<const std::uint32_t> keys, values;
   int bit;
-  const Place* places;  ///< zeros before; one more than keys, so the last are all zeros
+  const Place* places;  ///< number of zeros before each key; one more element counts all zeros
   std::uint32_t *toKeys, *toValues;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     const std::uint32_t zerosBefore = places[i].before, zeros = places[keys.size].before;
     const bool isOne = (keys[i] >> bit & 1) != 0;
     const std::uint32_t to = isOne ? zeros + (i - zerosBefore) : zerosBefore;
@@ -43,7 +43,7 @@ struct MoveByBit {
 struct CopyBack {
   View<const std::uint32_t> keys, values;
   std::uint32_t *toKeys, *toValues;
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     toKeys[i] = keys[i];
     toValues[i] = values[i];
   }

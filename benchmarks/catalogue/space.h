@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Zlib
-// What an execution space must offer so that variants run on it, and the host's cores as such a
-// space. CatalogueCuda (cuda_space.cuh) is a GPU. This comment is the contract; the compiler checks
-// only what a variant uses.
+// Defines the contract of an execution space, on which variants run, and the host's cores as such a
+// space. CatalogueCuda (cuda_space.cuh) is a GPU. Only this comment states the whole contract. The
+// compiler checks only what a variant uses.
 //
-// A stage is a named struct of views with a call operator, marked LBVH_HD, that handles element i:
+// A stage is a named struct of views with a call operator, marked GPULBVH_HD, that handles element
+// i:
 //
 //   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
-//                                     (kGrain of a body: how many elements are worth a thread)
-//   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order
-//                                     and is false once more than out.limit pairs were pushed
-//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which is associative and
-//                                     exact, so that the order does not matter
+//                                     (Body::kGrain: how many elements are worth a thread)
+//   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order,
+//                                     and returns false once more than out.limit pairs were pushed
+//   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which must be exact and
+//                                     associative, so that the order does not matter
 //   space.sumBefore(counts)           exclusive scan in place with +=
 //   space.sortByKey(keys, values, spareKeys, spareValues, shift, bits)
 //                                     stable, by `bits` bits from bit `shift` on; result in keys,
 //                                     values
 //   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
-//   space.upload(view, buffer)        the view where the space can read it, perhaps padded (boxes
-//                                     with NaN, others with zeros), so that its size seldom changes
-//   space.wait()                      until all work is done; then the host may read HostBuffers
+//   space.upload(view, buffer)        a copy of the view that the space can read; may be padded
+//                                     (boxes with NaN, others with 0), to change size seldom
+//   space.wait()                      waits until all work is done, so that the host may then read
+//                                     HostBuffers
 //
-//   Space::Memory, space.memory()     the policy of its GrowBuffers and Scratch
+//   Space::Memory, space.memory()     the memory policy of its GrowBuffers and Scratch
 //   Space::Buffer<T>, HostBuffer<T>   storage that only grows, uninitialised
 //   Space::UploadBuffer<T>            what upload() remembers of an array between steps
-//   Space::kKnowsCounts               its memory is the host's, which may read what a stage wrote
-//                                     as soon as the call returns
+//   Space::kKnowsCounts               true if its memory is the host's: the host may read what a
+//                                     stage wrote as soon as the call returns
 #pragma once
 
 #include <algorithm>
@@ -37,11 +39,11 @@
 
 namespace lbvh::variants {
 
-/// Where append() writes pairs, and how many there were. If *count exceeds `pairs.size`, only the
-/// first ones were written.
+/// Where append() writes pairs and their count. If *count exceeds `pairs.size`, only the first
+/// `pairs.size` pairs were written.
 struct PairOutput {
   View<Pair> pairs;
-  std::uint64_t limit;  ///< stop early beyond this count
+  std::uint64_t limit;  ///< append() may stop early beyond this count
   std::uint64_t* count;
 };
 
@@ -52,7 +54,7 @@ class CatalogueHost : public HostSpace {
   template <class T>
   using HostBuffer = lbvh::HostBuffer<T>;
   template <class T>
-  struct UploadBuffer {};  // stages read the caller's array
+  struct UploadBuffer {};  // stages read the caller's array directly
 
   static constexpr bool kKnowsCounts = true;
 
@@ -81,10 +83,10 @@ class CatalogueHost : public HostSpace {
   void wait() {}
 
  private:
-  // Traversals are expensive, and their costs differ: few a task.
+  // Traversals are expensive and their costs differ, so a task has few elements.
   static constexpr std::size_t kAppendGrain = 64;
 
-  /// Collects a range's pairs and appends them in blocks: one atomic addition for many pairs.
+  /// Collects a range's pairs and appends them in blocks, with one atomic addition for many pairs.
   class Sink {
    public:
     explicit Sink(const PairOutput& out) : out_(out) {}

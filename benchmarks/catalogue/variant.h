@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What all variants share: the problems they solve, and how a row of the catalogue names one.
-// A variant is a function over an execution space; it may be slow, but never wrong.
+// Defines the problems that variants solve, and the type of a row of the catalogue. A variant is a
+// function over an execution space. It may be slow, but it must be right.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,23 @@
 
 #include "benchmarks/catalogue/space.h"
 #include "broadphase/core/scratch.h"
-#include "broadphase/host/build_blocks.h"
-#include "broadphase/host/find_neighbours.h"
-#include "broadphase/host/sort_neighbours.h"
+#include "broadphase/host/blocks.h"
+#include "broadphase/host/pair_lists.h"
 #include "broadphase/lbvh/hierarchy.h"
 #include "broadphase/types.h"
 
 namespace lbvh::variants {
 
-/// Memory of a space for variants that need some. A run begins with scratch.reset().
+/// Memory in a space, for variants that need some. A run must begin with scratch.reset().
 template <class Space>
 struct VariantMemory {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
   Scratch<typename Space::Memory> scratch;
-  Buffer<std::uint32_t> root;  ///< of a tree whose root may be anywhere
+  Buffer<std::uint32_t> root;  ///< one index, for a tree in which any node may be the root
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 
-  // The host's own search.
+  // These are for production's search on the host.
   Buffer<std::uint32_t> neighbours;
   Buffer<NeighbourList> lists;
   std::unique_ptr<BlockBuilder> blocks;
@@ -33,9 +32,9 @@ struct VariantMemory {
   std::unique_ptr<NeighbourSort> sort;
 };
 
-/// Leaves in, tree out: 2 n - 1 nodes by THE INDEX RULE (types.h), where a variant says so in
-/// another order. `codes` are 30-bit Morton codes, sorted; leaf k is box ids[k]. All is in the
-/// space's memory.
+/// Builds a tree over n leaves. It has 2 n - 1 nodes, numbered by THE INDEX RULE (types.h) unless a
+/// variant says otherwise. `codes` are sorted 30-bit Morton codes, and leaf k is box ids[k]. All
+/// arrays are in the space's memory.
 template <class Space>
 struct BuildProblem {
   Space& space;
@@ -43,26 +42,25 @@ struct BuildProblem {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
   const std::uint32_t* codes;
-  const SceneBounds* scene;  ///< `ordinary` is n
   std::uint32_t n;
   Node* nodes;
 };
 
-/// Tree in, pairs out: each overlapping pair of the tree's boxes once, in any order.
+/// Finds each overlapping pair of a tree's boxes once, in any order.
 template <class Space>
 struct FindProblem {
   Space& space;
   VariantMemory<Space>& memory;
   View<const Aabb> boxes;
-  const std::uint32_t* ids;  ///< of the leaves; behind them the boxes that are in no tree
+  const std::uint32_t* ids;  ///< boxes of the leaves, then boxes that are not in the tree
   const Node* nodes;
   const SceneBounds* scene;
   std::uint32_t n;
   PairOutput out;
 };
 
-/// Keys and values in, both sorted by the low `bits` bits of the keys out. The values are 0, 1, ...
-/// at first, and equal keys keep that order.
+/// Sorts keys, and values with them, by the low `bits` bits of the keys. Before the sort the values
+/// are 0, 1, and so on. Equal keys keep that order.
 template <class Space>
 struct SortProblem {
   Space& space;
@@ -71,19 +69,19 @@ struct SortProblem {
   int bits;
 };
 
-/// How much a traversal did, all queries together.
+/// The work of a traversal, summed over all queries.
 struct Work {
-  std::uint64_t nodes = 0;  ///< nodes, or pairs of nodes, that were looked at
-  std::uint64_t tests = 0;  ///< of a box against a box
+  std::uint64_t nodes = 0;  ///< number of visited nodes or pairs of nodes
+  std::uint64_t tests = 0;  ///< number of tests of a box against a box
 };
 
-/// For timing: counts nothing, costs nothing.
+/// Counts nothing and costs nothing. Used when a traversal is timed.
 struct NoCount {
-  LBVH_HD void node() const {}
-  LBVH_HD void test() const {}
+  GPULBVH_HD void node() const {}
+  GPULBVH_HD void test() const {}
 };
 
-/// On one host thread.
+/// Counts the work of one host thread.
 struct Count {
   Work* work;
   void node() const { ++work->nodes; }
@@ -94,15 +92,16 @@ struct Count {
 template <class Problem>
 struct Variant {
   const char* name;
-  const char* source;     ///< the document, or paper
-  double gtx690Ms;        ///< what the founding documents measured for 12,486 boxes; 0: nothing
-  void (*run)(Problem&);  ///< null: not meant for this space
+  const char* source;  ///< the document or paper
+  /// Milliseconds in the founding documents for 12,486 boxes; 0: the documents give none.
+  double gtx690Ms;
+  void (*run)(Problem&);  ///< null: the variant does not run on this space
 };
 
-/// A row that can also say how much it does.
+/// A row that can also count its work.
 template <class Space>
 struct FindVariant : Variant<FindProblem<Space>> {
-  void (*count)(const FindProblem<Space>&, Work&) = nullptr;  ///< host only
+  void (*count)(const FindProblem<Space>&, Work&) = nullptr;  ///< null on a GPU
 };
 
 }  // namespace lbvh::variants

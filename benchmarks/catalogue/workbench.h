@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// A scene made ready for variants: boxes in the space's memory, then codes, order and tree as a
-// step makes them, so that one stage at a time can be swapped. Not for production: it keeps
-// everything, and uses 30-bit codes whatever the scene.
+// Prepares a scene for variants: boxes in the space's memory, and codes, order and tree as a step
+// makes them. So each stage can be replaced separately. Not for production: it keeps everything,
+// and always uses 30-bit codes.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace lbvh::variants {
 
 struct NoPairs {
   std::uint64_t* count;
-  LBVH_HD void operator()(std::uint32_t) const { *count = 0; }
+  GPULBVH_HD void operator()(std::uint32_t) const { *count = 0; }
 };
 
 struct Scribble {
   Node* nodes;
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     nodes[i] = {{7, 7, 7}, kNullIndex, {-7, -7, -7}, kNullIndex};
   }
 };
@@ -27,11 +27,11 @@ struct Scribble {
 template <class Space>
 class Workbench {
  public:
-  /// @param threads on the host; elsewhere it does not matter
+  /// @param threads number of threads of the host; ignored on a GPU
   explicit Workbench(int threads = 1) : space_(spaceWith(threads)) {}
 
-  /// Uploads the boxes and runs production's stages 1 to 4 over them. Then each of the problems
-  /// below may be taken, and solved any number of times.
+  /// Uploads the boxes and runs production's stages 1 to 4 over them. After that, each of the
+  /// problems below may be taken and solved any number of times.
   void prepare(View<const Aabb> boxes) {
     total_ = boxes.size;
     boxes_ = space_.upload(boxes, upload_);
@@ -41,20 +41,19 @@ class Workbench {
     const std::size_t all = boxes_.size;
     space_.reduce(all, MeasureScene{boxes_}, &header_.data()->scene);
     space_.forEach(1, ChooseGrid{boxes_, arguments_.data(), header_.data()});
-    space_.forEach(1, Report{header_.data(), report_.data()});
+    space_.forEach(Report::kWords, Report{header_.data(), report_.data()});
     space_.wait();
     leaves_ = report_.data()->scene.ordinary;
     arrivals_.ensure(all);
     SortProblem<Space> sort = sortProblem();
     space_.sortByKey(sort.keys, sort.values, sort.spareKeys, sort.spareValues, 0, sort.bits);
     BuildProblem<Space> build = buildProblem();
-    space_.forEach(leaves_,
-                   BuildHierarchy<std::uint32_t>{boxes_, build.ids, build.codes, build.scene,
-                                                 arrivals_.data(), build.nodes});
+    space_.forEach(leaves_, BuildHierarchy<std::uint32_t>{boxes_, build.ids, build.codes, build.n,
+                                                          arrivals_.data(), build.nodes});
     space_.wait();
   }
 
-  /// Unsorted keys again, each time it is asked.
+  /// A problem with unsorted keys, which each call makes again.
   SortProblem<Space> sortProblem() {
     const std::size_t all = boxes_.size;
     const View<std::uint32_t> keys = keys_.ensure(all), ids = ids_.ensure(all);
@@ -70,22 +69,25 @@ class Workbench {
             AssignCodes<std::uint32_t>::kKeyBits};
   }
 
-  /// Needs the keys sorted. The tree goes to its own place, or to production's for finders.
+  /// Requires sorted keys. The new tree replaces the one that findProblem() uses.
   BuildProblem<Space> buildProblem() {
-    return {space_,       memory_,
-            boxes_,       ids_.data(),
-            keys_.data(), &header_.data()->scene,
-            leaves_,      nodes_.ensure(2 * leaves_ + 1).data};
+    return {space_,
+            memory_,
+            boxes_,
+            ids_.data(),
+            keys_.data(),
+            leaves_,
+            nodes_.ensure(2 * leaves_ + 1).data};
   }
 
-  /// Overwrites the tree, so that a builder that writes nothing is noticed.
+  /// Overwrites the tree, so that a test notices a builder that writes nothing.
   void scribble(Node* nodes) {
     if (leaves_ == 0) return;
     space_.forEach(2 * leaves_ - 1, Scribble{nodes});
     space_.wait();
   }
 
-  /// Room for `capacity` pairs; the number found is found().
+  /// Allocates `capacity` pairs for the result. found() returns how many were found.
   FindProblem<Space> findProblem(std::size_t capacity) {
     space_.forEach(1, NoPairs{&header_.data()->pairs});
     return {space_,        memory_,
@@ -94,9 +96,10 @@ class Workbench {
             leaves_,       {pairs_.ensure(capacity), ~std::uint64_t{0}, &header_.data()->pairs}};
   }
 
-  /// Pairs of the last solved problem, also those that had no room; waits.
+  /// Waits for the space, and returns the number of pairs of the last problem, including those
+  /// beyond the capacity.
   std::uint64_t found() {
-    space_.forEach(1, Report{header_.data(), report_.data()});
+    space_.forEach(Report::kWords, Report{header_.data(), report_.data()});
     space_.wait();
     return report_.data()->pairs;
   }

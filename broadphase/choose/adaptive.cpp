@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "broadphase/core/space_error.h"
+#include "broadphase/core/view_of.h"
 
 namespace lbvh {
 namespace {
@@ -19,6 +20,16 @@ constexpr const char* kForked = "a child process after fork() cannot use the GPU
 
 double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Returns the valid pairs of a list with arbitrary contents, sorted and without duplicates.
+std::vector<Pair> possible(View<const Pair> list, std::size_t boxes) {
+  std::vector<Pair> pairs;
+  for (const Pair pair : list)
+    if (pair.first < pair.second && pair.second < boxes) pairs.push_back(pair);
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
 }
 
 }  // namespace
@@ -40,44 +51,50 @@ void AdaptivePipeline::awaitGpu() {
 
 void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   added_ = removed_ = {};
+  fetched_.reset();
   ++step_;
   endTrials();
   if (chooser_->wantsGpu()) warmUp();
   const auto begin = Clock::now();
   const bool triesGpu = chooser_->next() == Where::gpu && canUseGpu();
-  const Where before = serving_;
+  if (triesGpu && gpuIsBehind_) takeOver();  // so that the host has pairs for setPreviousPairs()
+  const StepStats untouched = stats;
   if (!triesGpu || !stepOnGpu(input, stats)) {
-    if (triesGpu) stats = StepStats{};
+    stats = untouched;
     stepOnHost(input, stats);
   }
-  // The step is done: nothing throws from here on.
-  if (step_ > 1 && serving_ != before) ++info_.switches;
-  chooser_->stepped(serving_, {millisecondsSince(begin), input.boxes.size, stats.pairs});
-  if (serving_ == chooser_->next()) beginTrial(input);
+  // Nothing below throws, because the step is done.
+  if (step_ > 1 && serving_ != served_) ++info_.switches;
+  served_ = serving_;
+  const double ms = millisecondsSince(begin);
+  chooser_->stepped(serving_, {ms, input.boxes.size, stats.pairs, millisecondsSince(made_)});
+  if (serving_ == chooser_->next()) beginTrial(input, ms);
   tell();
 }
 
 bool AdaptivePipeline::canUseGpu() const {
-  return gpu_ != nullptr && gpu_->isIdle() && !hasFailedForGood_ && step_ >= retryAt_;
+  return gpu_ != nullptr && gpu_->isIdle() && !hasFailedForGood_ && !gpuWasWrong &&
+         step_ >= retryAt_;
 }
 
+/// The caller's thread copies the boxes while the GPU works.
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
-    if (gpuIsBehind_ && serving_ == Where::host) mirror_.assign(host_->pairs());
-    const View<const Pair> before = gpuIsBehind_ ? mirror_.pairs() : View<const Pair>{};
-    gpu_->run([&](Pipeline& gpu) {
+    const View<const Pair> before = gpuIsBehind_ ? host_->pairs() : View<const Pair>{};
+    lastScene_.prepare(input);
+    const auto stepThere = [&](Pipeline& gpu) {
       if (gpuIsBehind_) gpu.setPreviousPairs(before);
-      gpuIsBehind_ = true;  // until the mirror has what the GPU has
+      gpuIsBehind_ = true;  // in case the step fails
       try {
         gpu.step(input, stats);
       } catch (const std::length_error&) {
-        gpuIsBehind_ = false;  // too many pairs are no failure of the GPU: it kept the old ones
+        gpuIsBehind_ = false;  // not a failure of the GPU, which kept the previous pairs
         throw;
       }
       added_ = gpu.added();
       removed_ = gpu.removed();
-    });
-    mirror_.log(added_, removed_, input.removedObjects);
+    };
+    gpu_->run(stepThere, [&]() noexcept { lastScene_.copy(input); });
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
     return false;
@@ -85,6 +102,7 @@ bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
     failed("out of memory", false);
     return false;
   }
+  lastScene_.keep();
   gpuIsBehind_ = false;
   serving_ = Where::gpu;
   failures_ = 0;
@@ -93,40 +111,74 @@ bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
 
 void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   added_ = removed_ = {};
-  if (serving_ == Where::gpu) host_->setPreviousPairs(mirror_.pairs());
-  serving_ = Where::host;
+  takeOver();
   gpuIsBehind_ = true;
-  mirror_ = PairMirror();  // of no use until the GPU serves again
   host_->step(input, stats);
   added_ = host_->added();
   removed_ = host_->removed();
+}
+
+/// Gives the pairs of the last step to the host. If the GPU found them, the host searches for them
+/// again. If the GPU was wrong, the host takes the pairs that the program got from the GPU. The
+/// changes of the next step then correct them.
+/// @throws std::bad_alloc, with nothing changed
+void AdaptivePipeline::takeOver() {
+  if (serving_ == Where::host) return;
+  StepStats unread;
+  const View<const Pair>* const told = gpuWasWrong ? fetched() : nullptr;
+  if (told != nullptr)
+    host_->setPreviousPairs(viewOf(possible(*told, lastScene_.get().boxes.size)));
+  else
+    host_->step(lastScene_.get(), unread);
+  serving_ = Where::host;
+  gpuIsBehind_ = true;
+  lastScene_.clear();  // not needed until the GPU serves again
 }
 
 void AdaptivePipeline::setPreviousPairs(View<const Pair> pairs) {
   host_->setPreviousPairs(pairs);
   serving_ = Where::host;
   gpuIsBehind_ = true;
+  lastScene_.clear();
+  fetched_.reset();
   added_ = removed_ = {};
 }
 
 View<const Pair> AdaptivePipeline::pairs() {
-  return serving_ == Where::host ? host_->pairs() : mirror_.pairs();
+  if (serving_ == Where::gpu) {
+    if (const View<const Pair>* const there = fetched()) return *there;
+    takeOver();
+  }
+  return host_->pairs();
 }
 
-void AdaptivePipeline::buildTree(View<const Aabb> boxes) { host_->buildTree(boxes); }
+/// The GPU's pairs, copied to the host's memory at most once per step. Null if they cannot be
+/// copied.
+const View<const Pair>* AdaptivePipeline::fetched() {
+  if (fetched_) return &*fetched_;
+  if (gpuIsBehind_ || hasFailedForGood_ || !gpu_->isIdle()) return nullptr;
+  try {
+    View<const Pair> pairs;
+    gpu_->run([&](Pipeline& gpu) { pairs = gpu.pairs(); });
+    return &fetched_.emplace(pairs);
+  } catch (const SpaceError& error) {
+    failed(error.what(), error.isSticky);
+    return nullptr;
+  }
+}
 
-PackedScene AdaptivePipeline::packed() const {
-  return serving_ == Where::host ? host_->packed() : PackedScene{};
+const PackedBoxes* AdaptivePipeline::packed() const {
+  return served_ == Where::host ? host_->packed() : nullptr;
 }
 
 std::size_t AdaptivePipeline::memoryBytes() const {
-  return host_->memoryBytes() + mirror_.memoryBytes() +
+  return host_->memoryBytes() + lastScene_.memoryBytes() +
          (gpu_ != nullptr ? gpu_->memoryBytes() : 0) +
          (hostTrial_ != nullptr ? hostTrial_->memoryBytes() : 0);
 }
 
 void AdaptivePipeline::warmUp() {
-  if (gpu_ != nullptr || hasFailedForGood_ || step_ < retryAt_) return;
+  if (gpu_ != nullptr || hasFailedForGood_ || gpuWasWrong || step_ < retryAt_) return;
   try {
     gpu_ = std::make_unique<PipelineThread>(makeGpu_);
   } catch (const std::exception& error) {  // no thread, or no memory
@@ -142,20 +194,20 @@ void AdaptivePipeline::endTrials() {
   endTrial(*hostTrial_, Where::host);
   if (hostTrial_->isEmpty())
     hostTrial_.reset();
-  else if (hostTrial_->isIdle() && (serving_ == Where::host || !chooser_->wantsTrial()))
+  else if (hostTrial_->isIdle() && serving_ == Where::host)
     hostTrial_->destroy();
 }
 
-/// Looks at what the thread has done, if it has come to its end.
+/// Evaluates the thread's job, if that has ended.
 void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   if (!thread.isHere() || thread.isBusy()) return;
   try {
     thread.await();
-    const std::optional<double> ms = thread.takeTrial();
-    if (ms) chooser_->tried(where, *ms);
-    if (ms && where == Where::gpu) failures_ = 0;
-  } catch (const std::length_error&) {
-    return;  // too many pairs: the step itself has said so
+    const std::optional<Trial> trial = thread.takeTrial();
+    if (!trial) return;
+    if (!trial->agrees) return disagreed(where, *trial);
+    chooser_->tried(where, trial->figures);
+    if (where == Where::gpu) failures_ = 0;
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
   } catch (const std::exception& error) {
@@ -163,19 +215,35 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   }
 }
 
-/// Not without memory for the copies: a trial is a luxury.
-void AdaptivePipeline::beginTrial(const StepInput& input) {
-  if (!chooser_->wantsTrial()) return;
+/// Treats the host's pairs as the right ones.
+void AdaptivePipeline::disagreed(Where where, const Trial& trial) noexcept {
+  gpuWasWrong = true;
+  const bool triedHost = where == Where::host;
+  try {
+    trouble_ = "found wrong pairs in step " + std::to_string(trial.step) + ": " +
+               std::to_string(triedHost ? trial.served : trial.found) + ", but the host found " +
+               std::to_string(triedHost ? trial.found : trial.served);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+/// Skips the trial if its copies cannot be allocated. The caller waits only while boxes and pairs
+/// are copied.
+void AdaptivePipeline::beginTrial(const StepInput& input, double servedMs) {
+  if (!chooser_->wantsTrial() || gpuWasWrong) return;
+  const auto began = Clock::now();
   try {
     PipelineThread* const thread = triedThread();
     if (thread == nullptr) return;
-    thread->tryStep(input);
+    const View<const Pair> ofHost = serving_ == Where::host ? host_->pairs() : View<const Pair>{};
+    const View<const Pair>* const pairs = serving_ == Where::host ? &ofHost : fetched();
+    if (pairs != nullptr) thread->tryStep(input, {step_, servedMs, *pairs}, began);
   } catch (const std::exception&) {
     return;
   }
 }
 
-/// Of the space that does not serve; null while it is not there or busy.
+/// The thread of the space that does not serve. Null while that space is busy or not ready.
 PipelineThread* AdaptivePipeline::triedThread() {
   if (serving_ == Where::host) return canUseGpu() ? gpu_.get() : nullptr;
   if (hostTrial_ == nullptr) hostTrial_ = std::make_unique<PipelineThread>(makeHost_);
@@ -183,7 +251,7 @@ PipelineThread* AdaptivePipeline::triedThread() {
 }
 
 void AdaptivePipeline::failed(const char* what, bool forGood) {
-  constexpr int kLongestRest = 16;  // 2^16 steps: a quarter of an hour
+  constexpr int kLongestRest = 16;  // 2^16 steps, a quarter of an hour
   failures_ = std::min(failures_ + 1, kLongestRest);
   retryAt_ = step_ + (std::uint64_t{1} << failures_) + 1;
   hasFailedForGood_ = hasFailedForGood_ || forGood;
@@ -193,22 +261,24 @@ void AdaptivePipeline::failed(const char* what, bool forGood) {
   }
 }
 
-/// Where the last step ran, and why. Without memory the words stay as they were.
+/// Updates info_: where the last step ran, and why. If memory runs out, its texts stay unchanged.
 void AdaptivePipeline::tell() {
-  info_.hostMedianMs = chooser_->medianMs(Where::host);
-  info_.gpuMedianMs = chooser_->medianMs(Where::gpu);
+  info_.hostMeanMs = chooser_->meanMs(Where::host);
+  info_.gpuMeanMs = chooser_->meanMs(Where::gpu);
   try {
     const bool isOnGpu = serving_ == Where::gpu || (step_ == 0 && canUseGpu());
-    const bool isResting = hasFailedForGood_ || failures_ > 0;
+    const bool isResting = hasFailedForGood_ || failures_ > 0 || gpuWasWrong;
     info_.backend = isOnGpu ? gpu_->name() : "host";
+    const bool isWarmUp = !isOnGpu && gpu_ != nullptr && !gpu_->isMade();
     if (isOnGpu && !trouble_.empty())
-      info_.reason = "works again after: " + trouble_;
+      info_.say(chooser_->reason(), "works again after: " + trouble_);
     else if (!isOnGpu && isResting)
-      info_.reason = trouble_;
-    else if (!isOnGpu && gpu_ != nullptr && !gpu_->isMade())
-      info_.reason = "the GPU is being warmed up";
+      info_.say(SpaceReason::failed,
+                trouble_.empty() ? "the GPU has found wrong pairs for another finder" : trouble_);
+    else if (isWarmUp)
+      info_.say(SpaceReason::warmUp, "the GPU is being warmed up");
     else
-      info_.reason = chooser_->why();
+      info_.say(chooser_->reason(), chooser_->why());
   } catch (const std::bad_alloc&) {
   }
 }

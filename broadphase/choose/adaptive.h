@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: Zlib
-// A pipeline on the host or the GPU, step by step: where a chooser says, and on the host when the
-// GPU fails. Wherever steps run, the pairs and deltas are the same. Knows no CUDA: a space that
-// fails throws SpaceError.
+// Runs each step on the host or on the GPU. A chooser decides where. If the GPU fails, the host
+// runs the step. The pairs and deltas are the same on both. Uses no CUDA: a space that fails throws
+// SpaceError.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "broadphase/choose/pair_mirror.h"
+#include "broadphase/choose/last_scene.h"
 #include "broadphase/choose/pipeline_thread.h"
 #include "broadphase/choose/space_chooser.h"
 #include "broadphase/core/pipeline.h"
 
 namespace lbvh {
 
-/// No caller waits for the GPU's warm-up, nor for a trial, which runs on a copy of the boxes and
-/// whose pairs are dropped. After a failure the GPU rests for 2, 4, 8 ... steps; after a sticky
-/// one for good.
+/// Whether a GPU has found other pairs than the host. If so, no later step of this process runs on
+/// a GPU.
+inline std::atomic<bool> gpuWasWrong{false};
+
+/// No caller waits for the GPU's warm-up or for a trial. A trial runs on a copy of the boxes, and
+/// its pairs are compared with those of the step. If they differ, no GPU is used any more. After a
+/// failure the GPU rests for 2, 4, 8 ... steps. After a sticky failure the GPU is not used again.
 class AdaptivePipeline final : public Pipeline {
  public:
   using Make = PipelineThread::Make;
 
-  /// @param makeHost for trials of the host while the GPU serves
+  /// @param makeHost makes the pipeline for trials of the host while the GPU serves
   AdaptivePipeline(std::unique_ptr<Pipeline> host, Make makeHost, Make makeGpu,
                    std::unique_ptr<SpaceChooser> chooser);
 
-  /// Makes the GPU's pipeline, and waits until it is there. @throws what makeGpu throws
+  /// Makes the GPU's pipeline, and waits until it is ready. @throws what makeGpu throws
   void awaitGpu();
 
   void step(const StepInput& input, StepStats& stats) override;
@@ -35,12 +41,9 @@ class AdaptivePipeline final : public Pipeline {
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
 
-  /// Trees for queries are the host's, built when asked for.
-  void buildTree(View<const Aabb> boxes) override;
-  Tree tree() const override { return host_->tree(); }
-  PackedScene packed() const override;
+  const PackedBoxes* packed() const override;
   void rest() noexcept override {
-    if (serving_ == Where::host) host_->rest();
+    if (served_ == Where::host) host_->rest();
   }
 
   std::size_t memoryBytes() const override;
@@ -50,11 +53,14 @@ class AdaptivePipeline final : public Pipeline {
   bool canUseGpu() const;
   bool stepOnGpu(const StepInput& input, StepStats& stats);
   void stepOnHost(const StepInput& input, StepStats& stats);
+  void takeOver();
+  const View<const Pair>* fetched();
 
   void warmUp();
   void endTrials();
   void endTrial(PipelineThread& thread, Where where);
-  void beginTrial(const StepInput& input);
+  void beginTrial(const StepInput& input, double servedMs);
+  void disagreed(Where where, const Trial& trial) noexcept;
   PipelineThread* triedThread();
 
   void failed(const char* what, bool forGood);
@@ -63,18 +69,23 @@ class AdaptivePipeline final : public Pipeline {
   const std::unique_ptr<Pipeline> host_;
   const Make makeHost_, makeGpu_;
   const std::unique_ptr<SpaceChooser> chooser_;
-  std::unique_ptr<PipelineThread> gpu_;        ///< null until it is wanted
-  std::unique_ptr<PipelineThread> hostTrial_;  ///< while the host is tried
+  std::unique_ptr<PipelineThread> gpu_;        ///< null until the chooser wants it
+  std::unique_ptr<PipelineThread> hostTrial_;  ///< for trials of the host; null if there are none
 
-  Where serving_ = Where::host;  ///< who has done the last step
-  bool gpuIsBehind_ = true;      ///< it does not have the pairs of the last step
-  mutable PairMirror mirror_;    ///< of the GPU's pairs, while it serves
+  Where serving_ = Where::host;  ///< which pipeline has the pairs of the last step
+  Where served_ = Where::host;   ///< which pipeline ran the last step
+  /// Whether the GPU may lack the pairs of the last step.
+  bool gpuIsBehind_ = true;
+  LastScene lastScene_;                      ///< used while the GPU serves
+  std::optional<View<const Pair>> fetched_;  ///< the GPU's pairs, if they have been copied
   View<const Pair> added_, removed_;
 
-  std::uint64_t step_ = 0, retryAt_ = 0;  ///< the GPU rests before that step
-  int failures_ = 0;                      ///< in a row
+  const PipelineThread::Clock::time_point made_ = PipelineThread::Clock::now();
+  /// The current step, and the first step after the GPU's rest.
+  std::uint64_t step_ = 0, retryAt_ = 0;
+  int failures_ = 0;  ///< failures in a row
   bool hasFailedForGood_ = false;
-  std::string trouble_;  ///< the last failure's words
+  std::string trouble_;  ///< message of the last failure
   SpaceInfo info_;
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "broadphase/core/old_names.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/step.h"
@@ -18,21 +19,30 @@
 
 namespace lbvh {
 
+namespace {
+
+std::unique_ptr<Pipeline> makeHost(const Options& options, const SimdKernels& kernels) {
+  if (options.hierarchy == Hierarchy::binary) return makeHostTreePipeline(options.threads, kernels);
+  return makeHostPipeline(options.threads, kernels, options.stageTimes);
+}
+
+}  // namespace
+
 #if defined(GPULBVH_CUDA)
 
 namespace {
 
 NamedPipeline makeGpu(const Options& options) {
   NamedPipeline made{makeCudaPipeline(options), cudaDeviceName(options.device)};
-  Worker::awaitAtExit();  // before what CUDA has registered meanwhile
+  Worker::awaitAtExit();  // so that it runs before CUDA's own exit handlers
   return made;
 }
 
 std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options options,
                                   const SimdKernels& kernels) {
   if (options.device < 0) options.device = currentCudaDevice();
-  const auto makeHost = [threads = options.threads, &kernels] {
-    return NamedPipeline{makeHostPipeline(threads, kernels), "host"};
+  const auto makeTrial = [options, &kernels] {
+    return NamedPipeline{makeHost(options, kernels), "host"};
   };
   const bool isAsked = options.backend == Backend::cuda;
   std::unique_ptr<SpaceChooser> chooser;
@@ -41,17 +51,18 @@ std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options option
   else
     chooser = std::make_unique<FasterSpace>();
   auto both = std::make_unique<AdaptivePipeline>(
-      std::move(host), makeHost, [options] { return makeGpu(options); }, std::move(chooser));
+      std::move(host), makeTrial, [options] { return makeGpu(options); }, std::move(chooser));
   if (isAsked) both->awaitGpu();
   return both;
 }
 
 }  // namespace
 
-std::string whyUnavailable(Backend backend) {
+std::string whyUnavailable(Backend backend, int device) {
   if (backend != Backend::cuda) return {};
-  const int device = currentCudaDevice();
-  std::string why;  // asked on a thread of its own: CUDA keeps errors by thread
+  if (gpuWasWrong) return "no cuda: the GPU has found wrong pairs in this process";
+  if (device < 0) device = currentCudaDevice();
+  std::string why;  // asked on another thread, because CUDA keeps errors and device per thread
   std::thread([&] { why = whyNoCuda(device); }).join();
   return why;
 }
@@ -69,26 +80,30 @@ std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, const Options&
 
 }  // namespace
 
-std::string whyUnavailable(Backend backend) {
+std::string whyUnavailable(Backend backend, int) {
   return backend == Backend::cuda ? knownWhyNoCuda() : std::string();
 }
 
 #endif
 
 std::string whyUnavailable(InstructionSet instructions) {
-  if (simdKernels(instructions) != nullptr) return {};
-  return "this processor does not have the instructions that were asked for";
+  const char* const name = nameOf(instructions);
+  if (name == nullptr || simdKernels(name) != nullptr) return {};
+  return std::string("this build or this processor does not have the instruction set ") + name;
 }
 
 std::unique_ptr<Pipeline> choosePipeline(const Options& asked, Stats& stats) {
   Options options = asked;
   options.threads = HostTasks::threadsFor(std::max(asked.threads, 0));
-  const SimdKernels& kernels = *simdKernels(options.instructions);
+  const char* const named = oldInstructions(options);
+  const SimdKernels& kernels = named != nullptr ? *simdKernels(named) : simdKernels();
   stats.threads = options.threads;
   stats.instructions = kernels.name;
+  stats.hierarchy = options.hierarchy;
   stats.backend = "host";
-  stats.reason = options.backend == Backend::host ? "asked for" : knownWhyNoCuda();
-  auto host = makeHostPipeline(options.threads, kernels, options.stageTimes);
+  stats.reason = options.backend == Backend::host ? "requested" : knownWhyNoCuda();
+  if (options.backend != Backend::host) stats.spaceReason = SpaceReason::unavailable;
+  auto host = makeHost(options, kernels);
   const bool mayChoose = options.backend == Backend::automatic && stats.reason.empty();
   return mayChoose || options.backend == Backend::cuda ? withGpu(std::move(host), options, kernels)
                                                        : std::move(host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// From options to the pipeline that does what they ask for.
+// Makes the pipeline that the options request.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace lbvh {
 
-/// @param stats receives where steps run first and why, and what the host's loops use
-/// @throws std::runtime_error if the GPU was asked for and cannot be used
+/// @param stats receives where the first steps run and why, the number of host threads, and the
+///   host's instruction set
+/// @throws std::runtime_error if the options request the GPU and it cannot be used
 std::unique_ptr<Pipeline> choosePipeline(const Options& options, Stats& stats);
 
 }  // namespace lbvh

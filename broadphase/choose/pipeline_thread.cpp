@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 #include "broadphase/choose/pipeline_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lbvh {
@@ -14,7 +15,7 @@ PipelineThread::PipelineThread(Make make) : make_(std::move(make)) {
 }
 
 PipelineThread::~PipelineThread() {
-  if (!isHere()) {  // what it holds belongs to the thread, which stayed with the parent process
+  if (!isHere()) {  // the pipeline belongs to the thread, which is in the parent process
     [[maybe_unused]] const Pipeline* const left = made_.pipeline.release();
     return;
   }
@@ -28,21 +29,32 @@ void PipelineThread::destroy() {
   worker_.start(job_);
 }
 
-void PipelineThread::tryStep(const StepInput& input) {
+void PipelineThread::tryStep(const StepInput& input, const ServedStep& served,
+                             Clock::time_point began) {
   boxes_.assign(input.boxes.begin(), input.boxes.end());
   filters_.assign(input.filters.begin(), input.filters.end());
+  pairs_.assign(served.pairs.begin(), served.pairs.end());
   maxPairs_ = input.maxPairs;
-  begin_ = Clock::now();
+  served_ = served;
+  began_ = began;
+  copied_ = Clock::now();
   job_ = [this] { stepOnCopies(); };
   worker_.start(job_);
 }
 
 void PipelineThread::stepOnCopies() {
-  StepStats unused;
+  StepStats stats;  // not read: a trial is timed as a whole
   made_.pipeline->step(
-      {{boxes_.data(), boxes_.size()}, {filters_.data(), filters_.size()}, {}, maxPairs_}, unused);
+      {{boxes_.data(), boxes_.size()}, {filters_.data(), filters_.size()}, {}, maxPairs_}, stats);
+  const auto millisecondsSince = [](Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  };
+  TrialFigures figures{millisecondsSince(copied_), served_.ms};
+  const View<const Pair> found = made_.pipeline->pairs();
+  const bool agrees = std::equal(found.begin(), found.end(), pairs_.begin(), pairs_.end());
   bytes_ = made_.pipeline->memoryBytes();
-  trialMs_ = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
+  figures.costMs = millisecondsSince(began_);
+  trial_ = {served_.number, figures, pairs_.size(), found.size, agrees};
 }
 
 }  // namespace lbvh

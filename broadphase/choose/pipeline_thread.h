@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// A pipeline on a thread of its own, which makes, uses and destroys it. So no caller waits while it
-// is made or tried, and what a driver keeps for each thread (device, last error, capture mode) is
-// never the caller's.
+// Runs a pipeline on its own thread, which makes, uses and destroys the pipeline. So no caller
+// waits while the pipeline is made or tried. A driver keeps a state for each thread (device, last
+// error, capture mode). The state of a caller's thread is never changed.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,66 +15,90 @@
 #include <utility>
 #include <vector>
 
+#include "broadphase/choose/space_chooser.h"
 #include "broadphase/choose/worker.h"
 #include "broadphase/core/pipeline.h"
 
 namespace lbvh {
 
-struct NamedPipeline {
-  std::unique_ptr<Pipeline> pipeline;
-  std::string name;  ///< of the space, for Stats
+/// The step that a trial repeats, with its result on the space that serves.
+struct ServedStep {
+  std::uint64_t number;
+  double ms;
+  View<const Pair> pairs;
 };
 
-/// Used by one thread at a time.
+struct Trial {
+  std::uint64_t step;
+  TrialFigures figures;
+  std::size_t served, found;  ///< number of pairs of the served step, and of the trial
+  bool agrees;                ///< whether the pairs are equal
+};
+
+struct NamedPipeline {
+  std::unique_ptr<Pipeline> pipeline;
+  std::string name;  ///< name of the space, for Stats
+};
+
+/// Only one thread at a time may use an instance.
 class PipelineThread {
  public:
   using Make = std::function<NamedPipeline()>;
 
-  /// Begins to call `make` on the new thread. @throws std::system_error
+  /// Starts to call `make` on the new thread. @throws std::system_error
   explicit PipelineThread(Make make);
-  /// Waits for what runs.
+  /// Waits for the running job.
   ~PipelineThread();
   PipelineThread(const PipelineThread&) = delete;
   PipelineThread& operator=(const PipelineThread&) = delete;
 
-  /// False in a child after fork(): then nothing can be run, and nothing is destroyed.
+  /// False in a child process after fork(). Then nothing can be run, and nothing is destroyed.
   bool isHere() const { return worker_.isHere(); }
   bool isBusy() const { return worker_.isBusy(); }
   bool isMade() const { return isMade_; }
-  /// Ready to run something.
   bool isIdle() const { return isHere() && !isBusy() && isMade(); }
-  /// The pipeline could not be made, or was destroyed.
+  /// Whether the pipeline could not be made, or was destroyed.
   bool isEmpty() const { return isHere() && !isBusy() && !isMade(); }
 
-  /// Until what runs has ended. @throws what it threw
+  /// Waits until the running job has ended. @throws what the job threw
   void await() { worker_.wait(); }
 
-  // While it is idle:
+  // The following may be called only while the thread is idle.
 
   const std::string& name() const { return made_.name; }
 
-  /// Runs f(pipeline) and waits. @throws what f throws
-  template <class F>
-  void run(const F& f) {
-    worker_.run([&] {
+  /// Runs f(pipeline) on the thread and meanwhile() on the caller's thread, and waits. @throws what
+  /// f throws
+  template <class F, class Meanwhile>
+  void run(const F& f, const Meanwhile& meanwhile) {
+    const auto job = [&] {
       f(*made_.pipeline);
       bytes_ = made_.pipeline->memoryBytes();
-    });
+    };
+    worker_.run(job, meanwhile);
+  }
+  template <class F>
+  void run(const F& f) {
+    run(f, []() noexcept {});
   }
 
-  /// Begins to destroy the pipeline, and returns: memory of many megabytes takes its time.
+  /// Starts to destroy the pipeline, and returns at once, because freeing many megabytes takes
+  /// time.
   void destroy();
 
-  /// Begins the step on copies of its arrays, and returns. Objects do not count as removed.
-  /// @throws std::bad_alloc
-  void tryStep(const StepInput& input);
-  /// Milliseconds of the trial that has ended, from its begin; once.
-  std::optional<double> takeTrial() { return std::exchange(trialMs_, std::nullopt); }
+  using Clock = std::chrono::steady_clock;
 
-  std::size_t memoryBytes() const { return bytes_; }  ///< at any time
+  /// Starts the step on copies of its arrays, and returns. Ignores `input.removedObjects` and
+  /// `input.changed`. After the step, compares its pairs with those of `served`.
+  /// @param began when the caller started to work for the trial
+  /// @throws std::bad_alloc
+  void tryStep(const StepInput& input, const ServedStep& served, Clock::time_point began);
+  /// Returns the trial that has ended, once.
+  std::optional<Trial> takeTrial() { return std::exchange(trial_, std::nullopt); }
+
+  std::size_t memoryBytes() const { return bytes_; }  ///< may be called at any time
 
  private:
-  using Clock = std::chrono::steady_clock;
   void stepOnCopies();
 
   Make make_;
@@ -80,12 +106,14 @@ class PipelineThread {
   std::atomic<bool> isMade_{false};
   std::vector<Aabb> boxes_;
   std::vector<Filter> filters_;
+  std::vector<Pair> pairs_;  ///< pairs of the step that the trial repeats
   std::uint64_t maxPairs_ = 0;
-  Clock::time_point begin_;
-  std::optional<double> trialMs_;
+  ServedStep served_{};
+  Clock::time_point began_, copied_;
+  std::optional<Trial> trial_;
   std::atomic<std::size_t> bytes_{0};
   std::function<void()> job_;
-  Worker worker_;  ///< last: its thread uses the rest
+  Worker worker_;  ///< the last member, because its thread uses the others
 };
 
 }  // namespace lbvh

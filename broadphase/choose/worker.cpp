@@ -2,12 +2,16 @@
 #include "broadphase/choose/worker.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "broadphase/core/compiler.h"
+#include "broadphase/core/test_hooks.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -24,21 +28,56 @@ long processId() noexcept { return 0; }  // there is no fork()
 
 enum State : int { kIdle, kBusy, kQuit };
 
+// Waking a sleeping thread takes 5 to 50 us, as long as a small step on a GPU. So a waiting thread
+// first spins for that long. With two processors, a spinning thread might take the only free
+// processor from the other thread or from the program. If spinning was in vain, because steps take
+// longer or no processor is free, the next few waits do not spin.
+constexpr auto kLook = std::chrono::microseconds(40);
+constexpr int kBlindWaits = 15;
+
+bool maySpin() noexcept {
+  if (testHooks.spin != TestHooks::Spin::automatic)
+    return testHooks.spin == TestHooks::Spin::always;
+  static const bool hasMore = std::thread::hardware_concurrency() > 2;
+  return hasMore;
+}
+
 }  // namespace
 
 struct Worker::Thread {
-  // With a lock, as std::atomic's wait() loses calls where the system has no futex (libstdc++ 12).
+  // Uses a lock, because std::atomic's wait() loses calls if the system has no futex (libstdc++
+  // 12).
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
   std::atomic<int> state{kIdle};
   std::function<void()>* job = nullptr;
   std::exception_ptr error;
   const long process = processId();
+  const bool spins = maySpin();
+  /// By state: how many of the next waits do not spin.
+  mutable std::atomic<int> blindWaits[2] = {0, 0};
   std::thread thread;
-  Thread* next = nullptr;  ///< of all
+  Thread* next = nullptr;  ///< next thread in the list of all threads
 
   void loop() noexcept;
+  bool endsSoon(State s) const noexcept {
+    std::atomic<int>& blind = blindWaits[s];
+    if (const int left = blind.load(std::memory_order_relaxed); left > 0) {
+      blind.store(left - 1, std::memory_order_relaxed);
+      return false;
+    }
+    const auto end = std::chrono::steady_clock::now() + kLook;
+    do
+      for (int looks = 0; looks < 32; ++looks) {
+        if (state.load(std::memory_order_acquire) != s) return true;
+        relax();
+      }
+    while (std::chrono::steady_clock::now() < end);
+    blind.store(kBlindWaits, std::memory_order_relaxed);
+    return false;
+  }
   void waitWhile(State s) const noexcept {
+    if (spins && endsSoon(s)) return;
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return state.load(std::memory_order_acquire) != s; });
   }
@@ -48,7 +87,8 @@ struct Worker::Thread {
     changed.notify_all();
   }
 
-  // All of this process, for its end. Never destroyed: statics of the program may come later.
+  // All threads of this process, so that it can wait for them at its end. Never destroyed, because
+  // statics of the program may be destroyed later.
   struct All {
     std::mutex mutex;
     Thread* first = nullptr;
@@ -73,7 +113,7 @@ void Worker::Thread::loop() noexcept {
   }
 }
 
-// Not if the lock is taken: in a child after fork() whoever held it may be gone.
+// Does nothing if the lock is taken: in a child after fork() the thread that took it may not exist.
 void Worker::Thread::awaitAll() noexcept {
   const std::unique_lock<std::mutex> lock(all().mutex, std::try_to_lock);
   if (!lock) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A thread that does one job at a time for its owner. Knows nothing of boxes or GPUs.
+// Runs one job at a time for its owner, on another thread. Knows nothing of boxes or GPUs.
 #pragma once
 
 #include <functional>
@@ -8,47 +8,55 @@
 
 namespace lbvh {
 
-/// Its calls belong to one thread at a time, the owner's. What the owner wrote before a job began
-/// the job sees, and the owner sees what the job wrote once isBusy() was false.
+/// Only one thread at a time, the owner, may use an instance. A job sees what the owner wrote
+/// before it started. The owner sees what the job wrote once isBusy() has returned false.
 ///
-/// A process that ends waits for the jobs that run, also for those of workers that nobody
-/// destroyed: a driver that is being started does not bear the end of its process.
+/// At its end a process waits for all running jobs, even if their workers were never destroyed.
+/// Ending the process while a driver starts up would crash.
 class Worker {
  public:
-  /// @throws std::system_error if the system gives no thread
+  /// @throws std::system_error if no thread can be started
   Worker();
-  /// Waits for the job.
+  /// Waits until the job has ended.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Begins a job, which must live until it has ended, and returns at once. No other job runs.
+  /// Starts a job, and returns at once. `job` must live until the job has ended. No other job may
+  /// be running.
   void start(std::function<void()>& job) noexcept;
   bool isBusy() const noexcept;
 
-  /// Waits for the job.
+  /// Waits until the job has ended.
   void settle() const noexcept;
-  /// The same. @throws what the job threw, once
+  /// Waits until the job has ended. @throws what the job threw, once
   void wait();
 
-  /// start() and wait(). @throws what f throws
-  template <class F>
-  void run(F&& f) {
+  /// Calls start(), meanwhile() on this thread, and wait(). @throws what f throws
+  template <class F, class Meanwhile>
+  void run(const F& f, const Meanwhile& meanwhile) {
+    static_assert(noexcept(meanwhile()), "meanwhile() must not throw while the job runs");
     std::function<void()> job = std::ref(f);
     start(job);
+    meanwhile();
     wait();
   }
+  template <class F>
+  void run(const F& f) {
+    run(f, []() noexcept {});
+  }
 
-  /// Registers the wait for running jobs at the process's end once more: what is registered last
-  /// comes first, and a job may have made libraries register their own end.
+  /// Registers the wait for running jobs at exit again. Exit handlers run in reverse order, and a
+  /// job may have made libraries register their own handlers.
   static void awaitAtExit() noexcept;
 
-  /// False in a child after fork(), which has no copy of the thread: then nothing may be started.
+  /// False in a child process after fork(), which has no copy of the thread. Then nothing may be
+  /// started.
   bool isHere() const noexcept;
 
  private:
   struct Thread;
-  Thread* thread_;  ///< left behind in a child after fork()
+  Thread* thread_;  ///< leaked in a child process after fork()
 };
 
 }  // namespace lbvh

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What stages need of a processor, and what host and device spell differently: atomic operations on
-// plain memory. No memory management, no launches.
+// Defines atomic operations on plain memory, because host and device code spell them differently.
 #pragma once
 
 #include <atomic>
@@ -11,10 +10,11 @@
 namespace lbvh {
 
 /// Exchanges *p with `value`. The thread that receives `value` from a later exchange on the same
-/// address sees all writes that were made before this one.
-LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
+/// address sees all writes that were made before this call.
+GPULBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
-  // One instruction. Fences around atomicExch would be sequentially consistent, which is more.
+  // A single instruction. Fences around atomicExch would be sequentially consistent, which is more
+  // than needed.
   std::uint32_t old;
   asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;"
                : "=r"(old)
@@ -28,13 +28,13 @@ LBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t 
 #endif
 }
 
-/// Adds to *p; says nothing about other memory. @return what was there before
+/// Adds to *p, without ordering other memory. @return the previous value
 template <class T>
-LBVH_HD T fetchAdd(T* p, T value) {
+GPULBVH_HD T fetchAdd(T* p, T value) {
 #if defined(__CUDA_ARCH__)
   if constexpr (sizeof(T) == 4)
     return atomicAdd(p, value);
-  else  // CUDA's 64-bit type is not the one that std::uint64_t is
+  else  // atomicAdd wants unsigned long long, and std::uint64_t can be another type
     return atomicAdd(reinterpret_cast<unsigned long long*>(p), value);
 #elif defined(__cpp_lib_atomic_ref)
   return std::atomic_ref(*p).fetch_add(value, std::memory_order_relaxed);
@@ -43,8 +43,8 @@ LBVH_HD T fetchAdd(T* p, T value) {
 #endif
 }
 
-/// Sets bits of *p; says nothing about other memory.
-LBVH_HD inline void setBits(std::uint32_t* p, std::uint32_t bits) {
+/// Sets bits of *p, without ordering other memory.
+GPULBVH_HD inline void setBits(std::uint32_t* p, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   atomicOr(p, bits);
 #elif defined(__cpp_lib_atomic_ref)

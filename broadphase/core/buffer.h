@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Storage that only grows, uninitialised and move-only, in whatever memory the policy gives. Not a
-// container: no elements are kept when it grows.
+// Defines a move-only buffer of uninitialised memory that only grows. A policy allocates the
+// memory. The buffer is not a container: growth discards the elements.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace lbvh {
 
-/// @tparam Memory small and copyable, with allocate(bytes), which throws, and release(pointer,
-///   bytes), which does not; requireMayGrow(), which throws where nothing may be allocated now; and
-///   keepsReleased(): whether what is released is freed only in the end
+/// @tparam Memory a small copyable policy. allocate(bytes) may throw; release(pointer, bytes) must
+///   not. requireMayGrow() throws while allocation is forbidden. keepsReleased() is true if
+///   released memory is freed only later. Has kIsLazy if untouched pages take no memory.
 template <class T, class Memory>
 class GrowBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -35,9 +35,9 @@ class GrowBuffer {
     return *this;
   }
 
-  /// Room for n elements, contents undefined. Growth adds an eighth and 128 bytes, so that a slowly
-  /// growing scene seldom allocates. The system gives no memory to host pages that are never
-  /// touched.
+  /// Returns n elements with undefined contents. Growth adds an eighth and at least 128 bytes, so
+  /// that a slowly growing scene rarely allocates. On the host, growth of a buffer that has memory
+  /// adds a third, because pages that are never touched take no memory there.
   View<T> ensure(std::size_t n) {
     if (n > capacity_) grow(n);
     return {data_, n};
@@ -51,11 +51,14 @@ class GrowBuffer {
   void grow(std::size_t n) {
     memory_.requireMayGrow();
     std::size_t grown = n + n / 8 + std::max<std::size_t>(16, 128 / sizeof(T));
-    // By doubling, what waits to be freed is never more than what is in use.
+    // New memory costs a page fault for each page, so a buffer that grows again gets more at once.
+    if constexpr (requires { Memory::kIsLazy; })
+      if (capacity_ > 0) grown = std::max(grown, n + n / 3);
+    // With doubling, the memory that waits to be freed is never more than the memory in use.
     if (memory_.keepsReleased()) grown = std::max(grown, 2 * capacity_);
-    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / sizeof(T);
-    if (grown < n || grown > kMost) throw std::bad_alloc();  // on systems of 32 bits
-    release();  // first, so that old and new are never held together
+    constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max() / sizeof(T);
+    if (grown < n || grown > kMax) throw std::bad_alloc();  // possible on 32-bit systems
+    release();  // first, so that old and new memory are never held together
     data_ = static_cast<T*>(memory_.allocate(grown * sizeof(T)));
     capacity_ = grown;
   }

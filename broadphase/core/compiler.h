@@ -1,59 +1,66 @@
 // SPDX-License-Identifier: Zlib
-// What compilers and processors spell differently: GCC and Clang (also as clang-cl), Microsoft's.
-// lanes.h has the vector types. Not installed.
+// Hides differences between compilers (GCC, Clang, clang-cl and Microsoft's compiler) and between
+// processors. Vector types are in host/simd/lanes.h. Not installed.
 #pragma once
 
 #include <cstdint>
 
 #if defined(__GNUC__) || defined(__clang__)
-#define LBVH_GNU 1
+#define GPULBVH_GNU 1
 #endif
 
 #if defined(__x86_64__) || defined(_M_X64)
-#define LBVH_X86_64 1
+#define GPULBVH_X86_64 1
 #endif
 #if defined(__SSE2__) || defined(_M_X64)
-#define LBVH_SSE2 1
+#define GPULBVH_SSE2 1
 #endif
 #if defined(__aarch64__) || defined(_M_ARM64)
-#define LBVH_ARM64 1
+#define GPULBVH_ARM64 1
 #endif
 
-#if defined(LBVH_SSE2)
+#if defined(GPULBVH_SSE2)
 #include <immintrin.h>
-#elif defined(LBVH_ARM64)
+#elif defined(GPULBVH_ARM64)
 #include <arm_neon.h>
 #endif
-#if !defined(LBVH_GNU)
+#if !defined(GPULBVH_GNU)
 #include <intrin.h>
 #endif
 
-// Functions between these two may use the instructions of `targets`. Microsoft's compiler lets
-// every function use those that it names.
-#define LBVH_PRAGMA(text) _Pragma(#text)
+// Functions between GPULBVH_BEGIN_TARGET and GPULBVH_END_TARGET may use the instructions of
+// `targets`. Microsoft's compiler needs no permission: it compiles every intrinsic in any function.
+#define GPULBVH_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
-#define LBVH_BEGIN_TARGET(targets) \
-  LBVH_PRAGMA(clang attribute push(__attribute__((target(targets))), apply_to = function))
-#define LBVH_END_TARGET LBVH_PRAGMA(clang attribute pop)
-#elif defined(LBVH_GNU)
-#define LBVH_BEGIN_TARGET(targets) LBVH_PRAGMA(GCC push_options) LBVH_PRAGMA(GCC target(targets))
-#define LBVH_END_TARGET LBVH_PRAGMA(GCC pop_options)
+#define GPULBVH_BEGIN_TARGET(targets) \
+  GPULBVH_PRAGMA(clang attribute push(__attribute__((target(targets))), apply_to = function))
+#define GPULBVH_END_TARGET GPULBVH_PRAGMA(clang attribute pop)
+#elif defined(GPULBVH_GNU)
+#define GPULBVH_BEGIN_TARGET(targets) \
+  GPULBVH_PRAGMA(GCC push_options) GPULBVH_PRAGMA(GCC target(targets))
+#define GPULBVH_END_TARGET GPULBVH_PRAGMA(GCC pop_options)
 #else
-#define LBVH_BEGIN_TARGET(targets)
-#define LBVH_END_TARGET
+#define GPULBVH_BEGIN_TARGET(targets)
+#define GPULBVH_END_TARGET
+#endif
+
+// For rarely used code. Inlined, it would take registers from a short function.
+#if defined(GPULBVH_GNU)
+#define GPULBVH_NOINLINE __attribute__((noinline))
+#else
+#define GPULBVH_NOINLINE __declspec(noinline)
 #endif
 
 namespace lbvh {
 
-#if defined(LBVH_X86_64)
-/// What the instruction CPUID writes.
+#if defined(GPULBVH_X86_64)
 struct Cpuid {
   std::uint32_t eax, ebx, ecx, edx;
 };
 
 inline Cpuid cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   Cpuid result;
-#if defined(LBVH_GNU)
+#if defined(GPULBVH_GNU)
   __asm__("cpuid"
           : "=a"(result.eax), "=b"(result.ebx), "=c"(result.ecx), "=d"(result.edx)
           : "a"(leaf), "c"(subleaf));
@@ -66,9 +73,10 @@ inline Cpuid cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   return result;
 }
 
-/// Which registers the system keeps when it changes threads. Only where CPUID says OSXSAVE.
+/// The registers that the system saves when it switches threads, as bits of XCR0. May be called
+/// only if CPUID reports OSXSAVE.
 inline std::uint32_t registersOfSystem() {
-#if defined(LBVH_GNU)
+#if defined(GPULBVH_GNU)
   std::uint32_t low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
@@ -78,14 +86,26 @@ inline std::uint32_t registersOfSystem() {
 }
 #endif
 
-/// Asks for the cache line of `at`, which may be any address, null included.
+/// For loops that wait for another thread's write: tells the processor that the thread waits.
+inline void relax() {
+#if defined(GPULBVH_SSE2)
+  _mm_pause();
+#elif defined(GPULBVH_ARM64) && defined(GPULBVH_GNU)
+  __asm__ volatile("yield");
+#elif defined(GPULBVH_ARM64)
+  __yield();
+#endif
+}
+
+/// Prefetches the cache line of `at`, which may be any address, even null.
 inline void prefetch(const void* at) {
-#if defined(LBVH_GNU)
+#if defined(GPULBVH_GNU)
   __builtin_prefetch(at);
-  __asm__ volatile("");  // else GCC takes a function that only prefetches for one without effect
-#elif defined(LBVH_X86_64)
+  // Without this statement GCC treats a function that only prefetches as one without effect.
+  __asm__ volatile("");
+#elif defined(GPULBVH_X86_64)
   _mm_prefetch(static_cast<const char*>(at), _MM_HINT_T0);
-#elif defined(LBVH_ARM64)
+#elif defined(GPULBVH_ARM64)
   __prefetch(at);
 #else
   (void)at;

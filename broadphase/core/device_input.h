@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Before stage 1 of a search among boxes as an engine keeps them: packed boxes, and the world of
-// each; and in stage 5 the rule which pairs count. The same on every space.
+// Reads a DeviceScene, on every space. Before stage 1 an engine's boxes are packed, and each gets
+// the rank of its world. In stage 5 a rule decides which pairs are kept.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace lbvh {
 
-/// How many worlds boxes and queries may name: without `worlds` there is world 0.
-LBVH_HD inline std::uint32_t worldsOf(const DeviceScene& scene) {
+/// Number of worlds that boxes and queries may name. Without `worlds` there is at least world 0.
+GPULBVH_HD inline std::uint32_t worldsOf(const DeviceScene& scene) {
   return scene.worlds == nullptr && scene.worldCount == 0 ? 1 : scene.worldCount;
 }
 
-/// Which pairs of boxes that overlap in one world count.
+/// Decides which boxes are pairs, among those that overlap in a common world.
 struct PairRule {
   const Filter* filters = nullptr;
   const std::uint32_t* bodies = nullptr;
@@ -32,11 +32,11 @@ struct PairRule {
         movable(scene.movable),
         excluded(scene.excluded) {}
 
-  LBVH_HD bool acceptsAll() const {
+  GPULBVH_HD bool acceptsAll() const {
     return filters == nullptr && bodies == nullptr && movable == nullptr && excluded.empty();
   }
 
-  LBVH_HD bool operator()(Pair pair) const {
+  GPULBVH_HD bool operator()(Pair pair) const {
     const std::uint32_t a = pair.first, b = pair.second;
     if (filters != nullptr && !shouldCollide(filters[a], filters[b])) return false;
     if (bodies != nullptr && bodies[a] == bodies[b] && bodies[a] != kNoBody) return false;
@@ -45,7 +45,7 @@ struct PairRule {
   }
 
  private:
-  LBVH_HD bool isExcluded(Pair pair) const {
+  GPULBVH_HD bool isExcluded(Pair pair) const {
     std::size_t begin = 0, end = excluded.size;
     while (begin < end) {
       const std::size_t middle = begin + (end - begin) / 2;
@@ -58,57 +58,60 @@ struct PairRule {
   }
 };
 
-/// Element i: packs box i, and looks at excluded pair i. As many elements as the longer has.
+/// Element i packs box i, and checks that excluded pair i is in order. There are as many elements
+/// as boxes or excluded pairs, whichever are more.
 struct GatherBoxes {
   DeviceScene scene;
-  Aabb* boxes;            ///< packed; with a NaN those that do not count
-  std::uint32_t* ranks;   ///< the world; worldsOf() if it is in all, one more if it is in none
-  std::uint32_t* errors;  ///< of DeviceReport; 0 before
+  Aabb* boxes;  ///< receives the boxes; ignored boxes become all NaN
+  /// Receives the rank of each box's world: worldsOf() for all worlds, nowhere() for none.
+  std::uint32_t* ranks;
+  std::uint32_t* errors;  ///< receives DeviceError bits; the caller must set it to 0
 
-  LBVH_HD static std::size_t elements(const DeviceScene& scene) {
-    const std::size_t least = scene.count != nullptr ? 1 : 0;
-    const std::size_t boxes = scene.boxes > least ? scene.boxes : least;
+  GPULBVH_HD static std::size_t elements(const DeviceScene& scene) {
+    const std::size_t least = scene.boxCount != nullptr ? 1 : 0;
+    const std::size_t boxes = scene.boxCapacity > least ? scene.boxCapacity : least;
     return boxes > scene.excluded.size ? boxes : scene.excluded.size;
   }
 
-  LBVH_HD void operator()(std::uint32_t i) const {
-    const std::uint32_t count = scene.count != nullptr ? *scene.count : kNullIndex;
+  GPULBVH_HD void operator()(std::uint32_t i) const {
+    const std::uint32_t count = scene.boxCount != nullptr ? *scene.boxCount : kNullIndex;
     std::uint32_t error = 0;
-    if (i == 0 && scene.count != nullptr && count > scene.boxes) error |= kCountIsTooLarge;
-    if (i < scene.boxes) error |= pack(i, count);
-    if (i < scene.excluded.size && !isInOrder(i)) error |= kExcludedAreUnsorted;
+    if (i == 0 && scene.boxCount != nullptr && count > scene.boxCapacity)
+      error |= bitOf(DeviceError::boxCountTooLarge);
+    if (i < scene.boxCapacity) error |= pack(i, count);
+    if (i < scene.excluded.size && !isInOrder(i)) error |= bitOf(DeviceError::excludedUnsorted);
     if (error != 0) setBits(errors, error);
   }
 
  private:
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-  LBVH_HD std::uint32_t pack(std::uint32_t i, std::uint32_t count) const {
+  GPULBVH_HD std::uint32_t pack(std::uint32_t i, std::uint32_t count) const {
     std::uint32_t error = 0;
     const Aabb box = i < count ? boxAt(i) : nothing();
     const std::uint32_t rank = i < count ? rankOf(i) : nowhere();
     const bool overlaps = !hasNan(box) && rank != nowhere();
     boxes[i] = overlaps ? box : nothing();
     ranks[i] = overlaps ? rank : nowhere();
-    if (i < count && hasNan(box)) error |= kBoxIsNan;
-    if (i < count && rank == nowhere()) error |= kWorldIsOutOfRange;
+    if (i < count && hasNan(box)) error |= bitOf(DeviceError::nanBox);
+    if (i < count && rank == nowhere()) error |= bitOf(DeviceError::worldOutOfRange);
     return error;
   }
 
-  LBVH_HD std::uint32_t rankOf(std::uint32_t i) const {
+  GPULBVH_HD std::uint32_t rankOf(std::uint32_t i) const {
     if (scene.worlds == nullptr) return 0;
     const std::uint32_t world = scene.worlds[i];
     if (world == kAllWorlds) return worldsOf(scene);
     return world < worldsOf(scene) ? world : nowhere();
   }
-  /// The rank of what overlaps nothing.
-  LBVH_HD std::uint32_t nowhere() const { return worldsOf(scene) + 1; }
+  /// The rank of a box that overlaps nothing.
+  GPULBVH_HD std::uint32_t nowhere() const { return worldsOf(scene) + 1; }
 
-  LBVH_HD Aabb boxAt(std::uint32_t i) const {
-    const float* lower = at(scene.lower, i);
-    const float* upper = at(scene.upper, i);
+  GPULBVH_HD Aabb boxAt(std::uint32_t i) const {
+    const float* min = at(scene.min, i);
+    const float* max = at(scene.max, i);
     const float margin = scene.margins != nullptr ? scene.margins[i] : 0;
-    Aabb box{{lower[0], lower[1], lower[2]}, {upper[0], upper[1], upper[2]}};
+    Aabb box{{min[0], min[1], min[2]}, {max[0], max[1], max[2]}};
     bool isNan = margin != margin;
     for (int axis = 0; axis < 3; ++axis) {
       const float way = scene.displacements.data != nullptr ? at(scene.displacements, i)[axis] : 0;
@@ -123,14 +126,14 @@ struct GatherBoxes {
     return isNan ? nothing() : box;
   }
 
-  LBVH_HD static const float* at(const Triples& triples, std::uint32_t i) {
-    return reinterpret_cast<const float*>(reinterpret_cast<const char*>(triples.data) +
-                                          triples.stride * i);
+  GPULBVH_HD static const float* at(const StridedVec3& vectors, std::uint32_t i) {
+    return reinterpret_cast<const float*>(reinterpret_cast<const char*>(vectors.data) +
+                                          vectors.stride * i);
   }
-  LBVH_HD static bool hasNan(const Aabb& box) { return classify(box) == BoxClass::nan; }
-  LBVH_HD static Aabb nothing() { return {{kNan, kNan, kNan}, {kNan, kNan, kNan}}; }
+  GPULBVH_HD static bool hasNan(const Aabb& box) { return classify(box) == BoxClass::nan; }
+  GPULBVH_HD static Aabb nothing() { return {{kNan, kNan, kNan}, {kNan, kNan, kNan}}; }
 
-  LBVH_HD bool isInOrder(std::uint32_t i) const {
+  GPULBVH_HD bool isInOrder(std::uint32_t i) const {
     const Pair pair = scene.excluded[i];
     return pair.first < pair.second && (i == 0 || !(pair < scene.excluded[i - 1]));
   }

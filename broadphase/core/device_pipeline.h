@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What DevicePairFinder asks of a space. CUDA's is cuda/scene.cuh, the host's host/worlds.cpp.
+// Defines the interface between DevicePairFinder and the spaces. cuda/scene.cuh implements it for
+// CUDA, and host/worlds.cpp for the host.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ struct CUstream_st;
 
 namespace lbvh {
 
-/// A DevicePairFinder on a space. What it is handed is checked, but for where the arrays lie.
+/// A DevicePairFinder on one space. The caller has checked the arguments, but not in which memory
+/// the arrays are.
 class DevicePipeline {
  public:
   virtual ~DevicePipeline() = default;

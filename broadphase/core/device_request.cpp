@@ -11,56 +11,71 @@
 namespace lbvh {
 namespace {
 
-constexpr std::uint32_t kMostWorlds = 1u << 24;
-constexpr std::size_t kMostExcluded = 0xFFFF0000;  // what a GPU's kernels can count
+constexpr std::uint32_t kMaxWorlds = 1u << 24;
+constexpr std::size_t kMaxExcluded = 0xFFFF0000;  // maximum number of elements of a launch on a GPU
+
+[[noreturn]] void fail(const char* array, const std::string& what) {
+  throw std::invalid_argument(std::string("DevicePairFinder: ") + array + ' ' + what);
+}
 
 void require(bool holds, const char* array, const char* what) {
-  if (!holds) throw std::invalid_argument(std::string("DevicePairFinder: ") + array + ' ' + what);
+  if (!holds) fail(array, what);
 }
 
-/// An array of `size` elements, whatever may be behind it.
+/// An array may be null if it needs no elements.
 template <class T>
 void requireArray(const T* data, std::size_t size, const char* array) {
-  require(size == 0 || data != nullptr, array, "is null");
+  if (size != 0 && data == nullptr)
+    fail(array, "is null, but must have " + std::to_string(size) + " elements");
   require(reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0, array, "is misaligned");
 }
-/// One that may be left out.
+/// An optional array may be null.
 template <class T>
 void requireAligned(const T* data, const char* array) {
   requireArray(data, 0, array);
 }
 
-void requireTriples(const Triples& triples, const char* array) {
+void requireStrided(const StridedVec3& triples, const char* array) {
   if (triples.data == nullptr) return;
   requireAligned(triples.data, array);
-  require(triples.stride % alignof(float) == 0 && triples.stride >= 3 * sizeof(float), array,
-          "has a stride that is no multiple of 4, or less than 12");
+  if (triples.stride % alignof(float) != 0 || triples.stride < 3 * sizeof(float))
+    fail(array, "has a stride of " + std::to_string(triples.stride) +
+                    " bytes, but it must be a multiple of 4 and at least 12");
 }
 
-/// A list that the caller owns has room for `least`.
+/// A list in the caller's memory must have at least `least` elements. A null list is in the
+/// finder's memory.
 template <class T>
 void requireRoom(View<T> list, std::size_t least, const char* array) {
-  require(list.data != nullptr || list.size == 0, array, "is null, but has a size");
+  if (list.data == nullptr && list.size != 0)
+    fail(array, "is null, but its size is " + std::to_string(list.size) + " instead of 0");
   requireAligned(list.data, array);
-  require(list.data == nullptr || list.size >= least, array, "has too little room");
+  if (list.data != nullptr && list.size < least)
+    fail(array,
+         "has " + std::to_string(list.size) + " elements, but needs " + std::to_string(least));
   if (list.data != nullptr) requireCountable(list.size);
 }
 
 void requireScene(const DeviceScene& scene) {
-  requireFitting({nullptr, scene.boxes}, {});
-  require(scene.boxes == 0 || scene.lower.data != nullptr, "lower", "is null");
-  require(scene.boxes == 0 || scene.upper.data != nullptr, "upper", "is null");
-  requireTriples(scene.lower, "lower");
-  requireTriples(scene.upper, "upper");
-  requireTriples(scene.displacements, "displacements");
-  requireAligned(scene.count, "count");
+  requireFitting({nullptr, scene.boxCapacity}, {});
+  require(scene.boxCapacity == 0 || scene.min.data != nullptr, "min",
+          "is null, but boxCapacity is not 0");
+  require(scene.boxCapacity == 0 || scene.max.data != nullptr, "max",
+          "is null, but boxCapacity is not 0");
+  requireStrided(scene.min, "min");
+  requireStrided(scene.max, "max");
+  requireStrided(scene.displacements, "displacements");
+  requireAligned(scene.boxCount, "boxCount");
   requireAligned(scene.margins, "margins");
   requireAligned(scene.filters, "filters");
   requireAligned(scene.bodies, "bodies");
   requireAligned(scene.worlds, "worlds");
-  require(scene.worldCount <= kMostWorlds, "worldCount", "is more than 2^24");
+  if (scene.worldCount > kMaxWorlds)
+    fail("worldCount", "is " + std::to_string(scene.worldCount) + ", but must be at most 2^24");
   requireArray(scene.excluded.data, scene.excluded.size, "excluded");
-  require(scene.excluded.size <= kMostExcluded, "excluded", "has too many pairs");
+  if (scene.excluded.size > kMaxExcluded)
+    fail("excluded", "has " + std::to_string(scene.excluded.size) + " pairs, but at most " +
+                         std::to_string(kMaxExcluded) + " are possible");
 }
 
 void requireRays(const RayBatch& rays) {
@@ -73,19 +88,19 @@ void requireRays(const RayBatch& rays) {
 
 void requireUsable(const DeviceScene& scene, const DeviceRequest& request) {
   requireScene(scene);
-  require(!request.changes || request.form == PairForm::sorted, "changes",
-          "are wanted, but not of sorted pairs");
+  require(!request.changes || request.layout == PairLayout::sorted, "changes",
+          "is set, but needs PairLayout::sorted");
   requireRoom(request.pairs, 0, "pairs");
   requireRoom(request.neighbours, 0, "neighbours");
-  requireRoom(request.offsets, scene.boxes + 1, "offsets");
+  requireRoom(request.offsets, scene.boxCapacity + 1, "offsets");
   requireRoom(request.added, 0, "added");
   requireRoom(request.removed, 0, "removed");
   requireRoom(request.byWorld, std::size_t{scene.worldCount} + 1, "byWorld");
 }
 
 std::uint64_t mostPairs(std::uint64_t maxPairs, const DeviceRequest& request) {
-  const bool isBoth = request.form == PairForm::neighbours;
-  return std::min<std::uint64_t>(maxPairs, isBoth ? kMostCountable / 2 : kMostCountable);
+  const bool isBoth = request.layout == PairLayout::neighbours;
+  return std::min<std::uint64_t>(maxPairs, isBoth ? kMaxCountable / 2 : kMaxCountable);
 }
 
 void requireUsable(const RayBatch& rays, const RayHit* hits) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What can be said of a DevicePairFinder's arguments before any array is read.
+// Checks the arguments of a DevicePairFinder without reading their arrays.
 #pragma once
 
 #include "broadphase/device_query.h"
@@ -7,13 +7,14 @@
 
 namespace lbvh {
 
-/// @throws std::invalid_argument, std::length_error as DevicePairFinder::find
+/// @throws std::invalid_argument, std::length_error as DevicePairFinder::find() does
 void requireUsable(const DeviceScene& scene, const DeviceRequest& request);
-/// What a search may find: its lists have 31-bit places, and neighbours stand in two.
+/// Maximum number of pairs of a search. A list has at most 2^31 - 1 elements, and with
+/// PairLayout::neighbours a pair takes two of them.
 std::uint64_t mostPairs(std::uint64_t maxPairs, const DeviceRequest& request);
 
-/// Of queries, and where their answers go.
-/// @throws std::invalid_argument, std::length_error likewise
+/// Checks queries, and the arrays for their results.
+/// @throws std::invalid_argument, std::length_error as DevicePairFinder::find() does
 void requireUsable(const RayBatch& rays, const RayHit* hits);
 void requireUsable(const RayBatch& rays, const std::uint8_t* hits);
 void requireUsable(const RayBatch& rays, View<std::uint32_t> room);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Between stages 1 and 2: chooses the grid of the codes, where it lies and how fine it is, from
-// what a pass over the scene measured.
+// Runs between stages 1 and 2: chooses the position and the cell size of the grid for the codes,
+// from what stage 1 has measured.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace lbvh {
 
-/// One element: begins the header of a step, and writes the grid into it.
+/// A kernel of one element. Resets the header of a step, except the scene, and writes the grid.
 struct ChooseGrid {
   View<const Aabb> boxes;
-  const StepArguments* arguments;  ///< null: all boxes count, and there are no old pairs
+  const StepArguments* arguments;  ///< null: there is no padding, and there are no old pairs
   StepHeader* header;
 
-  LBVH_HD void operator()(std::uint32_t) const {
+  GPULBVH_HD void operator()(std::uint32_t) const {
     header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size, 0};
     header->pairs = 0;
     header->delta = DeltaCount{};
@@ -30,37 +30,39 @@ struct ChooseGrid {
       grid.lo[axis] = scene.lo[axis];
       hi[axis] = scene.hi[axis];
     }
-    // Four box lengths are not too coarse yet, and those outside the grid share its outer cells.
+    // Outliers share the outer cells of a narrower grid. So they are only dropped if even the
+    // finest cells (2^21 per axis) would be longer than four boxes.
     if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
     const float longest = longestSide(grid.lo, hi);
-    // Cells are cubes. With as many cells on short axes as on long ones, the debris corridor (16 x
-    // 12 x 260 m) would be cut into slices first, and take 7.9 ms a frame instead of 4.2.
+    // Cells are cubes. With equally many cells on all axes, the order would first cut the debris
+    // corridor (16 x 12 x 260 m) into slices. Its frames would take 7.9 ms instead of 4.2.
     grid.perLength = longest > 0 ? 1 / longest : 0;
     grid.bits = 10;
     for (const int finer : {14, 21})
       if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
-    // The inverse of a denormal length is infinite. With 21 bits the greatest finite number gives
-    // each denormal coordinate a cell of its own.
-    if (grid.perLength > kMostPerLength) {
-      grid.perLength = kMostPerLength;
+    // The inverse of a denormal length is infinite. The largest finite number and 21 bits still
+    // give each denormal coordinate its own cell.
+    if (grid.perLength > kMaxPerLength) {
+      grid.perLength = kMaxPerLength;
       grid.bits = 21;
     }
     header->grid = grid;
   }
 
-  static constexpr float kMostPerLength = 3.40282347e+38f;
+  static constexpr float kMaxPerLength = 3.40282347e+38f;
 
-  LBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
+  GPULBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
     float longest = 0;
     for (int axis = 0; axis < 3; ++axis)
       longest = hi[axis] - lo[axis] > longest ? hi[axis] - lo[axis] : longest;
     return longest;
   }
 
-  /// Narrows the grid, because one body that fell out of the world would otherwise put all others
-  /// into one cell. It takes 31 boxes at evenly spread indices, leaves out the lowest and the
-  /// highest centre on each axis, and widens the rest on all sides by 8 times its longest side.
-  LBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
+  /// Narrows the grid, because otherwise one body that fell out of the world could put all others
+  /// into one cell. Takes a sample of 31 boxes at evenly spaced indices, without the lowest and the
+  /// highest centre on each axis. The grid becomes the bounds of the sample, extended on all sides
+  /// by 8 times their longest side.
+  GPULBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
     const std::uint64_t n = header->arguments.boxes, samples = n < 31 ? n : 31;
     float lowest[3], low[3], high[3], highest[3];
     for (int axis = 0; axis < 3; ++axis) {
@@ -88,13 +90,14 @@ struct ChooseGrid {
     }
   }
 
-  LBVH_HD static float least(float a, float b) { return b < a ? b : a; }
-  LBVH_HD static float most(float a, float b) { return b > a ? b : a; }
+  GPULBVH_HD static float least(float a, float b) { return b < a ? b : a; }
+  GPULBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
-  /// The rule for the length of the codes and for outliers: a cell should not be longer than the
-  /// boxes. Their length is the geometric mean, by exponents, so that the sum is exact. How many
-  /// boxes there are does not matter: those that share a cell then nearly all overlap.
-  LBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
+  /// Whether cells of this length are longer than the boxes. This decides on the length of the
+  /// codes and on outliers. The length of the boxes is their geometric mean by exponents, because a
+  /// sum of exponents is exact. The number of boxes does not matter, because nearly all boxes that
+  /// share a small cell overlap.
+  GPULBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     if (scene.measured == 0) return false;
     return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);
   }

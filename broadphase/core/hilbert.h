@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Keys along a Hilbert curve. Consecutive cells of the curve touch, so that boxes which follow each
-// other have small bounds together; along a Morton curve they jump. The host has the same for
-// several boxes at a time (host/simd/codes.inl).
+// Computes keys along a Hilbert curve. Consecutive cells of the curve touch, so consecutive boxes
+// have small common bounds. A Morton curve has jumps. host/simd/codes.inl computes the same keys
+// for several boxes at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,50 @@
 
 namespace lbvh {
 
-/// The cell's coordinates of kBits bits become its place on the curve, spread over the axes: bit b
-/// of x, y and z are bits 3 b + 2, 3 b + 1 and 3 b of it. Skilling 2004, "Programming the Hilbert
-/// curve".
-template <int kBits>
-LBVH_HD inline void toHilbert(std::uint32_t& x, std::uint32_t& y, std::uint32_t& z) {
-  const auto turn = [&x](std::uint32_t& cell, int bit) {
-    const std::uint32_t low = (1u << bit) - 1;
-    if ((cell >> bit & 1u) != 0) {
-      x ^= low;
-    } else {
-      const std::uint32_t swapped = (x ^ cell) & low;
-      cell ^= swapped;
-      x ^= swapped;
-    }
-  };
-  for (int bit = kBits - 1; bit > 0; --bit) {
-    turn(x, bit);
-    turn(y, bit);
-    turn(z, bit);
-  }
-  y ^= x;
-  z ^= y;
-  std::uint32_t flips = 0;
-  for (int bit = kBits - 1; bit > 0; --bit)
-    if ((z >> bit & 1u) != 0) flips ^= (1u << bit) - 1;
-  x ^= flips;
-  y ^= flips;
-  z ^= flips;
+/// Shifts `word` up by one bit, and appends the highest bit of `other`. That is one instruction on
+/// a GPU.
+GPULBVH_HD inline std::uint32_t append(std::uint32_t word, std::uint32_t other) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_l(other, word, 1);
+#else
+  return word << 1 | other >> 31;
+#endif
 }
 
-/// Writes the key of each box: its place on the curve; behind all of them, as with AssignCodes.
+/// The place on the curve of a cell, whose coordinates have kBits bits (Skilling 2004, "Programming
+/// the Hilbert curve"). In the paper each level flips or exchanges the lower bits of the
+/// coordinates. Here the higher bits are shifted out first, so a level works on whole words. The
+/// lowest bits of these words become garbage, but are never read. Then the paper's Gray code and
+/// flips follow, for all levels at once.
+template <class Code, int kBits>
+GPULBVH_HD inline Code placeOnCurve(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  constexpr int kAtOnce = 10;  // levels whose bits fit into a word
+  x <<= 32 - kBits, y <<= 32 - kBits, z <<= 32 - kBits;
+  Code code = 0;
+  for (int done = 0; done < kBits; done += kAtOnce) {
+    const int levels = kBits - done < kAtOnce ? kBits - done : kAtOnce;
+    std::uint32_t word = 0;
+    for (int level = 0; level < levels; ++level) {
+      word = append(append(append(word, x), y), z);
+      const std::uint32_t flipped =
+          x ^ static_cast<std::uint32_t>(static_cast<std::int32_t>(x) >> 31);
+      const bool keepsY = y >> 31 != 0, keepsZ = z >> 31 != 0;
+      const std::uint32_t turned = keepsY ? ~flipped : y;
+      y = (keepsY ? y : flipped) << 1;
+      x = (keepsZ ? ~turned : z) << 1;
+      z = (keepsZ ? z : turned) << 1;
+    }
+    code = static_cast<Code>(code << 3 * levels | word);
+  }
+  constexpr auto kLowest = static_cast<Code>(0x9249249249249249);  // the lowest bit of each level
+  code ^= (code >> 1 & static_cast<Code>(3 * kLowest)) ^ (code >> 2 & kLowest);
+  Code flips = (code & kLowest) >> 3;
+  for (int levels = 1; levels < kBits - 1; levels *= 2) flips ^= flips >> 3 * levels;
+  return static_cast<Code>(code ^ 7 * flips);
+}
+
+/// Writes the sort key of each box. The key of an ordinary box is its place on the curve. All other
+/// boxes get the keys that AssignCodes gives them.
 template <class Key>  // uint32_t: 30 bits; uint64_t: 63 bits
 struct AssignHilbertCodes {
   View<const Aabb> boxes;
@@ -49,26 +62,25 @@ struct AssignHilbertCodes {
   Key* keys;
   std::uint32_t* ids;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     ids[i] = i;
     keys[i] = key(boxes[i]);
   }
 
-  LBVH_HD Key key(const Aabb& box) const {
+  GPULBVH_HD Key key(const Aabb& box) const {
     const BoxClass boxClass = classify(box);
     if (boxClass != BoxClass::ordinary) return AssignCodes<Key>::keyBehindCodes(boxClass);
     constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
-    std::uint32_t x = grid->cell(centre(box, 0), 0, kBits);
-    std::uint32_t y = grid->cell(centre(box, 1), 1, kBits);
-    std::uint32_t z = grid->cell(centre(box, 2), 2, kBits);
-    toHilbert<kBits>(x, y, z);
-    if constexpr (sizeof(Key) == 4) return morton30(x, y, z);
-    return static_cast<Key>(morton63(x, y, z));
+    const std::uint32_t x = grid->cell(centre(box, 0), 0, kBits);
+    const std::uint32_t y = grid->cell(centre(box, 1), 1, kBits);
+    const std::uint32_t z = grid->cell(centre(box, 2), 2, kBits);
+    return placeOnCurve<Key, kBits>(x, y, z);
   }
 };
 
-/// The key of a box in one of several worlds: its rank, then as much as fits of its place on the
-/// curve, oversized boxes last. See device_input.h for ranks.
+/// Writes the sort keys of the boxes of several worlds. The high bits of a key are the rank of the
+/// box's world (device_input.h). The bits below the rank are the highest `codeBits` bits of the
+/// place on the curve. Oversized boxes come last in their world.
 struct AssignWorldKeys {
   View<const Aabb> boxes;
   const std::uint32_t* ranks;
@@ -77,12 +89,12 @@ struct AssignWorldKeys {
   std::uint64_t* keys;
   std::uint32_t* ids;
 
-  /// @param gridBits of the places on the curve, for each axis
-  LBVH_HD static int codeBitsFor(int gridBits, int rankBits) {
+  /// @param gridBits bits of the places on the curve, per axis
+  GPULBVH_HD static int codeBitsFor(int gridBits, int rankBits) {
     return 3 * gridBits < 64 - rankBits ? 3 * gridBits : 64 - rankBits;
   }
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     using Codes = AssignHilbertCodes<std::uint64_t>;
     const std::uint64_t last = (std::uint64_t{1} << codeBits) - 1;
     const bool isOrdinary = classify(boxes[i]) == BoxClass::ordinary;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The limits of a step.
+// Checks that the sizes of a step's arrays are within the library's limits.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,18 @@
 
 namespace lbvh {
 
-/// @throws std::length_error, std::invalid_argument as PairFinder::update
-void requireFitting(View<const Aabb> boxes, View<const Filter> filters);
+/// @throws std::length_error, std::invalid_argument as PairFinder::update() does
+void requireFitting(View<const Aabb> boxes, View<const Filter> filters,
+                    View<const std::uint64_t> changed = {});
 
-/// @throws std::length_error if there are more
+/// @throws std::length_error if `pairs` is larger than `maxPairs`
 void requireAtMost(std::uint64_t maxPairs, std::uint64_t pairs);
 
-/// What a GPU's kernels can count; DevicePairFinder has the same limit on the host.
-inline constexpr std::size_t kMostCountable = (std::size_t{1} << 31) - 1;
+/// Maximum length of a list on a GPU. DevicePairFinder has the same limit on the host.
+inline constexpr std::size_t kMaxCountable = (std::size_t{1} << 31) - 1;
 
-/// @throws std::length_error if room for so many pairs is more than can be counted
+/// @return `pairs`
+/// @throws std::length_error if it is larger than kMaxCountable
 std::size_t requireCountable(std::uint64_t pairs);
 
 }  // namespace lbvh

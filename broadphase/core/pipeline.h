@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// What a pipeline takes and gives, and how it fails: the seam between PairFinder and the spaces.
-// Pipelines: host/step.cpp, cuda/step.cuh, and choose/adaptive.h over both.
+// Defines the interface between PairFinder and the spaces: the input, the results and the errors of
+// a step. Pipelines are in host/step.cpp, host/tree_step.cpp and cuda/step.cuh. choose/adaptive.h
+// switches between host and GPU.
 #pragma once
 
 #include <string>
@@ -11,50 +12,57 @@
 
 namespace lbvh {
 
-/// Where the last step ran, and why there; as in Stats.
+struct PackedBoxes;
+
+/// Where the last step ran, and why. The members mean what they mean in Stats.
 struct SpaceInfo {
   std::string backend, reason;
-  double hostMedianMs = 0, gpuMedianMs = 0;
+  SpaceReason spaceReason = SpaceReason::requested;
+  double hostMeanMs = 0, gpuMeanMs = 0;
   std::size_t switches = 0;
+
+  /// @throws std::bad_alloc; then nothing has changed
+  void say(SpaceReason code, const std::string& words) {
+    reason = words;
+    spaceReason = code;
+  }
 };
 
-/// The figures of the scene as the first stage found it.
+/// Copies the results of stage 1 to `stats`.
 inline void describe(const StepHeader& header, StepStats& stats) {
   stats.oversizedBoxes = header.scene.oversized;
   stats.nanBoxes = header.scene.nan;
   stats.mortonBits = 3 * header.grid.bits;
 }
 
-/// All stages of a step in their order, on a space that the caller does not know.
+/// Runs the stages of steps on a space that the caller does not know.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  /// Runs all stages, and fills the figures and milliseconds of `stats`.
-  /// @throws SpaceError, std::bad_alloc, std::length_error on too many pairs. Then pairs() is still
-  ///   the result of the step before, and added() and removed() are empty.
+  /// Runs all stages, and writes counts and milliseconds to `stats`.
+  /// @throws SpaceError, std::bad_alloc; std::length_error if there are too many pairs. Then
+  ///   pairs() is still the result of the previous step, and added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;
 
-  /// A step in which nothing has changed. May put the boxes of the last step in order for queries:
-  /// what packed() returned before is not valid any more.
+  /// Replaces a step in which nothing has changed. May order and pack the boxes of the last step
+  /// again, to make queries faster. Invalidates earlier results of packed().
   virtual void rest() noexcept {}
 
-  /// Builds only the tree over the boxes, for queries. A GPU's pipeline has none.
-  virtual void buildTree(View<const Aabb>) {}
-
-  /// Makes `pairs` the result of the step before. What the pipeline remembers of earlier steps does
-  /// not count any more.
+  /// Replaces the pairs of the last step by `pairs`. The pipeline no longer uses what it has kept
+  /// from earlier steps.
   virtual void setPreviousPairs(View<const Pair> pairs) = 0;
 
-  /// Puts the pairs in order, if that has not been needed before. @throws std::bad_alloc
+  /// The pairs of the last step, sorted. The first call after a step may have to sort or copy them.
+  /// @throws std::bad_alloc
   virtual View<const Pair> pairs() = 0;
-  // A space with memory of its own keeps these results there.
   virtual View<const Pair> added() const = 0;
   virtual View<const Pair> removed() const = 0;
-  virtual Tree tree() const { return {}; }  ///< of the last buildTree(), until the next step
 
-  virtual PackedScene packed() const { return {}; }  ///< of the last step, in the host's memory
-  virtual const SpaceInfo* info() const { return nullptr; }  ///< null if it never changes
+  /// The boxes of the last step in blocks, for host/block_query.h. Valid until the next step() or
+  /// rest(). Null if the step failed, or did not pack blocks in the host's memory.
+  virtual const PackedBoxes* packed() const { return nullptr; }
+  virtual const SpaceInfo* info() const { return nullptr; }  ///< null if the space never changes
   virtual std::size_t memoryBytes() const = 0;
 };
 

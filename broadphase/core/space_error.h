@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// How an execution space fails.
+// Defines the exception that an execution space throws if it fails.
 #pragma once
 
 #include <stdexcept>
@@ -7,10 +7,10 @@
 
 namespace lbvh {
 
-/// A space failed in the middle of a step. Another space can finish the step.
+/// Thrown if a space fails during a step. Another space can run the same step.
 struct SpaceError : std::runtime_error {
   SpaceError(const std::string& what, bool sticky) : std::runtime_error(what), isSticky(sticky) {}
-  bool isSticky;  ///< this space will not work again in this process
+  bool isSticky;  ///< whether the space stays unusable in this process
 };
 
 }  // namespace lbvh

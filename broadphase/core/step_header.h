@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What the stages of one step count and choose, in one small struct in the space's memory. Stages
-// read each other's results here, so that the host need not wait between them.
+// Holds the counts and choices of a step's stages, in one small struct in the space's memory.
+// Stages read each other's results there, so that the host need not wait between two stages.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace lbvh {
 
-/// What one pass over the boxes measures. Its sums are of integers, so their order does not matter.
+/// The measurements of a pass over the boxes. Sums integers, so that the result does not depend on
+/// the order.
 struct SceneBounds {
   static constexpr float kFar = 3e38f;
 
-  float lo[3] = {kFar, kFar, kFar};  ///< of the measured boxes' centres
-  float hi[3] = {-kFar, -kFar, -kFar};
+  float lo[3] = {kFar, kFar, kFar};     ///< minimum of the centres of the measured boxes
+  float hi[3] = {-kFar, -kFar, -kFar};  ///< maximum of these centres
   std::int64_t exponents = 0;  ///< sum over measured boxes of the exponent of their longest side
   std::uint32_t measured = 0;  ///< ordinary boxes that are not inverted
   std::uint32_t ordinary = 0, oversized = 0, nan = 0;
 
-  LBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
+  GPULBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
     for (int axis = 0; axis < 3; ++axis) {
       lo[axis] = other.lo[axis] < lo[axis] ? other.lo[axis] : lo[axis];
       hi[axis] = other.hi[axis] > hi[axis] ? other.hi[axis] : hi[axis];
@@ -34,15 +35,15 @@ struct SceneBounds {
   }
 };
 
-/// The grid by whose cells boxes are sorted: 2^bits of them on the longest axis.
+/// The grid whose cells give the sort keys. It has 2^bits cells on the longest axis.
 struct Grid {
   float lo[3] = {0, 0, 0};
-  float perLength = 0;  ///< 1 / the longest axis; 0 without extent
-  int bits = 10;        ///< 10, 14 or 21: what the rule of grid.h says
+  float perLength = 0;  ///< 1 / length of the longest axis; 0 if that length is 0
+  int bits = 10;        ///< 10, 14 or 21 (see grid.h); on the host also 0: boxes are not sorted
 
-  /// The cell of a centre on an axis of 2^cellBits cells. What lies outside belongs to the first or
-  /// last cell.
-  LBVH_HD std::uint32_t cell(float x, int axis, int cellBits) const {
+  /// The cell of a coordinate on an axis of 2^cellBits cells. Coordinates outside of the grid
+  /// belong to its first or last cell.
+  GPULBVH_HD std::uint32_t cell(float x, int axis, int cellBits) const {
     const auto cells = static_cast<float>(1 << cellBits);
     const float t = (x - lo[axis]) * perLength * cells;
     return static_cast<std::uint32_t>(t > 0 ? (t < cells - 1 ? t : cells - 1) : 0);
@@ -54,18 +55,19 @@ struct DeltaCount {
   std::uint64_t removed = 0;
 };
 
-/// What may change from step to step while the launches stay the same.
+/// The values that may change from step to step while the kernel launches stay the same.
 struct StepArguments {
-  std::uint64_t boxes = 0;  ///< of the array that was handed in; what lies behind is padding
+  std::uint64_t boxes = 0;  ///< number of boxes of the input; later elements are padding
   std::uint64_t oldPairs = 0;
   std::uint64_t mostExtents = ~std::uint64_t{0};  ///< see StepHeader::extents
 };
 
-/// What a step reads, in the host's memory or in the space's.
+/// The input of a step, in the host's memory or in the space's.
 struct StepInput {
   View<const Aabb> boxes;
-  View<const Filter> filters;               ///< by box, or empty
-  View<const std::uint8_t> removedObjects;  ///< by box, may be shorter: its old pairs do not count
+  View<const Filter> filters;  ///< by box, or empty
+  /// By box: not 0 if its old pairs are ignored. May be shorter than `boxes`.
+  View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
 };
@@ -77,20 +79,28 @@ struct StepHeader {
   DeltaCount delta;
 
   // On a GPU (cuda/kernels/leaf_blocks.cuh, cuda/kernels/block_search.cuh, core/device_input.h):
-  std::uint32_t errors = 0;   ///< DeviceError bits of the boxes; no stage of a step clears them
-  std::uint64_t extents = 0;  ///< of all blocks; beyond arguments.mostExtents nothing is searched
+  std::uint32_t errors = 0;    ///< DeviceError bits of the boxes; no stage of a step clears them
+  std::uint32_t overfull = 0;  ///< 1: a step for few boxes found more pairs than it can handle
+  /// Sum of the extents of all blocks. If it exceeds arguments.mostExtents, nothing is searched.
+  std::uint64_t extents = 0;
 
-  std::uint64_t pairs = 0;  ///< found; if they exceed the buffer, only the first were written
-  std::uint64_t looks = 0;  ///< on a GPU: at blocks and boxes, by a sample of the blocks
+  /// Number of pairs found. Those beyond the buffer's capacity were not written.
+  std::uint64_t pairs = 0;
+  std::uint64_t looks = 0;  ///< on a GPU: tests of blocks and boxes, in a sample of the blocks
 };
 static_assert(sizeof(void*) != 8 /* no GPU */ || offsetof(StepHeader, pairs) == 128,
-              "a line of the cache for what many threads count in, another for what they read");
+              "counters that many threads change need another cache line than what they read");
 
-/// One element: a copy where the host reads it.
+/// Copies the header to where the host reads it. Element i copies word i, because one thread would
+/// be slow.
 struct Report {
   const StepHeader* header;
   StepHeader* report;
-  LBVH_HD void operator()(std::uint32_t) const { *report = *header; }
+
+  static constexpr std::size_t kWords = sizeof(StepHeader) / sizeof(std::uint32_t);
+  GPULBVH_HD void operator()(std::uint32_t i) const {
+    reinterpret_cast<std::uint32_t*>(report)[i] = reinterpret_cast<const std::uint32_t*>(header)[i];
+  }
 };
 
 }  // namespace lbvh

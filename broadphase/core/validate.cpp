@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <vector>
 
 namespace lbvh {
@@ -16,7 +17,6 @@ bool sameBounds(const Node& node, const Node& a, const Node& b) {
   return true;
 }
 
-/// Walks the tree with a stack of its own and compares.
 class TreeWalk {
  public:
   TreeWalk(View<const Node> nodes, View<const Aabb> boxes)
@@ -24,7 +24,8 @@ class TreeWalk {
 
   std::string run() {
     if (nodes_.empty()) return {};
-    if (nodes_.size % 2 == 0) return "a tree over n leaves has 2 n - 1 nodes";
+    if (nodes_.size % 2 == 0)
+      return std::to_string(nodes_.size) + " nodes, but a tree over n leaves has 2 n - 1";
     std::vector<Visit> stack{{0, kNullIndex, 0, n_ - 1}};
     while (!stack.empty()) {
       const Visit visit = stack.back();
@@ -47,17 +48,17 @@ class TreeWalk {
 
  private:
   struct Visit {
-    std::uint32_t node, rope, first, last;  // with the leaf range this node must have
+    std::uint32_t node, rope, first, last;  // the rope and the leaves that this node must have
   };
 
   static std::size_t at(std::uint32_t node) { return static_cast<std::size_t>(node); }
   static std::string wrong(const char* what, std::uint32_t node) {
-    std::string out = what;
-    return out.append(" is wrong at node ").append(std::to_string(node));
+    std::string out = "wrong ";
+    return out.append(what).append(" at node ").append(std::to_string(node));
   }
   bool inRange(std::uint32_t node) const { return at(node) < nodes_.size; }
 
-  /// A left child that is an inner node has the index of its last leaf.
+  /// A left child that is an inner node has the number of its last leaf as its index.
   std::uint32_t lastLeafOfLeftChild(std::uint32_t left) const {
     return left >= n_ - 1 ? left - (n_ - 1) : left;
   }
@@ -116,9 +117,11 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
                              View<const Filter> filters) {
   if (!isSortedAndUnique(pairs)) return "pairs are not sorted and unique";
   for (const Pair& pair : pairs) {
-    if (pair.first >= pair.second || pair.second >= boxes.size) return "bad pair " + text(pair);
-    if (!overlap(boxes[pair.first], boxes[pair.second])) return "no overlap: " + text(pair);
-    if (!shouldCollide(filters, pair.first, pair.second)) return "filtered pair " + text(pair);
+    if (pair.first >= pair.second || pair.second >= boxes.size) return "invalid pair " + text(pair);
+    if (!overlap(boxes[pair.first], boxes[pair.second]))
+      return "pair without overlap " + text(pair);
+    if (!shouldCollide(filters, pair.first, pair.second))
+      return "pair that should not collide " + text(pair);
   }
   const std::size_t samples = std::min<std::size_t>(boxes.size, 16);
   for (std::size_t s = 0; s < samples; ++s) {
@@ -127,7 +130,7 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
       if (other == box || !overlap(boxes[box], boxes[other])) continue;
       if (!shouldCollide(filters, box, other)) continue;
       if (!std::binary_search(pairs.begin(), pairs.end(), makePair(box, other)))
-        return "lost pair " + text(makePair(box, other));
+        return "missing pair " + text(makePair(box, other));
     }
   }
   return {};
@@ -143,13 +146,27 @@ std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs
   std::set_difference(newPairs.begin(), newPairs.end(), before.begin(), before.end(),
                       std::back_inserter(expected));
   if (!std::equal(expected.begin(), expected.end(), added.begin(), added.end()))
-    return "added is not new without old";
+    return "`added` is not the new pairs without the old ones";
   expected.clear();
   std::set_difference(before.begin(), before.end(), newPairs.begin(), newPairs.end(),
                       std::back_inserter(expected));
   if (!std::equal(expected.begin(), expected.end(), removed.begin(), removed.end()))
-    return "removed is not old without new";
+    return "`removed` is not the old pairs without the new ones";
   return {};
+}
+
+void checkStep(const StepInput& input, View<const Pair> oldPairs, View<const Pair> newPairs,
+               View<const Pair> added, View<const Pair> removed) try {
+  check(whyPairsAreWrong(newPairs, input.boxes, input.filters));
+  check(whyDeltaIsWrong(oldPairs, newPairs, added, removed, input.removedObjects));
+} catch (const std::bad_alloc&) {
+  // Only the check fails: the step itself is done.
+}
+
+void check(const std::string& whyWrong) {
+  if (whyWrong.empty()) return;
+  std::fprintf(stderr, "GpuLbvhBroadphase: %s\n", whyWrong.c_str());
+  std::abort();
 }
 
 }  // namespace lbvh

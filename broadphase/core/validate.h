@@ -1,26 +1,43 @@
 // SPDX-License-Identifier: Zlib
-// What must hold after each stage, checked in debug builds and by the tests. Slow and plain on
-// purpose. Each function returns an empty string, or one line that names what is wrong. Host only.
+// Checks invariants of the stages' results, in debug builds and in tests. Slow and simple on
+// purpose. Functions named why... return an empty string, or one line that says what is wrong. Host
+// only.
 #pragma once
 
 #include <string>
 
+#include "broadphase/core/step_header.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// A right tree reaches every leaf once; its bounds are tight; its ropes lead to where a traversal
-/// with a stack would go on; and it is numbered by THE INDEX RULE.
+#if defined(NDEBUG)
+inline constexpr bool kValidate = false;
+#else
+inline constexpr bool kValidate = true;  ///< whether steps and trees check their results
+#endif
+
+/// Prints `whyWrong` and aborts, unless it is empty. A broken invariant is a bug in this library.
+void check(const std::string& whyWrong);
+
+/// Checks that a traversal reaches every leaf once, and that bounds are tight. Ropes must lead to
+/// the node where a traversal with a stack continues. Nodes must be numbered by THE INDEX RULE
+/// (types.h).
 std::string whyTreeIsWrong(View<const Node> nodes, View<const Aabb> boxes);
 
-/// Right pairs are sorted, unique, within range, overlap and should collide. Whether any is missing
-/// is checked for a sample of the boxes.
+/// Checks that pairs are sorted and unique, and that each one is valid, overlaps and should
+/// collide. Looks for missing pairs only for a sample of the boxes.
 std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
                              View<const Filter> filters);
 
-/// The right delta, applied to the old pairs, gives the new ones.
+/// Checks that the delta turns the old pairs into the new ones. Ignores old pairs of removed
+/// objects.
 std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs,
                             View<const Pair> added, View<const Pair> removed,
                             View<const std::uint8_t> removedObjects);
+
+/// Checks the result of a step on the host. Skips the check if memory for it runs out.
+void checkStep(const StepInput& input, View<const Pair> oldPairs, View<const Pair> newPairs,
+               View<const Pair> added, View<const Pair> removed);
 
 }  // namespace lbvh

@@ -1,63 +1,74 @@
 // SPDX-License-Identifier: Zlib
-// A DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its last search. Their hits
-// go the way of pairs: found in no order, counted, scattered, sorted. Base of scene.cuh.
+// Runs a DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its last search. Hits
+// are handled like pairs: they are found in no order, counted, scattered and sorted.
 #pragma once
 
 #include <algorithm>
 
+#include "broadphase/cuda/kernels/device_lists.cuh"
 #include "broadphase/cuda/kernels/device_queries.cuh"
-#include "broadphase/cuda/scene_search.cuh"
+#include "broadphase/cuda/stages.cuh"
+#include "broadphase/device_query.h"
+#include "broadphase/device_scene.h"
 
 namespace lbvh {
 
-class DeviceQueries : protected DeviceSearch {
- protected:
-  explicit DeviceQueries(const DeviceOptions& options) : DeviceSearch(options) {}
-  ~DeviceQueries() = default;
+class DeviceQueries {
+ public:
+  /// @param searched the boxes of the last search, on the device; each search overwrites them in
+  ///   place
+  /// @param limit maximum number of hits
+  DeviceQueries(StepBuffers& buffers, const Searched* searched, std::uint64_t limit)
+      : buffers_(buffers), searched_(searched), limit_(limit) {}
 
   void closest(const RayBatch& rays, RayHit* hits) {
-    space_.launch(blocksFor(rays.rays.size), kThreads, findClosestKernel,
-                  FindClosest{{rays}, searched_.data(), hits});
+    space_.launch<findClosestKernel>(blocksFor(rays.rays.size), kThreads,
+                                     FindClosest{{rays}, searched_, hits});
   }
   void any(const RayBatch& rays, std::uint8_t* hits) {
-    space_.launch(blocksFor(rays.rays.size), kThreads, findAnyKernel,
-                  FindAny{{rays}, searched_.data(), hits});
+    space_.launch<findAnyKernel>(blocksFor(rays.rays.size), kThreads,
+                                 FindAny{{rays}, searched_, hits});
   }
 
-  /// @param most hits, if the list is ours
+  /// @param most capacity of the finder's own list, in hits; used if the caller gives no list
   template <class Queries>
   DeviceHits all(const Queries& queries, View<std::uint32_t> list, std::size_t most) {
     const std::size_t n = queries.size();
     const std::size_t room = list.data != nullptr ? list.size : most;
     const bool isFirst = header_.data() == nullptr;
     StepHeader* const header = header_.ensure(1).data;
-    if (isFirst) space_.fill(View<StepHeader>{header, 1}, 0);  // its padding is copied with it
+    // Copies of the header include its padding.
+    if (isFirst) space_.fill(View<StepHeader>{header, 1}, 0);
     const View<std::uint32_t> offsets = offsets_.ensure(n + 1);
     std::uint32_t* const words = words_.ensure(2 * room).data;
     const FoundPairs found{pairs_.ensure(room), limit_, countOf(&header->pairs), {},
                            offsets.data,        words};
     if (list.data == nullptr) list = boxes_.ensure(room);
     space_.fill(offsets, 0);
-    space_.fill(chainsFor(n, n).words, 0);
+    const Chains chains = buffers_.chainsFor(n, n);
+    space_.fill(chains.words, 0);
     space_.forEach(1, BeginQueries{header});
-    space_.launch(blocksFor(n), kThreads, findHitsKernel<Queries>,
-                  FindHits<Queries>{queries, searched_.data(), found, &header->errors});
-    scatter(found, n, n, words + room);
+    space_.launch<findHitsKernel<Queries>>(
+        blocksFor(n), kThreads, FindHits<Queries>{queries, searched_, found, &header->errors});
+    const StepRun run{buffers_};
+    scatterPairs(run, found, n, chains.sum, words + room);
     const PairLists hits{found.room.data, offsets.data, static_cast<std::uint32_t>(n)};
     ListComparison sort{};
     sort.fresh = hits;
-    sort.seconds = words + room;
+    sort.partners = words + room;
     sort.sortedPairs = found.room.data;
     sort.header = header;
-    sort.others = &searched_.data()->boxes;
-    compareLists(sort);
-    space_.forEach(room, TakeSeconds{hits, list.data});
-    space_.forEach(
-        1, WriteReport{header, reports_.data() + 1, nullptr, n, limit_, room, 0, 0, false, false});
-    return {offsets, list, reports_.data() + 1};
+    sort.chain = chains.compare;
+    sort.others = &searched_->boxes;
+    compareLists(run, sort);
+    space_.forEach(room, CopyPartners{hits, list.data});
+    QueryReport* const report = report_.ensure(1).data;
+    space_.forEach(1,
+                   WriteQueryReport{header, report, static_cast<std::uint32_t>(n), limit_, room});
+    return {offsets, list, report};
   }
 
-  const StepHeader* queryHeader() const { return header_.data(); }
+  const StepHeader* header() const { return header_.data(); }
 
  private:
   static std::size_t blocksFor(std::size_t queries) {
@@ -65,9 +76,16 @@ class DeviceQueries : protected DeviceSearch {
     return (queries + kWarps - 1) / kWarps;
   }
 
-  Buffer<StepHeader> header_{space_.memory()};
-  Buffer<Pair> pairs_{space_.memory()};
-  Buffer<std::uint32_t> offsets_{space_.memory()}, words_{space_.memory()}, boxes_{space_.memory()};
+  StepBuffers& buffers_;
+  CudaSpace& space_ = buffers_.space;
+  const Searched* const searched_;
+  const std::uint64_t limit_;
+  DeviceBuffer<StepHeader> header_{space_.memory()};
+  DeviceBuffer<QueryReport> report_{space_.memory()};
+  DeviceBuffer<Pair> pairs_{space_.memory()};
+  DeviceBuffer<std::uint32_t> offsets_{space_.memory()};
+  DeviceBuffer<std::uint32_t> words_{space_.memory()};  ///< places and partners
+  DeviceBuffer<std::uint32_t> boxes_{space_.memory()};
 };
 
 }  // namespace lbvh

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// DevicePairFinder's calls on an NVIDIA GPU, on the caller's stream, which may be captured. The
-// caller's thread keeps its device, its last error and its capture mode.
+// Runs DevicePairFinder's calls on an NVIDIA GPU, on the caller's stream, which may be captured.
+// The calls preserve the current device, the last error and the capture mode of the caller's
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -13,63 +14,71 @@
 #include "broadphase/core/device_pipeline.h"
 #include "broadphase/cuda/queries.cuh"
 #include "broadphase/cuda/runtime/array_places.cuh"
-#include "broadphase/cuda/step.h"
+#include "broadphase/cuda/scene_search.cuh"
+#include "broadphase/cuda/step_plan.h"
 
 namespace lbvh {
 
-/// On the current device, on a thread without a pending error.
-class StreamSearch : DeviceQueries {
+/// A search and its queries. Its device must be the current one, and the thread must have no
+/// pending error.
+class StreamSearch {
  public:
-  using DeviceQueries::forgetLast;
-
   explicit StreamSearch(const DeviceOptions& options)
-      : DeviceQueries(options), leastCapacity_(options.leastCapacity) {
+      : limit_(options.maxPairs),
+        search_(options),
+        queries_(search_.buffers(), search_.searched(), limit_),
+        initialPairCapacity_(options.initialPairCapacity) {
+    plan_.mostPairs = limit_;
+    plan_.order.mayKeep = false;
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
   }
   ~StreamSearch() {
-    cudaEventSynchronize(isOver_);  // its memory is freed next
+    cudaEventSynchronize(isOver_);  // memory that the last search uses is freed next
     cudaEventDestroy(isOver_);
-    space_.useOwnStream();  // the caller's may be gone
+    space_.useOwnStream();  // the caller's stream may not exist any more
   }
   StreamSearch(const StreamSearch&) = delete;
   StreamSearch& operator=(const StreamSearch&) = delete;
+
+  /// Marks the last search as lost. It threw an exception, so the caller has no pairs of it.
+  void forgetLast() { search_.forgetLast(); }
 
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, cudaStream_t stream) {
     return on(
         stream,
         [&] {
-          const AfreshAfterFailure guard{*this};
+          const AfreshAfterFailure guard{search_};
           adapt();
-          plan_.begin(scene.boxes, scene.boxes, 0);
-          plan_.pairs = std::max(plan_.pairs, leastCapacity_);
-          const DeviceLists lists = search(scene, request);
-          space_.forEach(1, Report{header(), reported_.ensure(2).data});
+          plan_.begin(scene.boxCapacity, scene.boxCapacity, 0);
+          plan_.pairs = std::max(plan_.pairs, initialPairCapacity_);
+          const DeviceLists lists =
+              search_.search(scene, request, {plan_.bits, plan_.pairs}, reported_.ensure(2).data);
           wasAsked_ = true;
           return lists;
         },
         [&] { return findInCapture(scene, request); });
   }
 
-  /// Searches among as many boxes with nothing in them, with codes of both lengths, and once for
-  /// each way to sort them: then all memory is there, and all code is loaded.
+  /// Runs searches of empty boxes, with codes of both lengths and with each kind of sort. After
+  /// that all memory is allocated.
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) {
     reservedPairs_ = std::max(reservedPairs_, pairs);
-    leastCapacity_ = std::max(leastCapacity_, pairs);
+    initialPairCapacity_ = std::max(initialPairCapacity_, pairs);
     onOwnStream([&] {
-      for (const std::size_t most : {scene.boxes, kMostMerged, kLeastMerged - 1})
+      for (const std::size_t most : {scene.boxCapacity, kMaxMerged, kMinMerged - 1})
         for (const int bits : {10, 21})
-          searchFor(bits, reservedPairs_, emptied(scene, request, std::min(scene.boxes, most)),
-                    withoutWritten(request));
+          search_.search(emptied(scene, request, std::min(scene.boxCapacity, most)),
+                         withoutWritten(request), {bits, reservedPairs_});
     });
-    reservedBoxes_ = std::max(reservedBoxes_, scene.boxes);
+    reservedBoxes_ = std::max(reservedBoxes_, scene.boxCapacity);
   }
 
   void closestHits(const RayBatch& rays, RayHit* hits, cudaStream_t stream) {
-    const auto ask = [&] { closest(rays, hits); };
+    const auto ask = [&] { queries_.closest(rays, hits); };
     on(stream, ask, ask);
   }
   void anyHits(const RayBatch& rays, std::uint8_t* hits, cudaStream_t stream) {
-    const auto ask = [&] { any(rays, hits); };
+    const auto ask = [&] { queries_.any(rays, hits); };
     on(stream, ask, ask);
   }
   template <class Queries>
@@ -79,15 +88,15 @@ class StreamSearch : DeviceQueries {
         [&] {
           adapt();
           hits_ = std::max({hits_, reservedHits_, roomFor(8 * queries.size())});
-          const DeviceHits found = all(queries, room, hits_);
-          space_.forEach(1, Report{queryHeader(), reported_.ensure(2).data + 1});
+          const DeviceHits found = queries_.all(queries, room, hits_);
+          space_.forEach(Report::kWords, Report{queries_.header(), reported_.ensure(2).data + 1});
           wereHitsAsked_ = true;
           return found;
         },
-        [&] { return all(queries, room, reservedHits_); });
+        [&] { return queries_.all(queries, room, reservedHits_); });
   }
 
-  /// Like reserve().
+  /// Allocates memory as reserve() does, by running queries.
   void reserveQueries(std::size_t queries, std::size_t hits) {
     reservedHits_ = std::max(reservedHits_, hits);
     onOwnStream([&] {
@@ -95,16 +104,16 @@ class StreamSearch : DeviceQueries {
       const View<NoQuery> one = noQuery_.ensure(1);
       space_.fill(rays, 0xFF);
       space_.fill(one, 0xFF);
-      closest({{rays.data, 1}}, &one.data->hit);
-      any({{rays.data, 1}}, &one.data->isHit);
-      all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
-      all(BoxQueries{{{&one.data->box, 1}}}, {}, reservedHits_);
+      queries_.closest({{rays.data, 1}}, &one.data->hit);
+      queries_.any({{rays.data, 1}}, &one.data->isHit);
+      queries_.all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
+      queries_.all(BoxQueries{{{&one.data->box, 1}}}, {}, reservedHits_);
     });
   }
 
  private:
-  /// In the stream behind what was asked of it, also behind half a search: until then our memory
-  /// is in use.
+  /// Records an event on the stream after our work, even if a search is incomplete. The
+  /// event tells when our memory is no longer in use.
   struct Mark {
     cudaEvent_t event;
     cudaStream_t stream;
@@ -113,7 +122,8 @@ class StreamSearch : DeviceQueries {
     }
   };
 
-  /// What a graph may hold depends on nothing that earlier calls found, and grows nothing.
+  /// Calls askInCapture() if the stream is captured, else ask(). In a capture, the work must not
+  /// depend on results of earlier calls, and must not allocate.
   template <class Ask, class AskInCapture>
   auto on(cudaStream_t stream, const Ask& ask, const AskInCapture& askInCapture)
       -> decltype(ask()) {
@@ -122,7 +132,7 @@ class StreamSearch : DeviceQueries {
     cudaCheck(cudaStreamIsCapturing(stream, &capture));
     if (capture == cudaStreamCaptureStatusNone) {
       const Mark mark{isOver_, stream};
-      startAfreshIfBroken();
+      search_.startAfreshIfBroken();
       return ask();
     }
     space_.allMemory().keepAll();
@@ -130,10 +140,10 @@ class StreamSearch : DeviceQueries {
     return askInCapture();
   }
 
-  /// Where a search throws that has begun, parts of it may run. If even this fails, the next call
-  /// does it.
+  /// Clears the state if a search throws after it began, because parts of it may run. If that
+  /// fails, the next call does it.
   struct AfreshAfterFailure {
-    StreamSearch& search;
+    DeviceSearch& search;
     ~AfreshAfterFailure() {
       try {
         search.startAfreshIfBroken();
@@ -146,7 +156,8 @@ class StreamSearch : DeviceQueries {
   void onOwnStream(const F& f) {
     cudaCheck(cudaEventSynchronize(isOver_));
     space_.useOwnStream();
-    struct Drain {  // also after an exception: the next search may be on another stream
+    // Waits after an exception, too, because the next search may be on another stream.
+    struct Drain {
       CudaSpace& space;
       ~Drain() { space.isLost(); }
     } const drain{space_};
@@ -155,7 +166,7 @@ class StreamSearch : DeviceQueries {
     space_.wait();
   }
 
-  /// Rooms follow the counts of calls that are over.
+  /// Adapts the capacities to the counts of completed calls.
   void adapt() {
     if (!isOver()) return;
     if (std::exchange(wasAsked_, false)) plan_.adaptTo(reported_.data()[0]);
@@ -167,48 +178,39 @@ class StreamSearch : DeviceQueries {
   }
 
   DeviceLists findInCapture(const DeviceScene& scene, const DeviceRequest& request) {
-    if (scene.boxes > reservedBoxes_)
-      throw std::length_error("DevicePairFinder: a stream is captured, and there is room for " +
-                              std::to_string(reservedBoxes_) + " boxes, not " +
-                              std::to_string(scene.boxes) + ": reserve() before the capture");
-    const std::size_t room = roomInCapture(request, reservedPairs_);
-    const DeviceLists lists = searchFor(scene.boxes > (1u << 20) ? 14 : 10, room, scene, request);
-    if (request.changes) fixKept();
+    if (scene.boxCapacity > reservedBoxes_)
+      throw std::length_error(
+          "DevicePairFinder: the stream is captured, and memory is reserved for " +
+          std::to_string(reservedBoxes_) + " boxes, not " + std::to_string(scene.boxCapacity) +
+          ": reserve() before the capture");
+    const SearchPlan plan{scene.boxCapacity > (1u << 20) ? 14 : 10,
+                          search_.roomInCapture(request, reservedPairs_)};
+    const DeviceLists lists = search_.search(scene, request, plan);
+    if (request.changes) search_.fixKept();
     return lists;
   }
 
-  /// Whatever the plan has now.
-  DeviceLists searchFor(int bits, std::size_t pairs, const DeviceScene& scene,
-                        const DeviceRequest& request) {
-    struct Restore {
-      StepPlan& plan;
-      const StepPlan before;
-      ~Restore() { plan = before; }
-    } const restore{plan_, plan_};
-    plan_.bits = bits;
-    plan_.pairs = pairs;
-    return search(scene, request);
-  }
-
-  /// A scene like this one, but nobody reads its arrays.
+  /// A scene with the layout of `scene` and no valid boxes. The caller's arrays are not read.
   DeviceScene emptied(DeviceScene scene, const DeviceRequest& request, std::size_t boxes) {
-    if (isPlain(scene, request)) {
+    if (DeviceSearch::isPlain(scene, request)) {
       const View<Aabb> nowhere = nowhere_.ensure(boxes);
       space_.fill(nowhere, 0xFF);
       return DeviceScene::of(nowhere);
     }
-    scene.boxes = boxes;
-    scene.count = none_.data();
+    scene.boxCapacity = boxes;
+    const View<std::uint32_t> none = none_.ensure(1);
+    space_.fill(none, 0);
+    scene.boxCount = none.data;
     scene.excluded = {};
     return scene;
   }
-  /// What would be written although nothing is found goes to our memory.
+  /// The lists that are written even if there are no pairs are put into our memory.
   static DeviceRequest withoutWritten(DeviceRequest request) {
     request.offsets = request.byWorld = {};
     return request;
   }
 
-  /// What a reservation asks besides rays, and where the answers go.
+  /// The box query of a reservation, and the memory for its results.
   struct NoQuery {
     Aabb box;
     RayHit hit;
@@ -221,28 +223,37 @@ class StreamSearch : DeviceQueries {
     return state == cudaSuccess;
   }
 
-  std::size_t leastCapacity_;
+  const std::uint64_t limit_;
+  DeviceSearch search_;
+  DeviceQueries queries_;
+  CudaSpace& space_ = search_.buffers().space;
+  StepPlan plan_;
+  std::size_t initialPairCapacity_;
   std::size_t reservedBoxes_ = 0, reservedPairs_ = 0;
   std::size_t hits_ = 0, reservedHits_ = 0;
-  PinnedBuffer<StepHeader> reported_{space_.hostMemory()};  ///< of a search, and of queries
-  Buffer<Aabb> nowhere_{space_.memory()};                   ///< boxes for a reservation
-  Buffer<Ray> noRays_{space_.memory()};                     ///< rays for a reservation
-  Buffer<NoQuery> noQuery_{space_.memory()};
+  PinnedBuffer<StepHeader> reported_{space_.hostMemory()};  ///< headers of a search and of queries
+  // The following buffers are used by reservations only.
+  DeviceBuffer<Aabb> nowhere_{space_.memory()};
+  DeviceBuffer<std::uint32_t> none_{space_.memory()};  ///< a box count of 0
+  DeviceBuffer<Ray> noRays_{space_.memory()};
+  DeviceBuffer<NoQuery> noQuery_{space_.memory()};
   cudaEvent_t isOver_ = nullptr;
   bool wasAsked_ = false, wereHitsAsked_ = false;
 };
 
-/// The same from any thread.
-class StreamPipeline final : public DevicePipeline {
+/// StreamSearch for calls from any thread, with any current device. Checks where the caller's
+/// arrays are.
+class CudaDevicePipeline final : public DevicePipeline {
  public:
-  StreamPipeline(int device, const DeviceOptions& options) : device_(device) {
+  CudaDevicePipeline(int device, const DeviceOptions& options)
+      : device_(device), places_(device, options.validatesArrays) {
     run(nullptr, [&] { search_.emplace(options); });
   }
-  ~StreamPipeline() override {
+  ~CudaDevicePipeline() override {
     try {
       run(nullptr, [&] { search_.reset(); });
     } catch (...) {
-      // The device cannot be had any more.
+      // The device is not available any more.
     }
   }
 
@@ -250,11 +261,11 @@ class StreamPipeline final : public DevicePipeline {
                    CUstream_st* stream) override {
     try {
       return answered(stream, [&] {
-        places_.require(scene, request);
+        requirePlaces(scene, request);
         return search_->find(scene, request, stream);
       });
     } catch (const std::logic_error&) {
-      throw;  // a request that was refused has not searched
+      throw;  // a rejected request has queued nothing
     } catch (...) {
       search_->forgetLast();
       throw;
@@ -294,6 +305,14 @@ class StreamPipeline final : public DevicePipeline {
   }
 
  private:
+  void requirePlaces(const DeviceScene& scene, const DeviceRequest& request) const {
+    places_.require(scene.boxCount, scene.min.data, scene.max.data, scene.margins,
+                    scene.displacements.data, scene.filters, scene.bodies, scene.movable,
+                    scene.worlds, scene.excluded.data);
+    places_.require(request.pairs.data, request.neighbours.data, request.offsets.data,
+                    request.added.data, request.removed.data, request.byWorld.data);
+  }
+
   template <class F>
   void run(cudaStream_t stream, const F& f) const {
     withoutPendingError(stream, [&] {
@@ -310,7 +329,7 @@ class StreamPipeline final : public DevicePipeline {
   }
 
   const int device_;
-  ArrayPlaces places_{device_};
+  ArrayPlaces places_;
   std::optional<StreamSearch> search_;
 };
 

@@ -1,117 +1,281 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 to 6 on an NVIDIA GPU, each launched for what the plan says (step_plan.h), and the
-// buffers between them. Base of step.cuh and of scene_search.cuh.
+// The stages of a step on an NVIDIA GPU, one function each, and the buffers between them. A stage
+// launches its kernels and returns without waiting. step.cuh and scene_search.cuh call the stages
+// in order.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
+#include "broadphase/core/hilbert.h"
 #include "broadphase/core/limits.h"
-#include "broadphase/cuda/blocks.cuh"
+#include "broadphase/core/scratch.h"
+#include "broadphase/core/step_header.h"
 #include "broadphase/cuda/kernels/block_search.cuh"
 #include "broadphase/cuda/kernels/compare_lists.cuh"
+#include "broadphase/cuda/kernels/leaf_blocks.cuh"
 #include "broadphase/cuda/kernels/pair_lists.cuh"
+#include "broadphase/cuda/kernels/tree_search.cuh"
 #include "broadphase/cuda/runtime/space.cuh"
-#include "broadphase/cuda/step_plan.h"
+#include "broadphase/lbvh/hierarchy.h"
+#include "broadphase/options.h"
 
 namespace lbvh {
 
-class CudaStages : protected CudaBlocks {
- protected:
-  explicit CudaStages(const CudaSpaceOptions& options) : CudaBlocks(options) {}
-  ~CudaStages() = default;
+static_assert((std::size_t{1} << DeltaSum::kBits) - 1 == kMaxCountable, "two counts share a word");
 
-  /// Two counts share a word, see DeltaSum.
-  static constexpr std::size_t kMostPairs = (std::size_t{1} << DeltaSum::kBits) - 1;
-  static_assert(kMostPairs == kMostCountable);
+/// The largest number of pairs that the caller allows and the kernels can count.
+inline std::uint64_t limitOf(std::uint64_t maxPairs) {
+  return std::min<std::uint64_t>(maxPairs, kMaxCountable);
+}
 
-  /// What can be counted, of what the caller allows.
-  static std::uint64_t limitOf(std::uint64_t maxPairs) {
-    return std::min<std::uint64_t>(maxPairs, kMostPairs);
+/// Lists of pairs by their first box.
+struct ListBuffers {
+  DeviceBuffer<Pair> pairs;
+  DeviceBuffer<std::uint32_t> offsets;  ///< by box: where its list begins
+
+  explicit ListBuffers(DeviceMemory memory) : pairs(memory), offsets(memory) {}
+
+  PairLists of(std::size_t boxes) const {
+    return {pairs.data(), offsets.data(), static_cast<std::uint32_t>(boxes)};
+  }
+};
+
+/// Memory through which the blocks of a kernel exchange sums, for two kernels.
+struct Chains {
+  /// Words of both chains; the caller must set them to 0 before the kernels run.
+  View<unsigned long long> words;
+  TileChain sum, compare;
+};
+
+/// The buffers between the stages, in the memory of one space.
+struct StepBuffers {
+  explicit StepBuffers(const CudaSpaceOptions& options) : space(options) {
+    space.loadKernels();
+    space.fill(endedBlocks.ensure(1), 0);
+    space.fill(header.ensure(1), 0);  // copies of the header include its padding
+    space.wait();                     // because the next work may be on another stream
   }
 
-  /// Stages 1 to 4, and what later stages count in is cleared.
-  /// @param compared boxes of which new or old lists are compared
-  LeafBlocks packBoxes(View<const Aabb> boxes, const StepArguments* arguments,
-                       std::size_t compared) {
-    const View<std::uint32_t> counts = lists_[1 - current_].offsets.ensure(boxes.size + 1);
-    measure(boxes, arguments, counts, chainsFor(boxes.size, compared).words);
-    if (plan_.order.sorts()) orderByCode(boxes);
-    return pack(boxes, nullptr);
-  }
-  void orderByCode(View<const Aabb> boxes) {
-    if (plan_.bits == 10)
-      order<std::uint32_t>(boxes, plan_.bits);
-    else
-      order<std::uint64_t>(boxes, plan_.bits);
-  }
-
-  /// Stage 5: pairs in no order, counted in the header, and if there are counts those of each first
-  /// box, too.
-  /// @param worlds null: there is one
-  void findPairs(const LeafBlocks& leaves, std::size_t boxes, const WorldSlots* worlds,
-                 const FoundPairs& out) {
-    const auto timer = timed("traversal", &StepStats::traversalMs);
-    FindBlockPairs search{leaves, out, header(), FindBlockPairs::partsFor(boxes)};
-    if (worlds != nullptr) search.worlds = *worlds;
-    space_.launch(search.blocks(), kThreads,
-                  worlds != nullptr ? findBlockPairsKernel<true> : findBlockPairsKernel<false>,
-                  search);
-  }
-
-  /// Stage 6: the counts become the lists' offsets, and the pairs' second boxes lie by their first,
-  /// the lists one behind the other, unsorted.
-  /// @param lists how many there are; new or old lists of `compared` are compared afterwards
-  void scatter(const FoundPairs& found, std::size_t lists, std::size_t compared,
-               std::uint32_t* seconds) {
-    const auto timer = timed("pair sort", &StepStats::pairSortMs);
-    const View<std::uint32_t> offsets{found.counts, lists + 1};
-    const Chains chains = chainsFor(lists, compared);
-    space_.launch(SumCounts::tiles(offsets.size), kThreads, sumCountsKernel,
-                  SumCounts{offsets, chains.sum});
-    space_.forEach(found.room.size, ScatterPairs{found.room, found.count, found.places,
-                                                 found.otherPlaces, offsets.data, seconds});
-  }
-
-  /// Stages 6 and 7: the lists sorted, and compared with those of the last step.
-  void compareLists(ListComparison comparison) {
-    const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
-    comparison.chain = chainsFor(comparison.fresh.boxes, boxes).compare;
-    space_.launch(ListComparison::tiles(boxes), kThreads, compareListsKernel, comparison);
-  }
-
-  static unsigned long long* countOf(std::uint64_t* count) {
-    return reinterpret_cast<unsigned long long*>(count);
-  }
-
-  /// What the blocks of the two kernels that sum tell each other.
-  struct Chains {
-    View<unsigned long long> words;  ///< of both; 0 before
-    TileChain sum, compare;
-  };
-  Chains chainsFor(std::size_t boxes, std::size_t compared) {
-    const std::size_t sums = SumCounts::tiles(boxes + 1);
+  /// @param lists number of new lists
+  /// @param compared number of boxes whose lists are compared
+  Chains chainsFor(std::size_t lists, std::size_t compared) {
+    const std::size_t sums = SumCounts::tiles(lists + 1);
     const View<unsigned long long> words =
-        chainWords_.ensure(2 + sums + ListComparison::tiles(compared));
+        chainWords.ensure(2 + sums + ListComparison::tiles(compared));
     unsigned long long* const next = words.data;
     return {words, {next, next + 2}, {next + 1, next + 2 + sums}};
   }
 
-  PairLists listsIn(int which, std::size_t boxes) const {
-    return {lists_[which].pairs.data(), lists_[which].offsets.data(),
-            static_cast<std::uint32_t>(boxes)};
-  }
-
-  struct ListBuffers {
-    Buffer<Pair> pairs;
-    Buffer<std::uint32_t> offsets;  ///< by box: where its list begins
-  };
-
-  StepPlan plan_;
-  ListBuffers lists_[2] = {{Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())},
-                           {Buffer<Pair>(space_.memory()), Buffer<std::uint32_t>(space_.memory())}};
-  int current_ = 0;  ///< which lists are of the last step
-  Buffer<unsigned long long> chainWords_{space_.memory()};
+  CudaSpace space;
+  DeviceBuffer<StepHeader> header{space.memory()};
+  DeviceBuffer<SceneBounds> partialBounds{space.memory()};  ///< one for each thread block
+  /// Number of thread blocks that have ended; 0 between steps.
+  DeviceBuffer<std::uint32_t> endedBlocks{space.memory()};
+  DeviceBuffer<std::uint32_t> order{space.memory()};  ///< indices of the boxes along the curve
+  Scratch<DeviceMemory> sortScratch{space.memory()};
+  LeafBlockBuffers leaves{space.memory()};
+  DeviceBuffer<Node> nodes{space.memory()};  ///< nodes of the binary tree
+  /// Arrivals while the binary tree is built.
+  DeviceBuffer<std::uint32_t> arrivals{space.memory()};
+  DeviceBuffer<unsigned long long> chainWords{space.memory()};
 };
+
+/// One run through the stages.
+struct StepRun {
+  StepBuffers& buffers;
+  StepStats* times = nullptr;  ///< receives the milliseconds of the stages, unless it is null
+
+  CudaSpace& space() const { return buffers.space; }
+  StepHeader* header() const { return buffers.header.data(); }
+
+  /// Names a stage in profilers, and times it, while the result lives.
+  CudaSpace::Range timed(const char* name, double StepStats::*ms) const {
+    return space().timed(name, times != nullptr ? &(times->*ms) : nullptr);
+  }
+};
+
+/// Stage 1: measures the scene, writes a header with no pairs, and clears the counters of later
+/// stages.
+/// @param arguments null: all boxes are measured
+/// @param counts by box: the number of its pairs; cleared
+/// @param words words of the chains; cleared
+inline void measureScene(const StepRun& run, View<const Aabb> boxes, const StepArguments* arguments,
+                         View<std::uint32_t> counts, View<unsigned long long> words) {
+  const auto timer = run.timed("bounds", &StepStats::boundsMs);
+  MeasureStep step{{boxes}, {boxes, arguments, run.header()}};
+  step.ended = run.buffers.endedBlocks.data();
+  step.counts = counts;
+  step.words = words;
+  step.closed = run.buffers.leaves.ensure(boxes.size).closed;
+  const std::size_t blocks = MeasureStep::blocks(step.elements());
+  step.partial = run.buffers.partialBounds.ensure(blocks).data;
+  run.space().launch<measureKernel>(blocks, kThreads, step);
+}
+
+/// From kMinMerged to kMaxMerged keys, a merge sort is faster. Fewer keys are sorted in one kernel
+/// by a radix sort, with one block. More keys take 12 launches with a radix sort, and one of these
+/// fills the device even if there are few keys. In between, a merge sort takes 1 to 11 launches and
+/// fewer instructions.
+inline constexpr std::size_t kMinMerged = 2305, kMaxMerged = 1 << 17;
+inline bool sortsByMerging(std::size_t boxes) {
+  return kCubMerges && boxes >= kMinMerged && boxes <= kMaxMerged;
+}
+
+/// The bits in which keys may differ.
+struct SortBits {
+  int lowest, count;
+};
+
+/// Stages 2 and 3, for any kind of keys.
+/// @param assign assign(keys, ids) returns the element function that writes `keys` and `ids`
+/// @return the sorted keys, valid until the next sort
+template <class Key, class Assign>
+View<const Key> sortBy(const StepRun& run, std::size_t n, SortBits bits, const Assign& assign) {
+  Scratch<DeviceMemory>& scratch = run.buffers.sortScratch;
+  scratch.reset(2 * scratchBytes<Key>(n) + scratchBytes<std::uint32_t>(n));
+  const View<Key> keys = scratch.lend<Key>("codes", n);
+  const View<std::uint32_t> sorted = run.buffers.order.ensure(n);
+  const bool merges = sortsByMerging(n);
+  const View<std::uint32_t> ids = merges ? sorted : scratch.lend<std::uint32_t>("ids", n);
+  {
+    const auto timer = run.timed("codes", &StepStats::codesMs);
+    run.space().forEach(n, assign(keys.data, ids.data));
+  }
+  const auto timer = run.timed("sort", &StepStats::sortMs);
+  if constexpr (kCubMerges) {
+    if (merges) {
+      run.space().mergeSort(keys, ids);
+      return keys;
+    }
+  }
+  const View<Key> sortedKeys = scratch.lend<Key>("sorted codes", n);
+  run.space().sortInto(keys, ids, sortedKeys, sorted, bits.lowest, bits.count);
+  return sortedKeys;
+}
+
+/// The bits of codes on a grid of 2^gridBits cells per axis, and of the keys that sort after all
+/// codes.
+template <class Key>
+SortBits bitsOf(int gridBits) {
+  return {AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1};
+}
+
+/// Stages 2 and 3: sorts the boxes by their codes.
+template <class Key>
+void sortByCodes(const StepRun& run, View<const Aabb> boxes, int gridBits) {
+  sortBy<Key>(run, boxes.size, bitsOf<Key>(gridBits), [&](Key* codes, std::uint32_t* ids) {
+    return AssignHilbertCodes<Key>{boxes, &run.header()->grid, codes, ids};
+  });
+}
+/// @param gridBits selects codes of 30 or 63 bits; if the header's grid has another number of bits,
+///   the step is only slower
+inline void sortAlongCurve(const StepRun& run, View<const Aabb> boxes, int gridBits) {
+  if (gridBits == 10)
+    sortByCodes<std::uint32_t>(run, boxes, gridBits);
+  else
+    sortByCodes<std::uint64_t>(run, boxes, gridBits);
+}
+
+/// Stages 2 and 3: sorts the boxes by world, and within a world by their codes.
+/// @param ranks by box, at most worlds + 1
+inline void sortByWorld(const StepRun& run, View<const Aabb> boxes, const std::uint32_t* ranks,
+                        std::uint32_t worlds, int gridBits) {
+  const int rankBits = static_cast<int>(std::bit_width(worlds + 1));
+  const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
+  const SortBits bits{0, codeBits + rankBits};
+  sortBy<std::uint64_t>(run, boxes.size, bits, [&](std::uint64_t* keys, std::uint32_t* ids) {
+    return AssignWorldKeys{boxes, ranks, &run.header()->grid, codeBits, keys, ids};
+  });
+}
+
+/// Stage 4: packs the sorted boxes into blocks, and builds the bounds above the blocks.
+/// @param ranks by box; null: there are no worlds
+inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes,
+                              const std::uint32_t* ranks = nullptr) {
+  const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
+  const LeafBlocks leaves = run.buffers.leaves.ensure(boxes.size);
+  run.space().launch<packBlocksKernel>(
+      leaves.groupCount, PackBlocks::kGroup,
+      PackBlocks{boxes, run.buffers.order.data(), leaves, run.header(), ranks});
+  return leaves;
+}
+
+/// Stages 2 to 4 for the binary hierarchy: Morton codes, a sort, and a tree over all boxes. The
+/// last leaves are oversized boxes, then NaN boxes. So oversized boxes widen only the bounds above
+/// themselves. A node keeps a NaN only from its left child, and only if all boxes below the node
+/// are NaN boxes.
+template <class Key>
+View<const Node> buildTreeBy(const StepRun& run, View<const Aabb> boxes, int gridBits) {
+  StepBuffers& buffers = run.buffers;
+  const View<std::uint32_t> arrivals = buffers.arrivals.ensure(boxes.size);
+  const View<const Key> codes =
+      sortBy<Key>(run, boxes.size, bitsOf<Key>(gridBits), [&](Key* keys, std::uint32_t* ids) {
+        return AssignCodes<Key>{boxes, &run.header()->grid, keys, ids, arrivals.data, gridBits};
+      });
+  const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
+  const View<Node> nodes = buffers.nodes.ensure(2 * boxes.size);
+  run.space().forEach(boxes.size,
+                      BuildHierarchy<Key>{boxes, buffers.order.data(), codes.data,
+                                          CudaSpace::count(boxes.size), arrivals.data, nodes.data});
+  return nodes;
+}
+/// @param gridBits as in sortAlongCurve()
+inline View<const Node> buildTree(const StepRun& run, View<const Aabb> boxes, int gridBits) {
+  return gridBits == 10 ? buildTreeBy<std::uint32_t>(run, boxes, gridBits)
+                        : buildTreeBy<std::uint64_t>(run, boxes, gridBits);
+}
+
+inline unsigned long long* countOf(std::uint64_t* count) {
+  return reinterpret_cast<unsigned long long*>(count);
+}
+
+/// Stage 5: finds pairs, in no order. Their number is in the header. If `out.counts` is set, the
+/// pairs of each first box are counted, too.
+/// @param worlds null: there is one world
+inline void findPairs(const StepRun& run, const LeafBlocks& leaves, std::size_t boxes,
+                      const FoundPairs& out, const WorldSlots* worlds = nullptr) {
+  const auto timer = run.timed("traversal", &StepStats::traversalMs);
+  FindBlockPairs search{leaves, out, run.header(), FindBlockPairs::partsFor(boxes)};
+  if (worlds == nullptr)
+    return run.space().launch<findBlockPairsKernel<false>>(
+        search.blocks<false>(), FindBlockPairs::kBlockThreads<false>, search);
+  search.worlds = *worlds;
+  run.space().launch<findBlockPairsKernel<true>>(search.blocks<true>(),
+                                                 FindBlockPairs::kBlockThreads<true>, search);
+}
+
+/// Stage 5 over a binary tree, with results like those of findPairs().
+inline void findTreePairs(const StepRun& run, View<const Node> nodes, std::size_t boxes,
+                          const FoundPairs& out) {
+  const auto timer = run.timed("traversal", &StepStats::traversalMs);
+  const FindTreePairs search{nodes.data, CudaSpace::count(boxes), out,
+                             FindTreePairs::poolFor(boxes)};
+  run.space().launch<findTreePairsKernel>(search.blocks(), kThreads, search);
+}
+
+/// Stage 6: turns the counts into the offsets of the lists, and writes the second boxes of the
+/// pairs to their lists, unsorted.
+/// @param lists number of lists
+/// @param chain must have been cleared since its last use
+inline void scatterPairs(const StepRun& run, const FoundPairs& found, std::size_t lists,
+                         const TileChain& chain, std::uint32_t* partners) {
+  const auto timer = run.timed("pair sort", &StepStats::pairSortMs);
+  const View<std::uint32_t> offsets{found.counts, lists + 1};
+  run.space().launch<sumCountsKernel>(SumCounts::tiles(offsets.size), kThreads,
+                                      SumCounts{offsets, chain});
+  run.space().forEach(found.room.size, ScatterPairs{found.room, found.count, found.places,
+                                                    found.otherPlaces, offsets.data, partners});
+}
+
+/// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the last
+/// step.
+inline void compareLists(const StepRun& run, const ListComparison& comparison) {
+  const auto timer = run.timed("delta", &StepStats::deltaMs);
+  const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
+  run.space().launch<compareListsKernel>(ListComparison::tiles(boxes), kThreads, comparison);
+}
 
 }  // namespace lbvh

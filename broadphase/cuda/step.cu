@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The pipelines on an NVIDIA GPU, and what there is to know of its devices.
+// Makes the pipelines on an NVIDIA GPU, and finds out whether its devices can run them.
 #include "broadphase/cuda/step.cuh"
 
 #if !defined(_WIN32)
@@ -15,7 +15,8 @@ namespace lbvh {
 
 namespace {
 
-/// While it lives, a call may fail: what it leaves pending is cleared, if nothing was before.
+/// During its lifetime CUDA calls may fail. Their error is cleared at the end, unless an error was
+/// pending before.
 struct MayFail {
   const bool wasClean = cudaPeekAtLastError() == cudaSuccess;
   ~MayFail() {
@@ -24,17 +25,17 @@ struct MayFail {
 };
 
 #if defined(GPULBVH_SHARED_CUDART) || defined(_WIN32)
-bool mayHaveDriver() { return true; }  // an interpreter in cudart's place has none
+bool mayHaveDriver() { return true; }  // cudart may be an interpreter, which needs no driver
 #else
 bool mayHaveDriver() { return dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != nullptr; }
 #endif
 
 struct Obstacle {
-  std::string why;  ///< empty: none
+  std::string why;  ///< empty: there is no obstacle
   bool isForGood = false;
 };
 
-/// What is so of all devices, and stays so.
+/// An obstacle that holds for all devices as long as the process runs.
 struct Known {
   std::mutex mutex;
   std::string why;
@@ -47,6 +48,7 @@ Obstacle noDevices(const char* what) {
   return {known.why, true};
 }
 
+/// Makes the device this thread's current one, if there is no obstacle.
 Obstacle obstacleTo(int device) {
   const MayFail mayFail;
   int devices = 0;
@@ -59,20 +61,36 @@ Obstacle obstacleTo(int device) {
     return {"no cuda: no device " + std::to_string(device) + ", there " +
                 (devices == 1 ? "is only device 0" : "are 0 to " + std::to_string(devices - 1)),
             true};
-  try {
+  cudaError_t error = cudaSetDevice(device);
+  if (error == cudaSuccess) {
     const RelaxedCapture relaxed;
-    const CurrentDevice current(device);
     cudaFuncAttributes attributes{};
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, measureKernel);
-    if (error == cudaSuccess) return {};
-    return {std::string("no cuda: no code for this device: ") + cudaGetErrorString(error),
-            error == cudaErrorNoKernelImageForDevice};
-  } catch (const SpaceError& error) {
-    return {std::string("no cuda: ") + error.what()};
+    error = cudaFuncGetAttributes(&attributes, measureKernel);
   }
+  if (error == cudaSuccess) return {};
+  const bool isForeign =
+      error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion;
+  return {std::string(isForeign ? "no cuda: no code for this device: " : "no cuda: ") +
+              cudaGetErrorString(error),
+          error == cudaErrorNoKernelImageForDevice};
 }
 
-/// @throws SpaceError if it cannot run our kernels
+/// Restores the current device of the program's thread at the end.
+class KeptDevice {
+ public:
+  KeptDevice() = default;
+  ~KeptDevice() {
+    const MayFail mayFail;
+    if (currentCudaDevice() != before_) cudaSetDevice(before_);
+  }
+  KeptDevice(const KeptDevice&) = delete;
+  KeptDevice& operator=(const KeptDevice&) = delete;
+
+ private:
+  const int before_ = currentCudaDevice();
+};
+
+/// @throws SpaceError if the device cannot run our kernels
 int deviceOf(int asked) {
   const int device = asked < 0 ? currentCudaDevice() : asked;
   const Obstacle obstacle = obstacleTo(device);
@@ -109,7 +127,8 @@ std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options) {
 }
 
 std::unique_ptr<DevicePipeline> makeCudaDevicePipeline(const DeviceOptions& options) {
-  return std::make_unique<StreamPipeline>(deviceOf(options.device), options);
+  const KeptDevice kept;
+  return std::make_unique<CudaDevicePipeline>(deviceOf(options.device), options);
 }
 
 }  // namespace lbvh

@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: Zlib
-// The table of contents of a step on an NVIDIA GPU: the stages in order. Then the host waits once,
-// and looks at what was counted. pair_finder.cpp checks the arguments.
+// Runs a step on an NVIDIA GPU: the stages in order. After the stages the host waits once, and
+// reads the counts. pair_finder.cpp checks the arguments.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "broadphase/core/limits.h"
 #include "broadphase/core/pipeline.h"
 #include "broadphase/core/scratch.h"
+#include "broadphase/core/test_hooks.h"
+#include "broadphase/cuda/few_changes.cuh"
+#include "broadphase/cuda/runtime/threads.cuh"
 #include "broadphase/cuda/stages.cuh"
+#include "broadphase/cuda/step_plan.h"
 #include "broadphase/host/parallel/buffer.h"
 
 namespace lbvh {
 
-/// Made, used and destroyed on a thread where no error of CUDA's is pending, best on one of its
-/// own: it makes its device the current one, and clears the thread's last error.
-class CudaPipeline final : public Pipeline, CudaStages {
+/// Must be made, used and destroyed on one thread without a pending CUDA error, preferably its own
+/// thread. It makes its device the current one, and clears the thread's last error.
+class CudaPipeline final : public Pipeline {
  public:
   /// @throws SpaceError
   explicit CudaPipeline(const Options& options)
-      : CudaStages({options.device, options.graphs, options.stageTimes}) {
-    plan_.order.mayKeep = options.keepOrder;
-    plan_.mostListed = StepPlan::listedIn(options.mappedMiB << 20);
+      : hierarchy_(options.hierarchy),
+        buffers_({options.device, options.graphs, options.stageTimes}) {
+    plan_.order.mayKeep = hierarchy_ == Hierarchy::wide && !testHooks.sortsEachStep;
+    plan_.mostListed = StepPlan::listedIn(options.pinnedDeltaMiB << 20);
   }
+
+  ~CudaPipeline() override { relaxed_.emplace(); }
 
   void step(const StepInput& input, StepStats& stats) override {
     guarded([&] { runStep(input, stats); });
@@ -32,36 +40,46 @@ class CudaPipeline final : public Pipeline, CudaStages {
     guarded([&] { copyPreviousPairs(pairs); });
   }
 
-  View<const Pair> pairs() override { return {lists_[current_].pairs.data(), pairs_}; }
+  /// Copies the pairs to the host's memory, unless this was done since the last step.
+  View<const Pair> pairs() override {
+    if (!hasFetched_) guarded([&] { fetchPairs(); });
+    return {fetched_.data(), pairs_};
+  }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
 
   std::size_t memoryBytes() const override {
-    return space_.allMemory().bytes() + copiedLists_.bytes();
+    return space_.allMemory().bytes() + copiedLists_.bytes() + fetched_.bytes();
   }
   std::size_t pinnedBytes() const { return space_.allMemory().pinnedBytes(); }
 
  private:
-  /// The second boxes of the pairs that were found, on their way into sorted lists.
+  /// Buffers for the second boxes of found pairs, until they are in sorted lists.
   struct Placement {
-    std::uint32_t* places;   ///< by pair: its place in its list
-    std::uint32_t* seconds;  ///< list by list, unsorted
+    std::uint32_t* places;    ///< by pair: its index in the list of its first box
+    std::uint32_t* partners;  ///< second boxes, list by list, unsorted
   };
   Placement lendPlacement() {
     const std::size_t pairs = plan_.pairs;
     pairScratch_.reset(2 * scratchBytes<std::uint32_t>(pairs));
     return {pairScratch_.lend<std::uint32_t>("places", pairs).data,
-            pairScratch_.lend<std::uint32_t>("seconds", pairs).data};
+            pairScratch_.lend<std::uint32_t>("partners", pairs).data};
   }
 
-  /// Where the launches of a step write their results. Their numbers are in the header.
+  /// Where the launches of a step write the added and removed pairs. The header has their numbers.
   struct Outcome {
     View<Pair> added, removed;
   };
 
   const StepHeader& report() const { return *report_.data(); }
 
-  /// The program's captures do not mind us. After an error nothing of ours runs any more.
+  // Steps alternate between two lists of pairs: those of the last step, and those of the current
+  // step.
+  ListBuffers& oldLists() { return lists_[current_]; }
+  ListBuffers& newLists() { return lists_[1 - current_]; }
+
+  /// Runs f so that it does not disturb captures of the program. After an error it waits until none
+  /// of our work is running.
   template <class F>
   void guarded(const F& f) {
     const RelaxedCapture relaxed;
@@ -76,48 +94,116 @@ class CudaPipeline final : public Pipeline, CudaStages {
     }
   }
 
+  void fetchPairs() {
+    Pair* const room = fetched_.ensure(pairs_).data;
+    space_.copy(View<const Pair>{oldLists().pairs.data(), pairs_}, room);
+    hasFetched_ = true;
+  }
+
   void runStep(const StepInput& input, StepStats& stats) {
-    stats_ = &stats;
-    added_ = removed_ = {};  // they lie in a buffer that is written now
+    added_ = removed_ = {};  // this step overwrites the buffer that has them
+    hasFetched_ = false;
     copiedLists_ = HostBuffer<Pair>();
     const StepInput there = upload(input);
     plan_.mostPairs = there.maxPairs;
     plan_.begin(there.boxes.size, input.boxes.size, pairs_);
+    const std::size_t few = chooseFew(input, there);
     Outcome outcome;
     do {
       arguments_.data()->mostExtents = plan_.order.mostExtents();
       outcome = space_.replay(recordings_, launches(there, stats), [&] {
-        const std::size_t compared = std::max(there.boxes.size, boxesBefore_);
-        const LeafBlocks leaves = packBoxes(there.boxes, arguments_.data(), compared);
-        const Placement placement = lendPlacement();
-        const FoundPairs found = foundPairs(there, placement.places);
-        findPairs(leaves, there.boxes.size, nullptr, found);
-        scatter(found, there.boxes.size, compared, placement.seconds);
-        return compare(there, placement.seconds);
+        return searchesFew_ ? runFew({buffers_, &stats}, there)
+                            : runStages({buffers_, &stats}, there);
       });
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
-      if (report().pairs > there.maxPairs)  // the host can
-        throw SpaceError("more pairs than a GPU's kernels can count", false);
+      if (report().pairs > there.maxPairs)  // the host can count more pairs
+        throw SpaceError("more than 2^31 - 1 pairs, which a GPU's kernels cannot count", false);
     } while (fellShort());
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
+    if (searchesFew_) stats.searched = few;
     keep(outcome, there.boxes.size, stats);
-    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // the padding
+    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // padding boxes are NaN boxes
     hasLastBoxes_ = true;
+    lastSize_ = input.boxes.size;
+  }
+
+  /// The launches depend only on the members of LaunchKey.
+  Outcome runStages(const StepRun& run, const StepInput& there) {
+    const View<const Aabb> boxes = there.boxes;
+    const View<std::uint32_t> counts = newLists().offsets.ensure(boxes.size + 1);
+    const Chains chains = chainsFor(boxes.size);
+    const Placement placement = lendPlacement();
+    const FoundPairs found = foundPairs(there, counts, placement);
+    const Outcome outcome = lendChanges();
+
+    measureScene(run, boxes, arguments_.data(), counts, chains.words);
+    if (hierarchy_ == Hierarchy::binary) {
+      const View<const Node> tree = buildTree(run, boxes, plan_.bits);
+      findTreePairs(run, tree, boxes.size, found);
+    } else {
+      if (plan_.order.sorts()) sortAlongCurve(run, boxes, plan_.bits);
+      const LeafBlocks leaves = buildBlocks(run, boxes);
+      findPairs(run, leaves, boxes.size, found);
+    }
+    scatterPairs(run, found, boxes.size, chains.sum, placement.partners);
+
+    ListComparison comparison = comparisonOf(there, outcome);
+    comparison.partners = placement.partners;
+    comparison.sortedPairs = newLists().pairs.data();
+    comparison.report = report_.data();
+    compareLists(run, comparison);
+    return outcome;
+  }
+
+  /// Does the same as runStages(), but searches only for boxes that have changed since the last
+  /// step.
+  Outcome runFew(const StepRun& run, const StepInput& there) {
+    const Outcome outcome = lendChanges();
+    const OldPairs old{oldLists().of(boxesBefore_),
+                       there.filters.empty() ? nullptr : there.filters.data, there.removedObjects};
+    updateFew(run, fewBuffers_, changedList_,
+              {there.boxes, old, arguments_.data(), newLists().pairs.ensure(plan_.pairs),
+               newLists().offsets.ensure(there.boxes.size + 1), outcome.added, outcome.removed,
+               report_.data()},
+              knowsSlots_);
+    return outcome;
+  }
+
+  /// Decides whether the step searches only for changed boxes. Such a step needs the boxes, the
+  /// order and the lists of the last step.
+  /// @return the number of changed boxes, or 0 if the last step did not leave these
+  std::size_t chooseFew(const StepInput& input, const StepInput& there) {
+    searchesFew_ = false;
+    const bool hadFilters = std::exchange(hasFilters_, !input.filters.empty());
+    if (!hadLast_ || plan_.order.sorts() || boxesBefore_ != there.boxes.size ||
+        hadFilters != hasFilters_ || pairs_ > plan_.pairs)
+      return 0;
+    const std::size_t end = std::max(input.boxes.size, lastSize_);
+    for (std::size_t i = 0; i < std::min(input.removedObjects.size, end); ++i)
+      if (input.removedObjects[i] != 0) changed_.add(i);
+    // Boxes that do not exist any more.
+    for (std::size_t i = input.boxes.size; i < lastSize_; ++i) changed_.add(i);
+    const std::size_t count = changed_.count();
+    searchesFew_ = fewPlan_.searchesFew(count, input.boxes.size);
+    if (searchesFew_) changedList_.assign(changed_, count);
+    return count;
   }
 
   void copyPreviousPairs(View<const Pair> pairs) {
-    if (pairs.size > kMostPairs)
-      throw SpaceError("more pairs than a GPU's kernels can count", false);
+    if (pairs.size > kMaxCountable)
+      throw SpaceError("more than 2^31 - 1 pairs, which a GPU's kernels cannot count", false);
+    hasLastBoxes_ = false;
     boxes_.invalidate();
     filters_.invalidate();
     removedObjects_.invalidate();
     added_ = removed_ = {};
-    pairs_ = boxesBefore_ = 0;  // if memory fails
-    const View<Pair> room = lists_[current_].pairs.ensure(pairs.size);
+    hasFetched_ = false;
+    pairs_ = boxesBefore_ = 0;  // so that they are 0 if an allocation fails
+    const View<Pair> room = oldLists().pairs.ensure(pairs.size);
     space_.abandonAndCopy(pairs, room.data);
     const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size - 1].first + std::size_t{1};
-    const View<std::uint32_t> offsets = lists_[current_].offsets.ensure(boxes + 1);
+    const View<std::uint32_t> offsets = oldLists().offsets.ensure(boxes + 1);
     space_.forEach(pairs.size + 1, IndexLists{room, offsets});
     boxesBefore_ = boxes;
     pairs_ = pairs.size;
@@ -126,26 +212,31 @@ class CudaPipeline final : public Pipeline, CudaStages {
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
     *arguments_.ensure(1).data = {input.boxes.size, pairs_};
-    // The bits are relative to the last step that did not throw. After any other upload they do not
-    // say what the device has.
-    const bool hasLast = std::exchange(hasLastBoxes_, false);
-    const View<const std::uint64_t> changed = hasLast ? input.changed : View<const std::uint64_t>{};
-    return {space_.upload(input.boxes, boxes_, changed),
-            space_.upload(input.filters, filters_, changed),
+    // The bits say which boxes differ from those of the last step that did not throw. After another
+    // upload the device has other boxes, so the bits cannot be used.
+    hadLast_ = std::exchange(hasLastBoxes_, false);
+    const View<const std::uint64_t> changed =
+        hadLast_ ? input.changed : View<const std::uint64_t>{};
+    changed_.begin(std::max(input.boxes.size, lastSize_));
+    return {space_.upload(input.boxes, boxes_, changed, &changed_),
+            space_.upload(input.filters, filters_, changed, &changed_),
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
-  /// All that the launches of a step depend on, but for the addresses of their memory: two steps
-  /// with equal keys launch the same. What may differ nevertheless is in StepArguments.
+  /// All that the launches of a step depend on, except the addresses of their memory. Two steps
+  /// with equal keys have the same launches. Values that may differ between such steps are in
+  /// StepArguments.
   struct LaunchKey {
     std::size_t boxes, filters, removedObjects;
     std::uint64_t maxPairs;
     int bits;
     bool sorts;
+    std::size_t few;  ///< maximum number of boxes to search for; 0: all boxes
+    bool knowsSlots;
     std::size_t pairs, listed;
     int current;
     std::size_t boxesBefore;
-    const StepStats* times;  ///< where events write, if there are any
+    const StepStats* times;  ///< where the stage times are written; null: stages are not timed
 
     bool operator==(const LaunchKey&) const = default;
   };
@@ -156,6 +247,8 @@ class CudaPipeline final : public Pipeline, CudaStages {
             there.maxPairs,
             plan_.bits,
             plan_.order.sorts(),
+            searchesFew_ ? changedList_.capacity() : 0,
+            searchesFew_ && knowsSlots_,
             plan_.pairs,
             plan_.listed,
             current_,
@@ -163,44 +256,42 @@ class CudaPipeline final : public Pipeline, CudaStages {
             space_.timesStages() ? &stats : nullptr};
   }
 
-  FoundPairs foundPairs(const StepInput& there, std::uint32_t* places) {
-    FoundPairs found{lists_[1 - current_].pairs.ensure(plan_.pairs),
+  FoundPairs foundPairs(const StepInput& there, View<std::uint32_t> counts,
+                        const Placement& placement) {
+    FoundPairs found{newLists().pairs.ensure(plan_.pairs),
                      there.maxPairs,
-                     countOf(&header()->pairs),
+                     countOf(&buffers_.header.data()->pairs),
                      {},
-                     lists_[1 - current_].offsets.data(),
-                     places};
+                     counts.data,
+                     placement.places};
     if (!there.filters.empty()) found.rule.filters = there.filters.data;
     return found;
   }
 
-  /// Stage 7, and the end of stage 6.
-  Outcome compare(const StepInput& there, const std::uint32_t* seconds) {
-    const auto timer = timed("delta", &StepStats::deltaMs);
+  Outcome lendChanges() {
     Pair* room = changes_.ensure(2 * plan_.listed).data;
-    const Outcome outcome{{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
-    ListComparison comparison = comparisonOf(there, outcome);
-    comparison.seconds = seconds;
-    comparison.sortedPairs = lists_[1 - current_].pairs.data();
-    comparison.report = report_.data();
-    compareLists(comparison);
-    return outcome;
+    return {{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
+  }
+
+  Chains chainsFor(std::size_t boxes) {
+    return buffers_.chainsFor(boxes, std::max(boxes, boxesBefore_));
   }
 
   ListComparison comparisonOf(const StepInput& there, const Outcome& lists) {
     ListComparison comparison{};
-    comparison.fresh = listsIn(1 - current_, there.boxes.size);
-    comparison.old = listsIn(current_, boxesBefore_);
+    comparison.fresh = newLists().of(there.boxes.size);
+    comparison.old = oldLists().of(boxesBefore_);
     comparison.removedObjects = there.removedObjects;
     comparison.added = lists.added;
     comparison.removed = lists.removed;
-    comparison.header = header();
+    comparison.header = buffers_.header.data();
+    comparison.chain = chainsFor(there.boxes.size).compare;
     return comparison;
   }
 
-  /// Lists that are longer than the mapped memory: they are written once more, to memory of the
-  /// device that nobody uses now, and copied to ordinary memory. Both at once, or, if there is no
-  /// room for both, one after the other.
+  /// Copies lists that are longer than the mapped memory. The pairs are written again, to device
+  /// memory that is free now, and copied to ordinary memory. If the two lists do not fit together,
+  /// they are written one after the other.
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
@@ -219,16 +310,18 @@ class CudaPipeline final : public Pipeline, CudaStages {
 
   void copyAgain(const Outcome& lists, const StepInput& there, View<const Pair> written, Pair* to) {
     if (written.empty()) return;
-    const std::size_t boxes = there.boxes.size;
-    space_.fill(chainsFor(boxes, std::max(boxes, boxesBefore_)).words, 0);
-    compareLists(comparisonOf(there, lists));
+    space_.fill(chainsFor(there.boxes.size).words, 0);
+    compareLists({buffers_}, comparisonOf(there, lists));
     space_.copy(written, to);
   }
 
-  /// True if the step has to run again, with a plan that is large enough.
+  /// Enlarges the plan if the step did not fit.
+  /// @return whether the step must run again
   bool fellShort() {
-    if (plan_.covers(report())) return false;
-    plan_.retry(report());
+    const bool isOverfull = searchesFew_ && report().overfull != 0;
+    if (plan_.covers(report()) && !isOverfull) return false;
+    if (std::exchange(searchesFew_, false)) fewPlan_.fellShort();
+    if (!isOverfull) plan_.retry(report());
     return true;
   }
 
@@ -236,6 +329,8 @@ class CudaPipeline final : public Pipeline, CudaStages {
     describe(report(), stats);
     plan_.adaptTo(report());
     plan_.order.succeed(boxes);
+    if (searchesFew_) fewPlan_.succeed();
+    knowsSlots_ = searchesFew_ || (knowsSlots_ && !plan_.order.sorts());
     current_ = 1 - current_;
     pairs_ = static_cast<std::size_t>(report().pairs);
     boxesBefore_ = boxes;
@@ -244,21 +339,44 @@ class CudaPipeline final : public Pipeline, CudaStages {
     stats.pairs = pairs_;
     stats.added = added_.size;
     stats.removed = removed_.size;
-    stats.capacity = lists_[current_].pairs.capacity();
+    stats.capacity = oldLists().pairs.capacity();
   }
 
+  /// Set by the destructor, because freeing the members below could otherwise break captures of the
+  /// program.
+  std::optional<RelaxedCapture> relaxed_;
+  const Hierarchy hierarchy_;  ///< the same for every step, so LaunchKey does not need it
+  StepBuffers buffers_;
+  CudaSpace& space_ = buffers_.space;
+  StepPlan plan_;
+  ListBuffers lists_[2] = {ListBuffers(space_.memory()), ListBuffers(space_.memory())};
+  int current_ = 0;  ///< index of the lists of the last step
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
-  bool hasLastBoxes_ = false;  ///< the device has those of the last step, which did not throw
+  /// The device has the boxes of the last step, and that step did not throw.
+  bool hasLastBoxes_ = false;
+  bool hadLast_ = false;      ///< value of hasLastBoxes_ before this step
+  std::size_t lastSize_ = 0;  ///< number of boxes of the last step
+  bool hasFilters_ = false;   ///< whether the last step had filters
+  ChangedSet changed_;        ///< boxes that may differ from those of the last step
+  ChangedList changedList_{space_.hostMemory()};
+  FewChangeBuffers fewBuffers_{space_.memory()};
+  FewPlan fewPlan_;
+  bool searchesFew_ = false;
+  bool knowsSlots_ = false;  ///< fewBuffers_ has the slots of the current order
   GraphRecordings<LaunchKey, Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
-  PinnedBuffer<Pair> changes_{space_.hostMemory()};  ///< kernels write it: only real pairs cross
+  /// Kernels write these pairs to host memory, and only as many as there are, because they cross
+  /// the bus.
+  PinnedBuffer<Pair> changes_{space_.hostMemory()};
   Scratch<DeviceMemory> pairScratch_{space_.memory()};
-  HostBuffer<Pair> copiedLists_;  ///< those that were too long for it
-  std::size_t pairs_ = 0;         ///< of the last step
-  std::size_t boxesBefore_ = 0;   ///< whose lists they are
+  HostBuffer<Pair> copiedLists_;  ///< changes that were too long for changes_
+  HostBuffer<Pair> fetched_;      ///< all pairs, fetched by pairs()
+  bool hasFetched_ = false;
+  std::size_t pairs_ = 0;        ///< number of pairs of the last step
+  std::size_t boxesBefore_ = 0;  ///< number of boxes whose lists these pairs are in
   View<const Pair> added_, removed_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The pipelines on an NVIDIA GPU, for code that no CUDA compiler sees. Only in builds with CUDA.
+// Declares the pipelines on an NVIDIA GPU, for code that is compiled without a CUDA compiler. Only
+// builds with CUDA have them.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +14,27 @@
 
 namespace lbvh {
 
-/// The calling thread's. A program that has never used CUDA has device 0, and its driver is not
-/// started to ask.
+/// The current device of the calling thread. If the program has never used CUDA, this is 0, and the
+/// driver is not started.
 int currentCudaDevice();
 
-/// Empty if the device can run our kernels. Leaves no error pending that was not.
+/// Empty if the device can run our kernels, else the reason. It leaves no new error pending, but
+/// makes the device the thread's current one. So it should be called on a separate thread.
 std::string whyNoCuda(int device = 0);
 
-/// What whyNoCuda() has said, if it holds for this process: no driver, or no device. Asks nothing.
+/// The last result of whyNoCuda() that holds for the whole process: no driver, or no device. Makes
+/// no CUDA call.
 std::string knownWhyNoCuda();
 
 std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
 
-/// Works on `options.device`, or if that is -1 on the calling thread's current one. To be made,
-/// used and destroyed on one thread, and best on one of its own: it makes that device the thread's
-/// current one, and clears the thread's last error.
+/// Works on `options.device` or, if that is -1, on the calling thread's current device. The
+/// pipeline must be made, used and destroyed on one thread, preferably its own thread. It makes the
+/// device the thread's current one, and clears the thread's last error.
 /// @throws SpaceError
 std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options);
 
-/// On the callers' streams, from any thread.
+/// Works on the callers' streams, from any thread.
 /// @throws std::runtime_error
 std::unique_ptr<DevicePipeline> makeCudaDevicePipeline(const DeviceOptions& options);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// How large the launches of a step are, where the host does not know the counts in advance: what
-// the last step needed and some more. Decides nothing about results: a plan that was too small
-// costs a second run.
+// Plans a step on a GPU before its counts are known: whether to sort, and how large the launches
+// are. A plan does not change results. If it does not fit, the step runs a second time.
 #pragma once
 
 #include <algorithm>
@@ -10,25 +9,112 @@
 #include <cstdint>
 
 #include "broadphase/core/step_header.h"
-#include "broadphase/cuda/order_plan.h"
 
 namespace lbvh {
 
-struct StepPlan {
-  static constexpr std::size_t kLeastListed = 1024;
+/// Decides whether a step sorts its boxes again. Any order gives the same pairs. So the last order
+/// is kept, without a sort, as long as it is useful.
+class OrderPlan {
+ public:
+  bool mayKeep = true;
 
-  /// Beyond them a step fails, before it is planned for.
+  bool sorts() const { return sorts_; }
+
+  /// @param boxes number of boxes with padding
+  /// @param handedIn number of boxes without padding
+  void begin(std::size_t boxes, std::uint64_t handedIn) {
+    // New boxes are packed together into the last blocks of the order, wherever they are in space.
+    const bool hasGrown = handedIn > handedIn_ + handedIn_ / 256 + 32;
+    sorts_ = !mayKeep || isWorn_ || boxes != ordered_ || hasGrown;
+    ordered_ = 0;  // set again when the step succeeds
+    asked_ = handedIn;
+  }
+
+  /// The limit for the extents of a step that keeps the order. A search with larger extents would
+  /// take far longer than a sort.
+  std::uint64_t mostExtents() const { return sorts_ ? ~std::uint64_t{0} : 2 * extents_ + 65536; }
+
+  bool covers(const StepHeader& step) const { return step.extents <= mostExtents(); }
+
+  /// Evaluates a step that has run, and decides about the next one.
+  void observe(const StepHeader& step, bool changesCodes) {
+    isWorn_ = changesCodes || !covers(step);
+    if (sorts_) {
+      extents_ = step.extents;
+      looks_ = step.looks;
+    } else {
+      isWorn_ |= 5 * step.looks > 6 * looks_ + 1024;  // 1024 is added because a small sample varies
+    }
+  }
+
+  /// Must be called before the step runs again.
+  void retry() { sorts_ |= isWorn_; }
+
+  void succeed(std::size_t boxes) {
+    ordered_ = boxes;
+    if (sorts_) handedIn_ = asked_;
+  }
+
+ private:
+  bool sorts_ = true;
+  bool isWorn_ = false;
+  std::size_t ordered_ = 0;     ///< number of sorted boxes, padding included; 0: none
+  std::uint64_t handedIn_ = 0;  ///< number of boxes without padding at the last sort
+  std::uint64_t asked_ = 0;     ///< number of boxes without padding in this step
+  std::uint64_t extents_ = 0;
+  std::uint64_t looks_ = 0;
+};
+
+/// Decides whether a step searches only for changed boxes, and keeps the last pairs of all other
+/// boxes.
+class FewPlan {
+ public:
+  /// @param changed number of changed boxes
+  bool searchesFew(std::size_t changed, std::size_t boxes) {
+    if (resting_ > 0) {
+      --resting_;
+      return false;
+    }
+    return kMostShare * changed <= boxes;
+  }
+
+  /// The step ran again for all boxes, because it had too many new pairs. After such a step others
+  /// usually follow, so the next steps search for all boxes.
+  void fellShort() {
+    resting_ = pause_;
+    pause_ = std::min(2 * pause_, kLongestPause);
+  }
+  void succeed() { pause_ = 1; }
+
+ private:
+  /// At most an eighth of the boxes may have changed. Such a step costs half as much as a step for
+  /// all boxes, by the interpreter's counts.
+  static constexpr std::size_t kMostShare = 8;
+  static constexpr int kLongestPause = 64;
+
+  int resting_ = 0,  ///< number of further steps that search for all boxes
+      pause_ = 1;    ///< value of `resting_` after the next failure
+};
+
+/// How large the launches are: what the last step needed, and some more.
+struct StepPlan {
+  static constexpr std::size_t kMinListed = 1024;
+
+  /// A step with more pairs fails, so no plan has more.
   std::uint64_t mostPairs = 0;
-  std::size_t mostListed = kLeastListed;
+  std::size_t mostListed = kMinListed;
 
   int bits = 10;
   std::size_t pairs = 0;
-  std::size_t listed = 0;  ///< added pairs in mapped memory, and removed ones: as many of each
+  /// Capacity of each of two lists in mapped memory, for added and for removed pairs.
+  std::size_t listed = 0;
 
   OrderPlan order;
 
-  /// What is known before the first step. Eight pairs a box: growing costs a second run.
-  /// @param boxes padding included, of which `handedIn` are none
+  /// Begins a step. The first plan has the capacity for `oldPairs`, or for eight pairs per box,
+  /// because growing costs a second run.
+  /// @param boxes number of boxes with padding
+  /// @param handedIn number of boxes without padding
   void begin(std::size_t boxes, std::uint64_t handedIn, std::size_t oldPairs) {
     order.begin(boxes, handedIn);
     if (pairs == 0) setPairs(oldPairs == 0 ? 8 * std::uint64_t{boxes} : oldPairs);
@@ -38,12 +124,12 @@ struct StepPlan {
     return (bits == step.grid.bits || !order.sorts()) && order.covers(step) && step.pairs <= pairs;
   }
 
-  /// If not, the lists are copied, see CudaPipeline.
+  /// Whether the changes fit. If not, CudaPipeline copies the lists.
   bool lists(const DeltaCount& delta) const {
     return delta.added <= listed && delta.removed <= listed;
   }
 
-  /// Grows until it covers the step, and shrinks where it is far too large.
+  /// Grows to cover the step, and shrinks if the plan is far too large.
   void adaptTo(const StepHeader& step) {
     const bool wasSearched = order.covers(step);
     order.observe(step, bits != step.grid.bits);
@@ -51,33 +137,35 @@ struct StepPlan {
     if (!wasSearched) return;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
-    // In a first step all pairs are new. Others may be followed by their like.
+    // In a first step all pairs are new, so its changes are ignored. Other steps may be followed by
+    // similar ones.
     if (step.arguments.oldPairs > 0)
       setListed(std::bit_ceil(std::max(step.delta.added, step.delta.removed)));
   }
 
-  /// Before the step runs again.
+  /// Adapts the plan before the step runs again.
   void retry(const StepHeader& step) {
     adaptTo(step);
     order.retry();
   }
 
-  /// How many pairs a list may have so that both, growing by doubling, hold no more than `bytes`,
-  /// what waits to be freed included.
+  /// The maximum number of pairs in each list, so that both lists take at most `bytes`. The lists
+  /// grow by doubling, and released memory is included until it is freed. The result is at least
+  /// kMinListed.
   static std::size_t listedIn(std::size_t bytes) {
-    return std::max(kLeastListed, std::bit_floor(bytes / (5 * sizeof(Pair))));
+    return std::max(kMinListed, std::bit_floor(bytes / (5 * sizeof(Pair))));
   }
 
  private:
-  /// About a quarter of them is expected to come or go in a step.
+  /// Assumes that at most a quarter of the pairs are added or removed in a step.
   void setPairs(std::uint64_t planned) {
     pairs = static_cast<std::size_t>(std::min(planned, mostPairs));
     setListed(std::bit_floor(std::uint64_t{pairs / 4}));
   }
-  /// Powers of two, which seldom change.
+  /// Takes a power of two, so that the capacity rarely changes.
   void setListed(std::uint64_t planned) {
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(planned, mostListed));
-    listed = std::max({listed, most, kLeastListed});
+    listed = std::max({listed, most, kMinListed});
   }
 };
 

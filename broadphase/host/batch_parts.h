@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs a batch of queries on the host's threads, and gathers what each of them hits. Host only.
+// Runs a batch of queries on the host's threads, and collects the hits of each query. Host only.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,13 @@ namespace lbvh {
 
 class BatchParts {
  public:
-  /// What one task found, in the order of its queries.
+  /// The hits of one task, in the order of its queries.
   using Found = std::vector<std::uint32_t>;
 
-  /// @param hitsOf hitsOf(i, visit) calls visit(box index) for all that query i hits.
-  /// @param sizes becomes how many they are, by query.
-  /// @param most so many hits and some more end the batch: then some queries are left out
+  /// @param hitsOf hitsOf(i, visit) calls visit(box index) for each box that query i hits
+  /// @param sizes receives the number of hits of each query
+  /// @param most maximum number of hits; a batch with more hits stops, and skips the remaining
+  ///   queries
   template <class Size, class HitsOf>
   BatchParts(HostTasks& tasks, std::size_t queries, const HitsOf& hitsOf, Size* sizes,
              std::uint64_t most = ~std::uint64_t{0})
@@ -40,15 +41,16 @@ class BatchParts {
     });
   }
 
-  /// Of all queries.
+  /// Number of hits of all queries.
   std::size_t hits() const {
     std::size_t sum = 0;
     for (const Found& found : found_) sum += found.size();
     return sum;
   }
 
-  /// Writes the boxes of all queries, ascending of each; at most `room` of them.
-  /// @param offsets where the boxes of each query begin
+  /// Writes the hits of all queries, but at most `room` of them. The hits of each query are
+  /// ascending.
+  /// @param offsets where the hits of each query begin
   template <class Offset>
   void write(const Offset* offsets, std::uint32_t* boxes, std::size_t room) {
     forParts([&](const Found& found, std::size_t begin, std::size_t) {
@@ -58,9 +60,9 @@ class BatchParts {
   }
 
  private:
-  /// Enough work to be worth a task of its own.
+  /// Fewer queries are not worth a task.
   static constexpr std::size_t kQueriesAPart = 64;
-  /// Queries differ in cost, which more parts than threads even out.
+  /// More parts than threads, because queries differ in cost.
   static constexpr std::size_t kPartsAThread = 8;
 
   template <class Part>

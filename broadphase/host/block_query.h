@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Zlib
-// Queries of the blocks of boxes that a step's search left behind; they need no tree. Host only.
+// Queries boxes that a step or a BoxTree has packed into blocks. Does not know whether the boxes
+// have changed since they were packed. C++17, host only. Installed because tree_query.h includes
+// it. Programs should include tree_query.h instead.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
-#include "broadphase/host/block_tree.h"
-#include "broadphase/types.h"
+#include "../types.h"
+#include "block_tree.h"
 
 namespace lbvh {
 
+/// Whether a predicate can test all boxes of a block at once: lanes(corners) returns a bit for each
+/// lane.
+template <class Hits, class = void>
+struct HasLanes : std::false_type {};
+template <class Hits>
+struct HasLanes<Hits, std::void_t<decltype(std::declval<const Hits&>().lanes(
+                          std::declval<const BoxBlock&>().corners))>> : std::true_type {};
+
 /// Calls visit(box index) for each box in the blocks for which hits(Aabb) is true. The order is
-/// unspecified. `hits` must be true for bounds that contain a box it is true for.
+/// unspecified. `hits` must be true for bounds that contain a box for which it is true. Several
+/// threads may query the same blocks at once. For a ray, lanes() takes half the time of calls for
+/// each box.
 template <class Hits, class Visit>
 void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
@@ -19,9 +33,13 @@ void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   while (depth > 0) {
     const std::uint32_t index = stack[--depth];
     const BoxBlock& block = tree.blocks[index];
+    std::uint32_t bits = ~std::uint32_t{0};
+    if constexpr (HasLanes<Hits>::value) bits = hits.lanes(block.corners);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       const std::uint32_t child = block.child[lane];
-      if (child == kNullIndex || !hits(block.box(lane))) continue;
+      if ((bits >> lane & 1) == 0 || child == kNullIndex) continue;
+      if constexpr (!HasLanes<Hits>::value)
+        if (!hits(block.box(lane))) continue;
       if (index < tree.leafBlocks)
         visit(child);
       else
@@ -30,12 +48,24 @@ void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   }
 }
 
-/// The same for all packed boxes, those that are kept out of the blocks untested. A NaN box is
-/// never visited.
+/// Calls visit(box index) for the boxes that queryBlocks() finds and for all oversized boxes. So it
+/// visits oversized boxes for which `hits` would be false. It never visits a box with a NaN.
+///
+/// Oversized boxes are not tested because the array of boxes may have moved: a caller that creates
+/// a box in `visit` can move it.
 template <class Hits, class Visit>
 void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
   queryBlocks(packed.tree, hits, visit);
   for (const std::uint32_t box : packed.oversized) visit(box);
+}
+
+/// Calls visit(box index) for each packed box for which hits(Aabb) is true, as queryPacked() does,
+/// but tests oversized boxes, too. The array of boxes must not have moved.
+template <class Hits, class Visit>
+void queryExactly(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
+  queryBlocks(packed.tree, hits, visit);
+  for (const std::uint32_t box : packed.oversized)
+    if (hits(packed.boxes[box])) visit(box);
 }
 
 }  // namespace lbvh

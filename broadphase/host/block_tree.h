@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Zlib
-// The host's own hierarchy. A block holds sixteen boxes, each coordinate in an array of its own, so
-// that one box is tested against a block in a few instructions. Leaf blocks hold boxes that follow
-// each other along a curve; blocks above them hold the bounds of sixteen blocks each, up to one
-// root. Holds no memory of its own.
+// Defines the host's hierarchy. A block holds sixteen boxes, with each coordinate in a separate
+// array, so that one box is tested against a block in a few instructions. Leaf blocks hold
+// consecutive boxes along a curve. The blocks above hold the bounds of sixteen blocks each, up to
+// one root. Owns no memory. Installed because block_query.h includes it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
-#include "broadphase/types.h"
+#include "../types.h"
 
 namespace lbvh {
 
 inline constexpr std::uint32_t kLanes = 16;
 
-/// Six arrays of coordinates (three minima, three maxima), and what they bound: boxes in a leaf
-/// block, blocks in the others. A lane without a box overlaps nothing; its child is kNullIndex.
+/// Sixteen lanes. Each has the corners of a box: three minima and three maxima. `child` is the
+/// index of a box in a leaf block, and of a block in all other blocks. A lane without a box
+/// overlaps nothing, and its child is kNullIndex.
 struct alignas(64) BoxBlock {
   float corners[6][kLanes];
   std::uint32_t child[kLanes];
@@ -29,13 +30,12 @@ struct alignas(64) BoxBlock {
   void set(std::uint32_t lane, const Aabb& box, std::uint32_t id) {
     for (int axis = 0; axis < 3; ++axis) {
       corners[axis][lane] = box.min[axis];
-      // -0 becomes +0: else the difference to 0 would have a sign.
+      // Turns -0 into +0: tests use the sign of a difference, and -0 - 0 is -0.
       corners[3 + axis][lane] = box.max[axis] + 0.0f;
     }
     child[lane] = id;
   }
 
-  /// No box in this lane.
   void clear(std::uint32_t lane) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     for (int k = 0; k < 6; ++k) corners[k][lane] = k < 3 ? kInfinity : -kInfinity;
@@ -49,22 +49,35 @@ struct alignas(64) FilterBlock {
   std::int32_t mask[kLanes];
 };
 
+struct ShortBlocks;
+
 /// Leaf blocks come first, then each level above them; the root is the last block.
 struct BlockTree {
   BoxBlock* blocks = nullptr;
-  FilterBlock* filters = nullptr;  ///< of the leaf blocks, or null: all pairs should collide
-  std::uint32_t boxes = 0;
+  FilterBlock* filters = nullptr;       ///< one for each leaf block; null: all pairs should collide
+  const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, for searches by rank; or null
+  std::uint32_t boxes = 0;              ///< number of lanes of leaf blocks that are in use
   std::uint32_t leafBlocks = 0;
   std::uint32_t root = 0;
-  bool isInIndexOrder = false;  ///< boxes lie in the order of their indices
+  bool isInIndexOrder = false;  ///< whether the boxes are in the order of their indices
+
+  /// Sets the number of lanes, and computes the numbers of blocks from it. @return the number of
+  /// all blocks
+  std::uint32_t cover(std::uint32_t lanes) {
+    boxes = lanes;
+    leafBlocks = blocksOver(lanes);
+    const std::uint32_t all = forLevels(leafBlocks, [](auto...) {});
+    root = all - 1;
+    return all;
+  }
 
   static constexpr std::uint32_t blocksOver(std::uint32_t children) {
     return (children + kLanes - 1) / kLanes;
   }
 
-  /// Calls level(first child, children, first parent) from the leaf blocks' parents to the root. A
-  /// single leaf block has a parent, too.
-  /// @return how many blocks there are
+  /// Calls level(first child, number of children, first parent) for each level of parents, from the
+  /// leaf blocks' parents to the root. A single leaf block has a parent, too.
+  /// @return the number of all blocks
   template <class Level>
   static std::uint32_t forLevels(std::uint32_t leafBlocks, const Level& level) {
     std::uint32_t first = 0, children = leafBlocks;
@@ -77,16 +90,16 @@ struct BlockTree {
   }
 };
 
-/// Boxes packed into blocks, by their indices in the arrays that they come from.
+/// Boxes packed into blocks. Blocks name boxes by their indices in `boxes`.
 struct PackedBoxes {
   BlockTree tree;
   View<const Aabb> boxes;
   View<const Filter> filters;           ///< by box, or empty
-  View<const std::uint32_t> oversized;  ///< not in the tree
-  View<const std::uint32_t> nan;        ///< likewise; they overlap nothing
+  View<const std::uint32_t> oversized;  ///< boxes that are not in the tree
+  View<const std::uint32_t> nan;        ///< boxes with a NaN, not in the tree; they overlap nothing
 };
 
-/// Calls visit(index, box) for all that may overlap something.
+/// Calls visit(index, box) for each box that is in the tree or oversized.
 template <class Visit>
 void forBoxes(const PackedBoxes& packed, const Visit& visit) {
   for (std::uint32_t k = 0; k < packed.tree.leafBlocks; ++k) {

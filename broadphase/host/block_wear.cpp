@@ -6,7 +6,7 @@
 namespace lbvh {
 namespace {
 
-/// Half of it. The bounds of a block without boxes have none.
+/// Half of a box's surface. It is 0 for the bounds of a block without boxes.
 double surfaceOf(const Aabb& box) {
   double side[3];
   for (int axis = 0; axis < 3; ++axis)
@@ -14,7 +14,7 @@ double surfaceOf(const Aabb& box) {
   return side[0] * side[1] + side[1] * side[2] + side[2] * side[0];
 }
 
-/// A leaf block's bounds are a lane of its parent, which lies behind the leaf blocks.
+/// A leaf block's bounds are a lane of its parent. Parents are stored after the leaf blocks.
 Aabb boundsOf(const BlockTree& tree, std::uint32_t leafBlock) {
   return tree.blocks[tree.leafBlocks + leafBlock / kLanes].box(leafBlock % kLanes);
 }
@@ -32,7 +32,7 @@ void BlockWear::begin(const BlockTree& tree) {
 
 std::uint64_t BlockWear::surfaceOf(const BlockTree& tree, std::uint32_t leafBlock) const {
   return static_cast<std::uint64_t>(
-      std::min(unit_ * lbvh::surfaceOf(boundsOf(tree, leafBlock)), kMostUnits));
+      std::min(unit_ * lbvh::surfaceOf(boundsOf(tree, leafBlock)), kMaxUnits));
 }
 
 void BlockWear::endStep() {

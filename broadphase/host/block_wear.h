@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// How much wider leaf blocks have become since they were packed, because boxes were replaced in
-// them (build_blocks.h), and whether queries have suffered from it for long enough. Surfaces are
-// summed up, because a ray opens a block as often as its surface is large. Orders nothing.
+// Measures how much wider leaf blocks have become since they were packed, because boxes were
+// replaced in them (blocks.h). Decides when the blocks have slowed queries down for so long that
+// they should be packed again. The measure is the sum of surfaces, because the chance that a ray
+// opens a block is proportional to its surface. Orders nothing.
 #pragma once
 
 #include <atomic>
@@ -13,30 +14,31 @@ namespace lbvh {
 
 class BlockWear {
  public:
-  /// All blocks are as they were packed.
+  /// Starts with blocks that were just packed.
   void begin(const BlockTree& tree);
 
-  /// The surface of a leaf block's bounds. In whole units, so that the sum does not depend on how
+  /// The surface of a leaf block's bounds. It is an integer, so that sums do not depend on how
   /// threads share the blocks.
   std::uint64_t surfaceOf(const BlockTree& tree, std::uint32_t leafBlock) const;
-  /// By any thread.
+  /// Adds `after` - `before` to the sum of surfaces. Any thread may call it.
   void replace(std::uint64_t before, std::uint64_t after) {
     surface_.fetch_add(after - before, std::memory_order_relaxed);
   }
 
-  /// Once a step.
+  /// Must be called once per step.
   void endStep();
-  /// Whether blocks have been so much too wide, in so many steps, that they are to be packed again.
-  bool isDue() const { return waste_ > kMostWaste * packed_; }
+  /// Whether the blocks have been too wide for so many steps that they should be packed again.
+  bool isDue() const { return waste_ > kMaxWaste * packed_; }
 
  private:
-  static constexpr double kUnits = 16;  ///< in the mean surface of a packed block
-  static constexpr double kMostUnits = double(std::uint64_t{1} << 32);  ///< in one surface
-  /// Steps in which the blocks' surface is twice as large as it was, or in which it is larger than
-  /// that. Queries should not suffer for longer, and packing costs a quarter of a search of all.
-  static constexpr std::uint64_t kMostWaste = 32;
+  static constexpr double kUnits = 16;  ///< the mean surface of a packed block
+  /// Maximum of a surface, in units.
+  static constexpr double kMaxUnits = double(std::uint64_t{1} << 32);
+  /// Blocks are packed again after this many steps with twice the surface or more. Steps with a
+  /// smaller increase count in proportion. Packing costs a quarter of a search of all boxes.
+  static constexpr std::uint64_t kMaxWaste = 32;
 
-  double unit_ = 0;  ///< surface times this
+  double unit_ = 0;  ///< factor from a surface to units
   std::uint64_t packed_ = 0;
   std::atomic<std::uint64_t> surface_{0};
   std::uint64_t waste_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 and 2 of a step on the host, over its threads: the bounds of the scene, and each box's
-// key along a Hilbert curve. The inner loops are in simd/codes.inl.
+// Runs stages 1 and 2 of a step on the host's threads: the bounds of the scene, and keys along a
+// Hilbert curve. The inner loops are in simd/codes.inl.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,18 @@ class CurveOrder {
  public:
   CurveOrder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
-  SceneBounds measure(View<const Aabb> boxes);
+  SceneBounds measure(View<const Aabb> boxes) {
+    const std::size_t parts = tasks_.parts(boxes.size, kGrain);
+    const View<SceneBounds> partial = partial_.ensure(parts);
+    tasks_.forParts(boxes.size, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+      partial[part] = kernels_.measure(boxes, begin, end);
+    });
+    SceneBounds sum;
+    for (const SceneBounds& one : partial) sum += one;
+    return sum;
+  }
 
-  /// Writes the key by which each box is to be sorted, and the box's own index.
+  /// Writes the sort key and the index of each box.
   template <class Key>
   void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids) {
     tasks_.forRanges(boxes.size, kGrain, [&](std::size_t begin, std::size_t end) {
@@ -31,14 +40,14 @@ class CurveOrder {
     });
   }
 
-  /// The lowest bit of a short key that a sort needs. Seven bits an axis take two passes instead
-  /// of three. They do where few boxes share one of their cells, because it is no longer than a
-  /// box.
+  /// The lowest bit of a short key that the sort needs. With seven bits per axis the sort takes two
+  /// passes instead of three. Seven bits are enough if their cells are no longer than a box,
+  /// because then few boxes share a cell.
   static int lowestBit(const StepHeader& step) {
-    constexpr int kFewBits = 7;
-    const float cell = 1 / (step.grid.perLength * (1 << kFewBits));
+    constexpr int kShortBits = 7;
+    const float cell = 1 / (step.grid.perLength * (1 << kShortBits));
     if (step.arguments.boxes > kFewBoxes || ChooseGrid::isTooCoarse(step.scene, cell)) return 0;
-    return AssignCodes<std::uint32_t>::lowestBit(kFewBits);
+    return AssignCodes<std::uint32_t>::lowestBit(kShortBits);
   }
 
   std::size_t memoryBytes() const { return partial_.bytes(); }
@@ -49,7 +58,7 @@ class CurveOrder {
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;
-  HostBuffer<SceneBounds> partial_;  ///< a thread each
+  HostBuffer<SceneBounds> partial_;  ///< one for each part
 };
 
 }  // namespace lbvh

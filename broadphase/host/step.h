@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Zlib
-// The pipeline on the host's cores.
+// Makes the pipelines on the host's cores. step.cpp searches blocks of boxes, tree_step.cpp
+// searches a binary tree. worlds.cpp serves DevicePairFinder.
 #pragma once
 
 #include <memory>
 
+#include "broadphase/core/device_pipeline.h"
 #include "broadphase/core/pipeline.h"
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/options.h"
 
 namespace lbvh {
 
 /// @param threads at least 1
 std::unique_ptr<Pipeline> makeHostPipeline(int threads, const SimdKernels& kernels,
                                            bool timesSmallSteps = false);
+
+/// @param threads at least 1
+std::unique_ptr<Pipeline> makeHostTreePipeline(int threads, const SimdKernels& kernels);
+
+/// @throws std::bad_alloc
+std::unique_ptr<DevicePipeline> makeHostDevicePipeline(const DeviceOptions& options);
 
 }  // namespace lbvh

@@ -5,22 +5,24 @@
 #include <bit>
 #include <numeric>
 
-#include "broadphase/host/build_blocks.h"
+#include "broadphase/host/blocks.h"
+#include "broadphase/host/box_order.h"
 
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 4096;  // boxes
+constexpr std::size_t kBoxGrain = 4096;  // boxes
 
-/// A world of more boxes is packed by all threads: by one it would keep the others waiting.
+/// Maximum number of boxes of a small world. One thread would pack a larger world for so long that
+/// the other threads would wait.
 std::size_t mostOfSmall(std::size_t boxes, int threads) {
   return std::max<std::size_t>(8192, boxes / (4 * static_cast<std::size_t>(threads)));
 }
 
-Aabb boundsOf(const BlockTree& tree) {
+Aabb boundsOfRoot(const BlockTree& tree) {
   const BoxBlock& root = tree.blocks[tree.root];
   Aabb bounds = root.box(0);
-  for (std::uint32_t lane = 1; lane < kLanes; ++lane)  // a lane without a box changes nothing
+  for (std::uint32_t lane = 1; lane < kLanes; ++lane)  // an empty lane changes nothing
     for (int axis = 0; axis < 3; ++axis) {
       bounds.min[axis] = std::min(bounds.min[axis], root.corners[axis][lane]);
       bounds.max[axis] = std::max(bounds.max[axis], root.corners[3 + axis][lane]);
@@ -30,16 +32,97 @@ Aabb boundsOf(const BlockTree& tree) {
 
 }  // namespace
 
-/// What a thread packs small worlds with.
-struct WorldBlocks::Worker {
-  explicit Worker(const SimdKernels& kernels) : order(tasks, kernels) {}
-  HostTasks tasks{1};
-  WorldOrder order;
+/// Orders and packs the boxes of one world.
+class WorldBlocks::Packer {
+ public:
+  Packer(HostSpace& space, const SimdKernels& kernels)
+      : tasks_(space.tasks()), kernels_(kernels), order_(space, kernels) {}
+
+  void pack(World& world) {
+    PackedBoxes& packed = world.packed;
+    const SceneBounds counts = world.ids.size <= BoxOrder::kFew
+                                   ? sortByClass(packed.boxes, world.ids)
+                                   : sort(packed.boxes, world.ids);
+    packed.tree.cover(counts.ordinary);
+    packed.tree.isInIndexOrder = world.ids.size <= BoxOrder::kFew;
+    packed.oversized = {world.ids.data + counts.ordinary, counts.oversized};
+    packed.nan = {packed.oversized.end(), counts.nan};
+    packBlocks(tasks_, kernels_, packed, world.ids.data);
+    if (packed.tree.boxes > 0) world.bounds = boundsOfRoot(packed.tree);
+  }
+
+ private:
+  static SceneBounds sortByClass(View<const Aabb> boxes, View<std::uint32_t> ids);
+  SceneBounds sort(View<const Aabb> boxes, View<std::uint32_t> ids);
+  View<const Aabb> inOnePiece(View<const Aabb> boxes, View<const std::uint32_t> ids);
+
+  HostTasks& tasks_;
+  const SimdKernels& kernels_;
+  BoxOrder order_;
+  BoxOrder::Scratch scratch_;
+  HostBuffer<Aabb> copies_;
+  HostBuffer<std::uint32_t> places_, before_;
 };
 
-WorldBlocks::WorldBlocks(HostTasks& tasks, const SimdKernels& kernels)
-    : tasks_(tasks), kernels_(kernels), order_(tasks, kernels) {
-  for (int k = 0; k < tasks.threads(); ++k) workers_.push_back(std::make_unique<Worker>(kernels));
+/// What one thread packs small worlds with.
+struct WorldBlocks::Worker {
+  explicit Worker(const SimdKernels& kernels) : packer(space, kernels) {
+    space.setTimesStages(false);
+  }
+  HostSpace space{1};
+  Packer packer;
+};
+
+/// Sorts boxes by class: ordinary boxes, then oversized boxes, then those with a NaN.
+/// @param ids ascending, and still ascending within each class afterwards
+SceneBounds WorldBlocks::Packer::sortByClass(View<const Aabb> boxes, View<std::uint32_t> ids) {
+  SceneBounds scene;
+  for (const std::uint32_t id : ids) scene.ordinary += classify(boxes[id]) == BoxClass::ordinary;
+  if (scene.ordinary == ids.size) return scene;
+  const auto moveToFront = [&](std::uint32_t* begin, BoxClass boxClass) {
+    return std::stable_partition(begin, ids.end(),
+                                 [&](std::uint32_t id) { return classify(boxes[id]) == boxClass; });
+  };
+  std::uint32_t* const oversized = moveToFront(ids.begin(), BoxClass::ordinary);
+  std::uint32_t* const nan = moveToFront(oversized, BoxClass::oversized);
+  scene.oversized = static_cast<std::uint32_t>(nan - oversized);
+  scene.nan = static_cast<std::uint32_t>(ids.end() - nan);
+  return scene;
+}
+
+/// Sorts boxes by class, and the ordinary boxes along a curve over this world.
+SceneBounds WorldBlocks::Packer::sort(View<const Aabb> boxes, View<std::uint32_t> ids) {
+  const std::size_t n = ids.size;
+  const View<const Aabb> mine = inOnePiece(boxes, ids);
+  std::uint32_t* const places = places_.ensure(n).data;
+  std::uint32_t* const before = before_.ensure(n).data;
+  StepHeader header{};
+  StepStats stats;  // not reported
+  scratch_.reset(BoxOrder::scratchBytesFor(n));
+  order_.find(mine, 0, header, places, scratch_, stats);
+  std::copy_n(ids.data, n, before);
+  tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) ids[k] = before[places[k]];
+  });
+  return header.scene;
+}
+
+/// Returns the boxes of a world as one array. Boxes with consecutive indices, the usual case, are
+/// not copied.
+View<const Aabb> WorldBlocks::Packer::inOnePiece(View<const Aabb> boxes,
+                                                 View<const std::uint32_t> ids) {
+  const std::uint32_t first = ids[0];
+  if (ids[ids.size - 1] - first == ids.size - 1) return {boxes.data + first, ids.size};
+  const View<Aabb> copies = copies_.ensure(ids.size);
+  tasks_.forRanges(ids.size, kBoxGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) copies[k] = boxes[ids[k]];
+  });
+  return copies;
+}
+
+WorldBlocks::WorldBlocks(HostSpace& space, const SimdKernels& kernels)
+    : tasks_(space.tasks()), ofLarge_(std::make_unique<Packer>(space, kernels)) {
+  for (int k = 0; k < tasks_.threads(); ++k) workers_.push_back(std::make_unique<Worker>(kernels));
 }
 
 WorldBlocks::~WorldBlocks() = default;
@@ -59,13 +142,8 @@ void WorldBlocks::build(const RankedBoxes& boxes) try {
   lendBlocks(boxes);
   const std::size_t most = mostOfSmall(boxes.boxes.size, tasks_.threads());
   for (World& world : worlds_)
-    if (world.ids.size > most) pack(world, tasks_, order_);
+    if (world.ids.size > most) ofLarge_->pack(world);
   packSmall(most);
-  std::size_t units = 0;
-  for (World& world : worlds_) {
-    world.firstUnit = units;
-    units += world.units();
-  }
   worldCount_ = boxes.worldCount;
 } catch (...) {
   clear();
@@ -78,18 +156,18 @@ void WorldBlocks::listAll(const RankedBoxes& boxes) {
   if (!ids.empty()) worlds_.push_back({0, ids});
 }
 
-/// Rank and index in one word.
+/// Sorts words that hold the rank and the index of a box.
 void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   const std::size_t n = boxes.boxes.size;
   const View<std::uint32_t> ids = ids_.ensure(n);
   const View<std::uint64_t> words = words_.ensure(n);
-  tasks_.forRanges(n, kGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) words[i] = std::uint64_t{boxes.ranks[i]} << 32 | i;
   });
   const std::uint32_t nowhere = boxes.worldCount + 1;
   const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(n).data, 32,
                                             static_cast<int>(std::bit_width(nowhere)));
-  tasks_.forRanges(n, kGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = static_cast<std::uint32_t>(sorted[k]);
   });
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
@@ -103,11 +181,10 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   }
 }
 
-/// As many blocks as there would be if all boxes were ordinary.
+/// Gives each world as many blocks as it needs if all of its boxes are ordinary.
 void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
   const auto blocksOf = [](const World& world) {
-    const auto size = static_cast<std::uint32_t>(world.ids.size);
-    return BlockTree::forLevels(BlockTree::blocksOver(size), [](auto...) {});
+    return BlockTree().cover(static_cast<std::uint32_t>(world.ids.size));
   };
   std::size_t count = 0;
   for (const World& world : worlds_) count += blocksOf(world);
@@ -125,25 +202,10 @@ void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
   }
 }
 
-void WorldBlocks::pack(World& world, HostTasks& tasks, WorldOrder& order) {
-  PackedBoxes& packed = world.packed;
-  const SceneBounds counts = order.sort(packed.boxes, world.ids);
-  BlockTree& tree = packed.tree;
-  tree.boxes = counts.ordinary;
-  tree.leafBlocks = BlockTree::blocksOver(counts.ordinary);
-  tree.root = BlockTree::forLevels(tree.leafBlocks, [](auto...) {}) - 1;
-  tree.isInIndexOrder = world.ids.size <= WorldOrder::kFew;
-  packed.oversized = {world.ids.data + counts.ordinary, counts.oversized};
-  packed.nan = {packed.oversized.end(), counts.nan};
-  packBlocks(tasks, kernels_, packed, world.ids.data);
-  if (tree.boxes > 0) world.bounds = boundsOf(tree);
-}
-
 void WorldBlocks::packSmall(std::size_t most) {
   tasks_.forWorkers(worlds_.size(), 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
-    Worker& mine = *workers_[worker];
     for (std::size_t k = begin; k < end; ++k)
-      if (worlds_[k].ids.size <= most) pack(worlds_[k], mine.tasks, mine.order);
+      if (worlds_[k].ids.size <= most) workers_[worker]->packer.pack(worlds_[k]);
     return true;
   });
 }
@@ -152,10 +214,6 @@ const World* WorldBlocks::find(std::uint32_t rank) const {
   const auto at = std::partition_point(worlds_.begin(), worlds_.end(),
                                        [&](const World& world) { return world.rank < rank; });
   return at != worlds_.end() && at->rank == rank ? &*at : nullptr;
-}
-
-std::size_t WorldBlocks::units() const {
-  return worlds_.empty() ? 0 : worlds_.back().firstUnit + worlds_.back().units();
 }
 
 }  // namespace lbvh

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Packs the boxes of many worlds, of each into a tree of its own (block_tree.h). Small worlds are
-// packed side by side, each by one thread; large ones one after the other, by all threads.
+// Packs the boxes of many worlds, with a tree for each world (block_tree.h). Small worlds are
+// packed in parallel, each by one thread. Large worlds are packed one after the other, by all
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -10,67 +11,58 @@
 #include "broadphase/host/block_tree.h"
 #include "broadphase/host/parallel/buffer.h"
 #include "broadphase/host/parallel/radix_sort.h"
-#include "broadphase/host/parallel/tasks.h"
+#include "broadphase/host/parallel/space.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/host/world_order.h"
 
 namespace lbvh {
 
 /// The boxes of one world, or those that are in all worlds.
 struct World {
-  std::uint32_t rank;       ///< as GatherBoxes says
-  View<std::uint32_t> ids;  ///< in the order in which they are packed
+  std::uint32_t rank;       ///< as in GatherBoxes
+  View<std::uint32_t> ids;  ///< indices of the boxes, in the order in which they are packed
   PackedBoxes packed = {};
-  Aabb bounds = {};  ///< of what is in the tree, if anything is
-
-  /// What is searched for at once: a leaf block, or an oversized box behind those.
-  std::size_t units() const { return packed.tree.leafBlocks + packed.oversized.size; }
-  std::size_t firstUnit = 0;  ///< among those of all worlds
+  Aabb bounds = {};  ///< bounds of the tree, unless it is empty
 };
 
-/// Boxes as GatherBoxes has packed them.
+/// The results of GatherBoxes.
 struct RankedBoxes {
   View<const Aabb> boxes;
   View<const Filter> filters;  ///< by box, or empty
-  const std::uint32_t* ranks;  ///< null: all 0, but of boxes with a NaN
+  const std::uint32_t* ranks;  ///< by box; null: all boxes are in world 0
   std::uint32_t worldCount;
 };
 
 class WorldBlocks {
  public:
-  WorldBlocks(HostTasks& tasks, const SimdKernels& kernels);
+  WorldBlocks(HostSpace& space, const SimdKernels& kernels);
   ~WorldBlocks();
 
-  /// @param boxes are read by queries, too
+  /// @param boxes must stay valid, because queries read them, too
   void build(const RankedBoxes& boxes);
-  /// There are no boxes, and no worlds.
   void clear();
 
-  /// Those that have boxes, by rank.
+  /// The worlds that have boxes, sorted by rank.
   View<const World> worlds() const { return {worlds_.data(), worlds_.size()}; }
-  /// @return null if it has no boxes
+  /// @return null if the world has no boxes
   const World* find(std::uint32_t rank) const;
-  /// How many worlds there may be; the rank of boxes that are in all.
+  /// Number of possible worlds. It is also the rank of boxes that are in all worlds.
   std::uint32_t worldCount() const { return worldCount_; }
-  /// Boxes that overlap nothing.
+  /// Boxes that are in no world. They overlap nothing.
   View<const std::uint32_t> nowhere() const { return nowhere_; }
-  /// Of all worlds.
-  std::size_t units() const;
 
  private:
+  class Packer;
   struct Worker;
 
   void listAll(const RankedBoxes& boxes);
   void listByRank(const RankedBoxes& boxes);
   void lendBlocks(const RankedBoxes& boxes);
-  void pack(World& world, HostTasks& tasks, WorldOrder& order);
   void packSmall(std::size_t most);
 
   HostTasks& tasks_;
-  const SimdKernels& kernels_;
-  WorldOrder order_;
   HostRadixSort sort_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Packer> ofLarge_;               ///< uses all threads
+  std::vector<std::unique_ptr<Worker>> workers_;  ///< one for each thread
   std::vector<World> worlds_;
   std::uint32_t worldCount_ = 0;
   View<const std::uint32_t> nowhere_;

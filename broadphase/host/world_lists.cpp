@@ -19,7 +19,7 @@ View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceReq
 DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
                              const DeviceRequest& request, DeviceReport& report) {
   DeviceLists lists;
-  if (request.form == PairForm::neighbours)
+  if (request.layout == PairLayout::neighbours)
     writeNeighbours(found, boxes, request, report, lists);
   else if (request.changes)
     writeChanges(found, boxes, request, report, lists);
@@ -33,7 +33,7 @@ void HostLists::writePairs(const NeighbourLists& found, std::size_t boxes,
   const std::size_t size = found.indices.size;
   const View<Pair> sorted = roomFor(size, request.pairs, pairs_, room_);
   neighbourSort_.writePairs(found, boxes, {sorted.data, size});
-  lists.pairs = handOut(sorted, size, request.pairs, kListIsCut, report.errors);
+  lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
 }
 
 void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
@@ -44,11 +44,12 @@ void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
   const View<std::uint32_t> sorted = roomFor(size, request.neighbours, neighbours_, 2 * room_);
   neighbourSort_.writeLists(found, boxes, {sorted.data, size}, starts.data);
   lists.offsets = starts;
-  lists.neighbours = handOut(sorted, size, request.neighbours, kListIsCut, report.errors);
+  lists.neighbours =
+      handOut(sorted, size, request.neighbours, DeviceError::pairsTruncated, report.errors);
   endWithin(lists.neighbours.size, starts);
 }
 
-/// The pairs stay in the finder's memory, for the next search with changes.
+/// Keeps the pairs in the finder's memory, for the next search with `changes`.
 void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
                              const DeviceRequest& request, DeviceReport& report,
                              DeviceLists& lists) {
@@ -57,18 +58,19 @@ void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
   neighbourSort_.writePairs(found, boxes, {sorted.data, size});
   const View<Pair> added = added_.ensure(std::max(size, room_));
   const View<Pair> removed = removed_.ensure(std::max(comparedSize_, room_));
-  const auto changes = delta_.compare(tasks_, {last_.data(), comparedSize_},
-                                      View<const Pair>{sorted.data, size}, {}, added.data);
-  std::copy(changes.removed.begin(), changes.removed.end(), removed.begin());
+  const auto changes =
+      delta_.compare(tasks_, {last_.data(), comparedSize_}, View<const Pair>{sorted.data, size}, {},
+                     added.data, removed.data);
   std::swap(last_, lastButOne_);
   lastSize_ = size;
   report.added = changes.added.size;
   report.removed = changes.removed.size;
-  lists.pairs = handOut(sorted, size, request.pairs, kListIsCut, report.errors);
-  lists.added = handOut(added, changes.added.size, request.added, kAddedAreCut, report.errors);
-  lists.removed =
-      handOut(removed, changes.removed.size, request.removed, kRemovedAreCut, report.errors);
-  if ((report.errors & kListIsCut) != 0) forgetLast();
+  lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
+  lists.added =
+      handOut(added, changes.added.size, request.added, DeviceError::addedTruncated, report.errors);
+  lists.removed = handOut(removed, changes.removed.size, request.removed,
+                          DeviceError::removedTruncated, report.errors);
+  if (report.has(DeviceError::pairsTruncated)) forgetLast();
 }
 
 DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request) {
@@ -78,7 +80,7 @@ DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request
   lists.added = request.added;
   lists.removed = request.removed;
   lists.neighbours = request.neighbours;
-  if (request.form != PairForm::neighbours) return lists;
+  if (request.layout != PairLayout::neighbours) return lists;
   const View<std::uint32_t> starts = offsets(boxes, request);
   std::fill(starts.begin(), starts.end(), 0u);
   lists.offsets = starts;

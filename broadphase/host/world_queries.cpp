@@ -4,19 +4,46 @@
 #include <algorithm>
 
 #include "broadphase/host/batch_parts.h"
+#include "broadphase/host/block_query.h"
 #include "broadphase/host/world_lists.h"
-#include "broadphase/host/world_query.h"
 
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 64;  // queries
+constexpr std::size_t kQueryGrain = 64;  // queries
 
 std::uint32_t worldOf(const std::uint32_t* worlds, std::size_t query) {
   return worlds != nullptr ? worlds[query] : kAllWorlds;
 }
 
-/// Bounds that are farther away than the best hit are not looked into.
+/// Whether a query may name this world.
+bool isWorld(const WorldBlocks& worlds, std::uint32_t world) {
+  return world < worlds.worldCount() || world == kAllWorlds;
+}
+
+/// Calls visit(box index) for each box for which hits(Aabb) is true. It searches this world and the
+/// boxes in all worlds; with kAllWorlds it searches every box. The order is unspecified. `hits`
+/// must be true for bounds that contain a box for which it is true. The last call of `hits` before
+/// visit() is for the visited box.
+template <class Hits, class Visit>
+void queryWorlds(const WorldBlocks& worlds, std::uint32_t world, const Hits& hits,
+                 const Visit& visit) {
+  const auto query = [&](const World* one) {
+    if (one == nullptr) return;
+    if (one->packed.tree.boxes > 0 && hits(one->bounds)) queryBlocks(one->packed.tree, hits, visit);
+    for (const std::uint32_t box : one->packed.oversized)
+      if (hits(one->packed.boxes[box])) visit(box);
+  };
+  if (!isWorld(worlds, world)) return;
+  if (world == kAllWorlds) {
+    for (const World& one : worlds.worlds()) query(&one);
+  } else {
+    query(worlds.find(world));
+    query(worlds.find(worlds.worldCount()));
+  }
+}
+
+/// Skips bounds that are farther away than the best hit so far.
 RayHit closestHit(const WorldBlocks& worlds, std::uint32_t world, const Ray& ray) {
   const RayTest test(ray);
   RayHit best{kNullIndex, 0};
@@ -44,14 +71,14 @@ bool hitsAny(const WorldBlocks& worlds, std::uint32_t world, const Ray& ray) {
 }  // namespace
 
 void HostQueries::closestHits(const RayBatch& rays, RayHit* hits) {
-  tasks_.forRanges(rays.rays.size, kGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(rays.rays.size, kQueryGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       hits[i] = closestHit(worlds_, worldOf(rays.worlds, i), rays.rays[i]);
   });
 }
 
 void HostQueries::anyHits(const RayBatch& rays, std::uint8_t* hits) {
-  tasks_.forRanges(rays.rays.size, kGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(rays.rays.size, kQueryGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       hits[i] = hitsAny(worlds_, worldOf(rays.worlds, i), rays.rays[i]) ? 1 : 0;
   });
@@ -69,24 +96,25 @@ DeviceHits HostQueries::allHits(const BoxBatch& boxes, View<std::uint32_t> room)
   return findAll(boxes.boxes.size, boxes.worlds, testOf, room);
 }
 
-/// @param testOf testOf(i) is the predicate of query i
+/// @param testOf testOf(i) returns the predicate of query i
 template <class TestOf>
 DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds,
                                 const TestOf& testOf, View<std::uint32_t> room) {
   report_ = {};
-  report_.boxes = static_cast<std::uint32_t>(queries);
+  report_.queries = static_cast<std::uint32_t>(queries);
   for (std::size_t i = 0; i < queries; ++i)
-    if (!isWorld(worlds_, worldOf(worlds, i))) report_.errors |= kWorldIsOutOfRange;
+    if (!isWorld(worlds_, worldOf(worlds, i)))
+      report_.errors |= bitOf(DeviceError::worldOutOfRange);
   const View<std::uint32_t> offsets = offsets_.ensure(queries + 1);
   const auto hitsOf = [&](std::size_t i, const auto& visit) {
     queryWorlds(worlds_, worldOf(worlds, i), testOf(i), visit);
   };
   BatchParts parts(tasks_, queries, hitsOf, offsets.data + 1, most_);
   const std::size_t found = parts.hits();
-  report_.pairs = std::min<std::uint64_t>(found, most_ + 1);
+  report_.hits = std::min<std::uint64_t>(found, most_ + 1);
   offsets[0] = 0;
   if (found > most_) {
-    report_.errors |= kSearchStopped;
+    report_.errors |= bitOf(DeviceError::searchStopped);
     std::fill(offsets.begin(), offsets.end(), 0u);
     return {offsets, {}, &report_};
   }
@@ -94,7 +122,8 @@ DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds
   const View<std::uint32_t> boxes =
       room.data != nullptr ? room : boxes_.ensure(std::max(found, room_));
   parts.write(offsets.data, boxes.data, boxes.size);
-  const View<const std::uint32_t> list = handOut(boxes, found, room, kListIsCut, report_.errors);
+  const View<const std::uint32_t> list =
+      handOut(boxes, found, room, DeviceError::pairsTruncated, report_.errors);
   endWithin(list.size, offsets);
   return {offsets, list, &report_};
 }

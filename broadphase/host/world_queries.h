@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Rays and boxes against those of the last search, over the host's threads.
+// Queries the boxes of the last search with rays and boxes, on the host's threads.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace lbvh {
 
 class HostQueries {
  public:
-  /// @param most hits of a batch
+  /// @param most maximum number of hits of a batch
   HostQueries(HostTasks& tasks, const WorldBlocks& worlds, std::uint64_t most)
       : tasks_(tasks), worlds_(worlds), most_(most) {}
 
-  /// From now on a list in the finder's memory has room for so many hits.
+  /// Lists in the finder's memory have capacity for this many hits from now on.
   void reserve(std::size_t hits) { room_ = hits > room_ ? hits : room_; }
 
   void closestHits(const RayBatch& rays, RayHit* hits);
@@ -36,7 +36,7 @@ class HostQueries {
   const std::uint64_t most_;
   std::size_t room_ = 0;
   HostBuffer<std::uint32_t> offsets_, boxes_;
-  DeviceReport report_{};
+  QueryReport report_{};
 };
 
 }  // namespace lbvh

@@ -2,289 +2,156 @@
 #include "broadphase/host/world_search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-
-#include "broadphase/core/atomics.h"
 
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kUnitGrain = 16;  // small, because their costs differ much
-constexpr std::size_t kGrain = 4096;
+constexpr std::size_t kWorldGrain = 64;
+constexpr std::size_t kJoinGrain = 4096;
+constexpr std::size_t kExpected = 8;  // expected neighbours of a box
 
-/// The lists of a unit's boxes, as they were found.
-struct FoundLists {
-  HostBuffer<std::uint32_t> indices;
-  std::uint64_t size = 0;
-  NeighbourList byLane[kLanes];
-
-  View<const std::uint32_t> of(std::uint32_t lane) const {
-    return {indices.data() + byLane[lane].start, byLane[lane].size};
+/// Moves the neighbours that the rule accepts to the front of a list. Drops the box itself.
+/// @param rule points to a PairRule
+std::uint32_t keepByRule(const void* rule, std::uint32_t id, std::uint32_t* list,
+                         std::uint32_t size) {
+  const auto& accepts = *static_cast<const PairRule*>(rule);
+  std::uint32_t kept = 0;
+  for (std::uint32_t k = 0; k < size; ++k) {
+    const std::uint32_t other = list[k];
+    list[kept] = other;
+    kept += other != id && accepts(makePair(id, other));
   }
-};
+  return kept;
+}
 
 }  // namespace
 
-/// A thread's memory.
-struct WorldSearch::Worker {
-  HostBuffer<std::uint32_t> memory;
-  FoundLists own, shared;            ///< among the boxes of the world, among those in all worlds
-  HostBuffer<std::uint32_t> kept;    ///< what counts of both
-  std::vector<std::uint64_t> words;  ///< a box in all worlds, and its neighbour
-};
-
-/// Searches for units one after the other.
-class WorldSearch::Task {
- public:
-  Task(WorldSearch& search, Worker& worker, const WorldBlocks& worlds,
-       const WorldSearchRequest& request)
-      : search_(search),
-        worker_(worker),
-        request_(request),
-        acceptsAll_(request.rule.acceptsAll()),
-        shared_(worlds.worlds().size > 1 ? worlds.find(worlds.worldCount()) : nullptr) {}
-
-  /// Units [begin, end) of all worlds. @return false if there are too many pairs
-  bool run(View<const World> worlds, std::size_t begin, std::size_t end) {
-    const World* world = std::partition_point(worlds.begin(), worlds.end(), [&](const World& one) {
-      return one.firstUnit + one.units() <= begin;
-    });
-    for (std::size_t unit = begin; unit < end; ++world)
-      for (; unit < std::min(end, world->firstUnit + world->units()); ++unit)
-        if (!searchUnit(*world, static_cast<std::uint32_t>(unit - world->firstUnit))) return false;
-    return true;
-  }
-
- private:
-  bool searchUnit(const World& world, std::uint32_t unit) {
-    const std::uint32_t leafBlocks = world.packed.tree.leafBlocks;
-    const bool isWhole = unit < leafBlocks
-                             ? searchBlock(world, unit)
-                             : searchOversized(world, world.packed.oversized[unit - leafBlocks]);
-    return isWhole && keepLists(world);
-  }
-
-  bool searchBlock(const World& world, std::uint32_t block) {
-    const BlockTree& tree = world.packed.tree;
-    boxes_ = std::min(kLanes, tree.boxes - block * kLanes);
-    std::copy_n(tree.blocks[block].child, boxes_, ids_);
-    if (!search(world.packed, world.packed, request_.kind, block, worker_.own)) return false;
-    return !hasShared(world) ||
-           search(world.packed, shared_->packed, ListKind::full, block, worker_.shared);
-  }
-
-  bool search(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
-              std::uint32_t block, FoundLists& lists) {
-    const SearchMemory memory = SearchMemory::in(worker_.memory.data(), targets.tree.leafBlocks);
-    // If all pairs count, so many of one block are too many, each met from both sides.
-    const std::uint64_t limit = acceptsAll_ ? 2 * request_.maxPairs + kLanes : ~std::uint64_t{0};
-    NeighbourList* const byBox = search_.lists_.byBox;
-    for (;;) {
-      std::atomic<std::uint64_t> found{0};
-      const View<std::uint32_t> room = lists.indices.ensure(lists.indices.capacity());
-      if (!search_.kernels_.search(queries, targets, kind, block, block + 1, memory, {room, byBox},
-                                   {&found, limit})) {
-        tooMany();
-        return false;
-      }
-      lists.size = found;
-      if (lists.size <= room.size) break;
-      lists.indices.ensure(static_cast<std::size_t>(lists.size));
-    }
-    for (std::uint32_t lane = 0; lane < boxes_; ++lane) lists.byLane[lane] = byBox[ids_[lane]];
-    return true;
-  }
-
-  bool searchOversized(const World& world, std::uint32_t id) {
-    boxes_ = 1;
-    ids_[0] = id;
-    test(id, world.packed, isFull() ? 0 : id + 1, worker_.own);
-    if (hasShared(world)) test(id, shared_->packed, 0, worker_.shared);
-    return true;
-  }
-
-  /// Writes the boxes from index `first` on that this one overlaps, after a test of all.
-  static void test(std::uint32_t id, const PackedBoxes& targets, std::uint32_t first,
-                   FoundLists& lists) {
-    std::uint32_t* const begin =
-        lists.indices.ensure(targets.tree.boxes + targets.oversized.size).data;
-    std::uint32_t* end = begin;
-    forBoxes(targets, [&](std::uint32_t other, const Aabb& box) {
-      *end = other;
-      end += other >= first && overlap(targets.boxes[id], box) &&
-             shouldCollide(targets.filters, id, other);
-    });
-    const auto size = static_cast<std::uint32_t>(end - begin);
-    lists.byLane[0] = {0, size};
-    lists.size = size;
-  }
-
-  bool isFull() const { return request_.kind == ListKind::full; }
-
-  bool hasShared(const World& world) const { return shared_ != nullptr && &world != shared_; }
-
-  /// @return false if there are too many pairs
-  bool keepLists(const World& world) {
-    const bool isShared = &world == shared_, meetsShared = hasShared(world);
-    NeighbourList kept[kLanes];
-    pairs_ = 0;
-    std::uint32_t* const begin =
-        worker_.kept
-            .ensure(static_cast<std::size_t>(worker_.own.size +
-                                             (meetsShared ? worker_.shared.size : 0)))
-            .data;
-    std::uint32_t* end = begin;
-    for (std::uint32_t lane = 0; lane < boxes_; ++lane) {
-      std::uint32_t* const list = end;
-      end = keepOwn(ids_[lane], worker_.own.of(lane), end);
-      if (meetsShared) end = keepShared(ids_[lane], worker_.shared.of(lane), end);
-      if (isShared) end = moveToWords(ids_[lane], list, end);
-      kept[lane] = {static_cast<std::uint64_t>(list - begin),
-                    static_cast<std::uint32_t>(end - list)};
-    }
-    write({begin, static_cast<std::size_t>(end - begin)}, kept);
-    if (!request_.byWorld.empty() && pairs_ > 0)
-      fetchAdd(&request_.byWorld[world.rank], static_cast<std::uint32_t>(pairs_));
-    return search_.pairs_.fetch_add(pairs_, std::memory_order_relaxed) + pairs_ <=
-           request_.maxPairs;
-  }
-
-  std::uint32_t* keepOwn(std::uint32_t id, View<const std::uint32_t> list, std::uint32_t* out) {
-    if (!acceptsAll_)
-      return keepIf(id, list, out, [&](std::uint32_t other) {
-        return other != id && request_.rule(makePair(id, other));
-      });
-    if (isFull()) return keepIf(id, list, out, [&](std::uint32_t other) { return other != id; });
-    pairs_ += list.size;
-    return std::copy(list.begin(), list.end(), out);
-  }
-
-  template <class Counts>
-  std::uint32_t* keepIf(std::uint32_t id, View<const std::uint32_t> list, std::uint32_t* out,
-                        const Counts& counts) {
-    std::uint64_t pairs = 0;
-    for (const std::uint32_t other : list) {
-      const bool is = counts(other);
-      *out = other;
-      out += is;
-      pairs += is && other > id;
-    }
-    pairs_ += pairs;
-    return out;
-  }
-
-  /// Its pairs are in this list, in that of the box in all worlds, or in both.
-  std::uint32_t* keepShared(std::uint32_t id, View<const std::uint32_t> list, std::uint32_t* out) {
-    for (const std::uint32_t other : list) {
-      if (!request_.rule(makePair(id, other))) continue;
-      ++pairs_;
-      if (isFull() || other > id) *out++ = other;
-      if (isFull() || other < id) worker_.words.push_back(std::uint64_t{other} << 32 | id);
-    }
-    return out;
-  }
-
-  /// A box in all worlds has neighbours in each: its list is put together in the end.
-  std::uint32_t* moveToWords(std::uint32_t id, std::uint32_t* begin, const std::uint32_t* end) {
-    for (const std::uint32_t* other = begin; other != end; ++other)
-      worker_.words.push_back(std::uint64_t{id} << 32 | *other);
-    return begin;
-  }
-
-  void write(View<const std::uint32_t> indices, const NeighbourList (&kept)[kLanes]) {
-    const std::uint64_t start = search_.entries_.fetch_add(indices.size, std::memory_order_relaxed);
-    for (std::uint32_t lane = 0; lane < boxes_; ++lane)
-      search_.lists_.byBox[ids_[lane]] = {start + kept[lane].start, kept[lane].size};
-    if (start + indices.size <= search_.lists_.indices.size)
-      std::copy(indices.begin(), indices.end(), search_.lists_.indices.data + start);
-  }
-
-  void tooMany() { search_.pairs_.fetch_add(request_.maxPairs + 1, std::memory_order_relaxed); }
-
-  WorldSearch& search_;
-  Worker& worker_;
-  const WorldSearchRequest& request_;
-  const bool acceptsAll_;
-  const World* const shared_;  ///< the boxes in all worlds, if there are others
-  std::uint32_t boxes_ = 0;    ///< of the unit
-  std::uint32_t ids_[kLanes];
-  std::uint64_t pairs_ = 0;  ///< of the unit
-};
-
-WorldSearch::WorldSearch(HostTasks& tasks, const SimdKernels& kernels)
-    : tasks_(tasks), kernels_(kernels) {
-  for (int k = 0; k < tasks.threads(); ++k) workers_.push_back(std::make_unique<Worker>());
-}
-
-WorldSearch::~WorldSearch() = default;
-
 std::uint64_t WorldSearch::find(const WorldBlocks& worlds, std::size_t boxes,
                                 const WorldSearchRequest& request, NeighbourLists& lists) {
-  prepare(worlds, boxes);
-  std::size_t room = std::max(indices_.capacity(), kExpected * boxes);
+  own_.byBox.ensure(boxes);
+  own_.indices.ensure(kExpected * boxes);
+  const bool isFull = request.kind == ListKind::full;
+  const std::uint64_t shared = findShared(worlds, boxes, request);
+  if (shared > request.maxPairs) return shared;
+  const std::uint64_t listed = findOwn(worlds, request);
+  const std::uint64_t pairs = shared + (isFull ? listed / 2 : listed);
+  if (pairs > request.maxPairs) return pairs;
+  if (!request.byWorld.empty()) countByWorld(worlds, request, shared > 0);
+  if (shared > 0)
+    joinLists(boxes, isFull, static_cast<std::size_t>(listed), static_cast<std::size_t>(shared));
+  lists = shared > 0 ? joined_.view() : own_.view();
+  lists.indices.size = static_cast<std::size_t>(listed + (isFull ? 2 * shared : shared));
+  return pairs;
+}
+
+/// Finds the pairs of a box in one world and a box in all worlds. @return their number
+std::uint64_t WorldSearch::findShared(const WorldBlocks& worlds, std::size_t boxes,
+                                      const WorldSearchRequest& request) {
+  const World* const shared = worlds.find(worlds.worldCount());
+  if (shared == nullptr || worlds.worlds().size == 1) return 0;
+  parts_.clear();
+  for (const World& world : worlds.worlds())
+    if (&world != shared) parts_.push_back({&world.packed, &shared->packed});
+  NeighbourList* const byBox = shared_.byBox.ensure(boxes).data;
+  for (const std::uint32_t id : worlds.nowhere()) byBox[id] = {0, 0};
+  for (const std::uint32_t id : shared->ids) byBox[id] = {0, 0};
+  return search(ListKind::full, request.rule, request.maxPairs, shared_);
+}
+
+/// Finds the neighbours of each box in its own world. The boxes that are in all worlds are searched
+/// as one more world. @return the number of neighbours
+std::uint64_t WorldSearch::findOwn(const WorldBlocks& worlds, const WorldSearchRequest& request) {
+  parts_.clear();
+  for (const World& world : worlds.worlds()) parts_.push_back({&world.packed, &world.packed});
+  for (const std::uint32_t id : worlds.nowhere()) own_.byBox.data()[id] = {0, 0};
+  const bool isFull = request.kind == ListKind::full;
+  return search(request.kind, request.rule, (isFull ? 2 : 1) * request.maxPairs, own_);
+}
+
+/// Finds the neighbours of the query boxes of parts_. @return the number of neighbours
+std::uint64_t WorldSearch::search(ListKind kind, const PairRule& rule, std::uint64_t limit,
+                                  Lists& lists) {
+  const NeighbourFilter byRule{&keepByRule, &rule};
+  const bool filters = kind == ListKind::full || !rule.acceptsAll();
   for (;;) {
-    lists_.indices = indices_.ensure(room);
-    searchAll(worlds, request);
-    if (pairs_ > request.maxPairs) return pairs_;
-    const std::uint64_t needed = entries_ + sharedWords();
-    if (needed <= room) break;
-    room = static_cast<std::size_t>(needed);
+    const NeighbourLists view = lists.view();
+    const std::uint64_t found = search_.find({parts_.data(), parts_.size()}, kind, view,
+                                             {.neighbours = limit}, filters ? &byRule : nullptr);
+    if (found > limit || found <= view.indices.size) return found;
+    lists.indices.ensure(static_cast<std::size_t>(found));
   }
-  if (const World* shared = worlds.find(worlds.worldCount()); sharedWords() > 0)
-    listShared(*shared, boxes, static_cast<std::size_t>(entries_));
-  lists_.indices.size = static_cast<std::size_t>(entries_) + sharedWords();
-  lists = lists_;
-  return pairs_;
 }
 
-void WorldSearch::prepare(const WorldBlocks& worlds, std::size_t boxes) {
-  lists_.byBox = byBox_.ensure(boxes).data;
-  for (const std::uint32_t id : worlds.nowhere()) lists_.byBox[id] = {0, 0};
-  std::size_t leafBlocks = 0;
-  for (const World& world : worlds.worlds()) {
-    leafBlocks = std::max<std::size_t>(leafBlocks, world.packed.tree.leafBlocks);
-    for (const std::uint32_t id : world.packed.nan) lists_.byBox[id] = {0, 0};
-  }
-  for (const auto& worker : workers_) worker->memory.ensure(SearchMemory::wordsFor(leafBlocks));
-}
-
-void WorldSearch::searchAll(const WorldBlocks& worlds, const WorldSearchRequest& request) {
-  entries_ = pairs_ = 0;
+void WorldSearch::countByWorld(const WorldBlocks& worlds, const WorldSearchRequest& request,
+                               bool areShared) {
   std::fill(request.byWorld.begin(), request.byWorld.end(), 0u);
-  for (const auto& worker : workers_) worker->words.clear();
-  tasks_.forWorkers(worlds.units(), kUnitGrain,
-                    [&](std::size_t worker, std::size_t begin, std::size_t end) {
-                      Task task(*this, *workers_[worker], worlds, request);
-                      return pairs_ <= request.maxPairs && task.run(worlds.worlds(), begin, end);
-                    });
+  tasks_.forRanges(worlds.worlds().size, kWorldGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const World& world = worlds.worlds()[k];
+      std::uint64_t own = 0, shared = 0;
+      for (const std::uint32_t id : world.ids) {
+        own += own_.of(id).size;
+        if (areShared) shared += shared_.of(id).size;
+      }
+      if (request.kind == ListKind::full) own /= 2;
+      request.byWorld[world.rank] = static_cast<std::uint32_t>(own + shared);
+    }
+  });
 }
 
-std::size_t WorldSearch::sharedWords() const {
-  std::size_t count = 0;
-  for (const auto& worker : workers_) count += worker->words.size();
-  return count;
+/// Joins own_ and shared_. If `isFull`, each pair of shared_ is written to the lists of both boxes,
+/// otherwise to the list of the smaller index.
+/// @param listed number of neighbours in own_
+/// @param shared number of pairs in shared_
+void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
+                            std::size_t shared) {
+  NeighbourList* const byBox = joined_.byBox.ensure(boxes).data;
+  // listReverse() writes the lists of the boxes in all worlds again.
+  std::uint32_t* const indices = joined_.indices.ensure(2 * (listed + shared)).data;
+  std::uint64_t* const words = words_.ensure(shared).data;
+  std::atomic<std::size_t> nextIndex{0}, nextWord{0};
+  tasks_.forRanges(boxes, kJoinGrain, [&](std::size_t begin, std::size_t end) {
+    std::size_t size = 0, reverse = 0;
+    for (std::size_t id = begin; id < end; ++id) {
+      size += own_.of(id).size;
+      for (const std::uint32_t other : shared_.of(id)) {
+        size += isFull || id < other;
+        reverse += isFull || other < id;
+      }
+    }
+    std::size_t at = nextIndex.fetch_add(size), word = nextWord.fetch_add(reverse);
+    for (std::size_t id = begin; id < end; ++id) {
+      const View<const std::uint32_t> own = own_.of(id);
+      const std::size_t start = at;
+      at = static_cast<std::size_t>(std::copy(own.begin(), own.end(), indices + at) - indices);
+      for (const std::uint32_t other : shared_.of(id)) {
+        if (isFull || id < other) indices[at++] = other;
+        if (isFull || other < id) words[word++] = std::uint64_t{other} << 32 | id;
+      }
+      byBox[id] = {start, static_cast<std::uint32_t>(at - start)};
+    }
+  });
+  listReverse({words, nextWord}, boxes, nextIndex);
 }
 
-/// Writes the lists of the boxes in all worlds, from `begin` on.
-void WorldSearch::listShared(const World& shared, std::size_t boxes, std::size_t begin) {
-  const View<std::uint64_t> words = words_.ensure(sharedWords());
-  std::uint64_t* end = words.data;
-  for (const auto& worker : workers_)
-    end = std::copy(worker->words.begin(), worker->words.end(), end);
+/// Completes the lists of the boxes in all worlds with their neighbours in single worlds.
+/// @param words each word holds such a box and its neighbour
+/// @param end the end of the lists so far
+void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {
   const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(words.size).data, 32,
                                             static_cast<int>(std::bit_width(boxes)));
-  tasks_.forRanges(words.size, kGrain, [&](std::size_t from, std::size_t to) {
-    for (std::size_t k = from; k < to; ++k)
-      lists_.indices[begin + k] = static_cast<std::uint32_t>(sorted[k]);
-  });
-  const auto firstOf = [&](std::uint64_t id) {
-    return static_cast<std::size_t>(std::lower_bound(sorted, sorted + words.size, id << 32) -
-                                    sorted);
-  };
-  for (const std::uint32_t id : shared.ids) {
-    const std::size_t first = firstOf(id);
-    lists_.byBox[id] = {begin + first,
-                        static_cast<std::uint32_t>(firstOf(std::uint64_t{id} + 1) - first)};
+  const auto idAt = [&](std::size_t k) { return static_cast<std::uint32_t>(sorted[k] >> 32); };
+  std::uint32_t* const indices = joined_.indices.data();
+  for (std::size_t k = 0; k < words.size;) {
+    const std::uint32_t id = idAt(k);
+    const View<const std::uint32_t> own = joined_.of(id);
+    const std::size_t start = end;
+    end = static_cast<std::size_t>(std::copy(own.begin(), own.end(), indices + end) - indices);
+    for (; k < words.size && idAt(k) == id; ++k)
+      indices[end++] = static_cast<std::uint32_t>(sorted[k]);
+    joined_.byBox.data()[id] = {start, static_cast<std::uint32_t>(end - start)};
   }
 }
 

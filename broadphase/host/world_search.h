@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// For each box of many worlds the list of its neighbours: those in its own world, and those in all
-// worlds. Which pairs count is asked right after a list was found. The inner loops are those of
-// find_neighbours.h.
+// Finds the neighbours of each box of many worlds: the boxes in its own world, and the boxes in all
+// worlds. blocks.h does the search. This class applies the pair rule, and joins the two lists.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "broadphase/core/device_input.h"
+#include "broadphase/host/blocks.h"
 #include "broadphase/host/parallel/buffer.h"
 #include "broadphase/host/parallel/radix_sort.h"
 #include "broadphase/host/parallel/tasks.h"
@@ -18,45 +16,50 @@
 
 namespace lbvh {
 
-/// What is wanted of a search.
 struct WorldSearchRequest {
-  PairRule rule;  ///< beside the filters, which the blocks have
-  ListKind kind;
-  std::uint64_t maxPairs;       ///< more stop the search
-  View<std::uint32_t> byWorld;  ///< empty, or how many pairs each world has; last: all worlds
+  PairRule rule;                ///< without filters, which the blocks have
+  ListKind kind;                ///< half or full
+  std::uint64_t maxPairs;       ///< the search stops after more pairs than this
+  View<std::uint32_t> byWorld;  ///< empty, or receives the number of pairs of each world
 };
 
 class WorldSearch {
  public:
-  WorldSearch(HostTasks& tasks, const SimdKernels& kernels);
-  ~WorldSearch();
+  WorldSearch(HostTasks& tasks, const SimdKernels& kernels)
+      : tasks_(tasks), search_(tasks, kernels) {}
 
-  /// @param lists those of all boxes, `lists.indices` of as many elements as they have together;
-  ///   valid until the next search. Not complete if the search was stopped.
-  /// @return how many pairs there are; if more than maxPairs, the search was stopped
+  /// @param lists receives the list of each box, without the box itself. The size of
+  ///   `lists.indices` is the total size of all lists. Valid until the next search, and incomplete
+  ///   if the search was stopped.
+  /// @return the number of pairs; if it exceeds maxPairs, the search was stopped
   std::uint64_t find(const WorldBlocks& worlds, std::size_t boxes,
                      const WorldSearchRequest& request, NeighbourLists& lists);
 
  private:
-  struct Worker;
-  class Task;
+  /// Lists of all boxes, and their memory.
+  struct Lists {
+    HostBuffer<NeighbourList> byBox;
+    HostBuffer<std::uint32_t> indices;
 
-  void prepare(const WorldBlocks& worlds, std::size_t boxes);
-  void searchAll(const WorldBlocks& worlds, const WorldSearchRequest& request);
-  std::size_t sharedWords() const;
-  void listShared(const World& shared, std::size_t boxes, std::size_t begin);
+    NeighbourLists view() { return {indices.ensure(indices.capacity()), byBox.data()}; }
+    View<const std::uint32_t> of(std::size_t id) const {
+      return {indices.data() + byBox.data()[id].start, byBox.data()[id].size};
+    }
+  };
 
-  static constexpr std::size_t kExpected = 8;  ///< neighbours of a box
+  std::uint64_t findShared(const WorldBlocks& worlds, std::size_t boxes,
+                           const WorldSearchRequest& request);
+  std::uint64_t findOwn(const WorldBlocks& worlds, const WorldSearchRequest& request);
+  std::uint64_t search(ListKind kind, const PairRule& rule, std::uint64_t limit, Lists& lists);
+  void countByWorld(const WorldBlocks& worlds, const WorldSearchRequest& request, bool areShared);
+  void joinLists(std::size_t boxes, bool isFull, std::size_t listed, std::size_t shared);
+  void listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end);
 
   HostTasks& tasks_;
-  const SimdKernels& kernels_;
+  NeighbourSearch search_;
   HostRadixSort sort_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  NeighbourLists lists_{};
-  std::atomic<std::uint64_t> entries_{0};  ///< of all lists, but those of boxes in all worlds
-  std::atomic<std::uint64_t> pairs_{0};
-  HostBuffer<NeighbourList> byBox_;
-  HostBuffer<std::uint32_t> indices_;
+  std::vector<SearchPart> parts_;
+  Lists own_, shared_, joined_;
   HostBuffer<std::uint64_t> words_, spare_;
 };
 

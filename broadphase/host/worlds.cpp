@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-#include "broadphase/host/worlds.h"
+#include "broadphase/host/step.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -20,41 +20,43 @@ class HostDevicePipeline final : public DevicePipeline {
   HostDevicePipeline(const DeviceOptions& options, const SimdKernels& kernels)
       : maxPairs_(options.maxPairs),
         space_(HostTasks::threadsFor(options.threads)),
-        worlds_(space_.tasks(), kernels),
+        worlds_(space_, kernels),
         search_(space_.tasks(), kernels),
         lists_(space_.tasks(), kernels),
         queries_(space_.tasks(), worlds_, options.maxPairs) {
-    lists_.reserve(options.leastCapacity);
+    space_.setTimesStages(false);
+    lists_.reserve(options.initialPairCapacity);
   }
 
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request,
                    CUstream_st* stream) override {
     requireNone(stream);
     lists_.begin(request);
-    worlds_.clear();  // its boxes are written over
+    worlds_.clear();  // because gather() overwrites its boxes
     worlds_.build(gather(scene));
     PairRule rule(scene);
-    rule.filters = nullptr;  // the search has them
+    rule.filters = nullptr;  // the blocks have the filters
     const View<std::uint32_t> byWorld = lists_.byWorld(scene, request);
     NeighbourLists found;
-    const ListKind kind = request.form == PairForm::neighbours ? ListKind::full : ListKind::half;
+    const ListKind kind =
+        request.layout == PairLayout::neighbours ? ListKind::full : ListKind::half;
     const std::uint64_t limit = mostPairs(maxPairs_, request);
-    report_.pairs = search_.find(worlds_, scene.boxes, {rule, kind, limit, byWorld}, found);
+    report_.pairs = search_.find(worlds_, scene.boxCapacity, {rule, kind, limit, byWorld}, found);
     DeviceLists lists;
     if (report_.pairs > limit) {
       report_.pairs = limit + 1;
-      report_.errors |= kSearchStopped;
+      report_.errors |= bitOf(DeviceError::searchStopped);
       std::fill(byWorld.begin(), byWorld.end(), 0u);
-      lists = lists_.writeNone(scene.boxes, request);
+      lists = lists_.writeNone(scene.boxCapacity, request);
     } else {
-      lists = lists_.write(found, scene.boxes, request, report_);
+      lists = lists_.write(found, scene.boxCapacity, request, report_);
     }
     lists.byWorld = byWorld;
     lists.report = &report_;
     return lists;
   }
 
-  /// Is a search among empty boxes.
+  /// As on a GPU, queries find no boxes until the next search.
   void reserve(const DeviceScene&, const DeviceRequest& request, std::size_t pairs) override {
     worlds_.clear();
     if (request.changes) lists_.forgetLast();
@@ -83,17 +85,17 @@ class HostDevicePipeline final : public DevicePipeline {
  private:
   static void requireNone(CUstream_st* stream) {
     if (stream != nullptr)
-      throw std::invalid_argument("DevicePairFinder: a stream, but it searches on the host");
+      throw std::invalid_argument("DevicePairFinder: stream must be null with MemorySpace::host");
   }
 
-  /// Begins the report, too.
+  /// Packs the boxes, and resets the report.
   RankedBoxes gather(const DeviceScene& scene) {
     report_ = {};
-    const std::size_t n = scene.boxes;
+    const std::size_t n = scene.boxCapacity;
     const GatherBoxes body{scene, boxes_.ensure(n).data, ranks_.ensure(n).data, &report_.errors};
     space_.forEach(GatherBoxes::elements(scene), body);
     report_.boxes = static_cast<std::uint32_t>(
-        scene.count != nullptr ? std::min<std::size_t>(*scene.count, n) : n);
+        scene.boxCount != nullptr ? std::min<std::size_t>(*scene.boxCount, n) : n);
     const std::size_t filters = scene.filters != nullptr ? n : 0;
     return {{boxes_.data(), n},
             {scene.filters, filters},

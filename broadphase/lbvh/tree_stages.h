@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The tree for queries, from boxes on. Base of the host's pipeline, which also
-// sorts with it.
+// Runs stages 1 to 4 for a binary tree: from boxes to nodes. The class is a base of the host's
+// pipeline over a binary tree, and of the trees of version 0.2.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "broadphase/core/scratch.h"
 #include "broadphase/core/step_header.h"
 #include "broadphase/lbvh/hierarchy.h"
+#include "broadphase/options.h"
 
 namespace lbvh {
 
@@ -25,24 +26,23 @@ class TreeStages {
   using Buffer = typename Space::template Buffer<T>;
   using Scratch = lbvh::Scratch<typename Space::Memory>;
 
-  /// Stage 1: writes the header, without pairs.
-  void measure(View<const Aabb> boxes) {
+  /// Runs stage 1: writes the header, but no pairs.
+  void measure(View<const Aabb> boxes, StepStats& stats) {
+    const auto timer = space_.timed("bounds", stats.boundsMs);
     StepHeader* header = header_.ensure(1).data;
     space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
     space_.forEach(1, ChooseGrid{boxes, nullptr, header});
   }
 
-  /// Stages 2 to 4, in fresh scratch memory: the tree is there until the next reset(). `Key`
-  /// decides about 30 or 63 bits. The header's grid may say otherwise, which costs only time.
-  /// @param leaves at least as many as there are
-  template <class Key>
-  void buildNodes(View<const Aabb> boxes, std::size_t leaves) {
-    scratch_.reset(bytesForTree<Key>(boxes.size, leaves));
-    const View<std::uint32_t> arrivals =
-        scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
-    const View<Key> codes = assignCodes<Key>(boxes, arrivals);
-    sort(codes, 0);
-    nodes_ = buildHierarchy(boxes, leaves, codes, arrivals);
+  /// Runs stages 2 to 4, after measure(). Resets the scratch memory; the tree is valid until the
+  /// next reset(). The codes have as many bits as the grid.
+  /// @param leaves how many of the sorted boxes become leaves; ordinary boxes come first, NaN boxes
+  ///   last
+  void buildNodes(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
+    if (header()->grid.bits == 10)
+      buildNodesBy<std::uint32_t>(boxes, leaves, stats);
+    else
+      buildNodesBy<std::uint64_t>(boxes, leaves, stats);
   }
 
   Tree treeOver(const SceneBounds& scene) const {
@@ -51,8 +51,8 @@ class TreeStages {
             {ids_.data() + leaves, scene.oversized}};
   }
 
-  /// Stage 3: the sort by `keys`, from bit `shift` on, of the boxes in ids_, with spare
-  /// memory of its own.
+  /// Stage 3: sorts the boxes in ids_ by `keys`, from bit `shift` on. Takes its spare memory from
+  /// scratch_.
   template <class Key>
   void sort(View<Key> keys, int shift) {
     const typename Scratch::Frame frame(scratch_);
@@ -73,12 +73,25 @@ class TreeStages {
 
   Space space_;
   Buffer<StepHeader> header_{space_.memory()};
-  /// Sorted: the leaves' boxes, then oversized boxes, then NaN boxes.
+  /// Boxes in sorted order: those of the leaves, then oversized boxes, then NaN boxes.
   Buffer<std::uint32_t> ids_{space_.memory()};
-  Scratch scratch_{space_.memory()};  ///< of a step, or of a tree
-  View<Node> nodes_;                  ///< of the tree
+  Scratch scratch_{space_.memory()};  ///< memory of a step, or of the construction of a tree
+  View<Node> nodes_;                  ///< the tree's nodes
 
  private:
+  template <class Key>
+  void buildNodesBy(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
+    scratch_.reset(bytesForTree<Key>(boxes.size, leaves));
+    const View<std::uint32_t> arrivals =
+        scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
+    const View<Key> codes = assignCodes<Key>(boxes, arrivals, stats);
+    {
+      const auto timer = space_.timed("sort", stats.sortMs);
+      sort(codes, AssignCodes<Key>::lowestBit(header()->grid.bits));
+    }
+    nodes_ = buildHierarchy(boxes, leaves, codes, arrivals, stats);
+  }
+
   template <class Key>
   static std::size_t bytesForTree(std::size_t boxes, std::size_t leaves) {
     return scratchBytes<std::uint32_t>(boxes) + scratchBytes<Key>(boxes) +
@@ -87,20 +100,25 @@ class TreeStages {
 
   /// Stage 2.
   template <class Key>
-  View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals) {
+  View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals, StepStats& stats) {
+    const auto timer = space_.timed("codes", stats.codesMs);
     const View<Key> codes = scratch_.template lend<Key>("codes", boxes.size);
-    space_.forEach(boxes.size, AssignCodes<Key>{boxes, &header()->grid, codes.data,
-                                                ids_.ensure(boxes.size).data, arrivals.data});
+    const Grid& grid = header()->grid;
+    space_.forEach(boxes.size,
+                   AssignCodes<Key>{boxes, &grid, codes.data, ids_.ensure(boxes.size).data,
+                                    arrivals.data, grid.bits});
     return codes;
   }
 
   /// Stage 4.
   template <class Key>
   View<Node> buildHierarchy(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
-                            View<std::uint32_t> arrivals) {
+                            View<std::uint32_t> arrivals, StepStats& stats) {
+    const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const View<Node> nodes = scratch_.template lend<Node>("nodes", 2 * leaves);
-    space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, &header()->scene,
-                                               arrivals.data, nodes.data});
+    const auto n = static_cast<std::uint32_t>(leaves);
+    space_.forEach(
+        leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, n, arrivals.data, nodes.data});
     return nodes;
   }
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Makes the pictures again by the commands in docs/viewer.md; needs pngquant to make them small.
+# Makes the pictures again: those of the viewer by the commands in docs/viewer.md, and comparison.png by a
+# screenshot of a report. Needs Chromium, and pngquant to make them small.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 grep -E '^build/release/bin/(many_worlds|viewer .*--screenshot) ' docs/viewer.md | while read -r command; do
@@ -12,3 +13,9 @@ grep -E '^build/release/bin/(many_worlds|viewer .*--screenshot) ' docs/viewer.md
   rm "$picture"
 done
 rm worlds.aabb
+
+build/release/bin/rigid_bodies --threads 1 --compare gpu-lbvh,dbvt --report comparison.html
+chromium --headless --no-sandbox --hide-scrollbars --window-size=1100,1190 --screenshot=comparison.png \
+  "file://$PWD/comparison.html"
+pngquant --force --speed 1 --nofs --output docs/pictures/comparison.png 64 comparison.png
+rm comparison.html comparison.png

@@ -10,8 +10,8 @@ from conan.tools.microsoft import is_msvc
 
 required_conan_version = ">=2.0"
 
-# A program that links the static core also links what its CUDA code calls. The Toolkit is not a package
-# of Conan, so CMake finds it on the program's side, too.
+# A program that links the static core must also link the CUDA runtime. Conan has no package of the CUDA
+# Toolkit, so the program's CMake must find it, too.
 CUDART = """\
 find_package(CUDAToolkit REQUIRED)
 set_property(TARGET GpuLbvhBroadphase::broadphase APPEND PROPERTY
@@ -29,7 +29,7 @@ class GpuLbvhBroadphase(ConanFile):
     options = {
         "shared": [True, False],
         "fPIC": [True, False],
-        "bullet": [True, False],  # the adapter; without it the core alone
+        "bullet": [True, False],  # whether the adapter is built, or only the core
         "cuda": [True, False],
         "double": [True, False],
     }
@@ -40,8 +40,8 @@ class GpuLbvhBroadphase(ConanFile):
         cmake = load(self, os.path.join(self.recipe_folder, "..", "..", "CMakeLists.txt"))
         self.version = re.search(r"project\(GpuLbvhBroadphase VERSION (\S+)", cmake).group(1)
 
-    # The source is the repository that this file lies in. A recipe of an index would have source() fetch
-    # the archive of a release instead. packaging/README.md says which steps were executed.
+    # The source is the repository that this file is in. In a registry's recipe, source() would download the
+    # archive of a release instead. packaging/README.md says which steps were executed.
     def export_sources(self):
         root = os.path.join(self.recipe_folder, "..", "..")
         for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "broadphase/*", "include/*", "integration/*"):
@@ -55,7 +55,7 @@ class GpuLbvhBroadphase(ConanFile):
         self.requires("onetbb/[>=2021.8]")
         if self.options.bullet:
             options = {"double_precision": self.options.double}
-            if self.options.shared:  # Else the adapter would have its own copy of Bullet.
+            if self.options.shared:  # with a static Bullet the adapter would have its own copy of it
                 options["shared"] = True
             self.requires("bullet3/3.25", transitive_headers=True, transitive_libs=True, options=options)
 
@@ -64,7 +64,8 @@ class GpuLbvhBroadphase(ConanFile):
             return
         bullet = self.dependencies["bullet3"].options
         if bullet.double_precision != self.options.double:
-            raise ConanInvalidConfiguration("options double and bullet3/*:double_precision differ")
+            raise ConanInvalidConfiguration(f"double is {self.options.double}, but bullet3/*:double_precision is "
+                                            f"{bullet.double_precision}: they must be equal")
         if self.options.shared and (is_msvc(self) or not bullet.shared):
             raise ConanInvalidConfiguration("a shared adapter needs a shared Bullet; MSVC has none")
 
@@ -89,7 +90,7 @@ class GpuLbvhBroadphase(ConanFile):
     def package(self):
         CMake(self).install()
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        # CMakeDeps and PkgConfigDeps write the program files of their own.
+        # the program gets the files that CMakeDeps and PkgConfigDeps write instead
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
         rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
         rmdir(self, os.path.join(self.package_folder, "share"))

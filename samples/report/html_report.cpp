@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The page: what to tell in which order. Its looks are in html_style.h, the charts in svg_chart.h.
+// Writes the page of a report. Its head is in html_page.h, and its charts are in svg_chart.h.
 #include "report/html_report.h"
 
 #include <fmt/format.h>
@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <numeric>
 
-#include "report/html_style.h"
+#include "report/html_page.h"
 #include "report/machine.h"
 #include "report/svg_chart.h"
 #include "support/recorded_boxes.h"
@@ -32,7 +31,6 @@ double rest(const StepTimes& times) {
   return std::max(0.0, times.step - times.broadphase() - times.narrowPhase - times.solver);
 }
 
-/// What a step consists of.
 const Part kParts[] = {
     {"updateAabbs", [](const StepTimes& times) { return times.updateAabbs; }},
     {"find pairs", [](const StepTimes& times) { return times.calculatePairs; }},
@@ -62,7 +60,7 @@ const Run* find(const std::vector<Run>& runs, const std::string& broadphase) {
   return nullptr;
 }
 
-/// The same colour in every chart.
+/// Each broad phase has one colour in all charts.
 int colourOf(const std::string& broadphase) {
   const std::vector<std::string>& names = broadphaseNames();
   return static_cast<int>(std::find(names.begin(), names.end(), broadphase) - names.begin());
@@ -75,14 +73,9 @@ class Page {
 
   std::string text() {
     const std::string title = fmt::format("Broad phases compared: {}", all_.scene->name);
-    put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" "
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n"
-        "<p class=\"lead\">{}: {}. {} objects, {} steps of 1/60 s.</p>\n</header>\n<main>\n",
-        escaped(title), kHtmlStyle, escaped(title), all_.scene->name, escaped(all_.scene->stresses),
-        shortNumber(last_.objects), shortNumber(all_.steps));
+    page_ = beginPage(title, fmt::format("{}: {}. {} objects, {} steps of 1/60 s.",
+                                         all_.scene->name, all_.scene->stresses,
+                                         shortNumber(last_.objects), shortNumber(all_.steps)));
     putFindings();
     putTable();
     putTails();
@@ -90,8 +83,7 @@ class Page {
     if (all_.sizes.size() > 1) putSizes();
     putCircumstances();
     putNotes();
-    page_ += "</main>\n</body>\n</html>\n";
-    return page_;
+    return page_ + endPage();
   }
 
  private:
@@ -100,7 +92,7 @@ class Page {
     fmt::format_to(std::back_inserter(page_), form, std::forward<Arguments>(arguments)...);
   }
 
-  /// `dbvt / this`, or a dash without dbvt.
+  /// The ratio of dbvt's value to that of `run`, or a dash if dbvt was not run.
   std::string againstDbvt(const Run& run, Value value) const {
     const double own = medianOf(run, value);
     if (dbvt_ == nullptr || own <= 0) return "–";
@@ -124,7 +116,7 @@ class Page {
 
   void putTable() {
     put("<h2>Milliseconds a step</h2>\n<div class=\"wide\"><table>\n<caption>Median, and below it "
-        "what 95 % of the steps stay under.</caption>\n<thead><tr><th>broad phase</th>");
+        "the time that 95 % of the steps stay under.</caption>\n<thead><tr><th>broad phase</th>");
     for (const char* name : {"update-<br>Aabbs", "find<br>pairs", "narrow<br>phase", "solver",
                              "rest", "broad<br>phase", "whole<br>step"})
       put("<th>{}</th>", name);
@@ -155,8 +147,9 @@ class Page {
     page_ +=
         "<h2>Slow steps of the broad phase</h2>\n<div "
         "class=\"wide\"><table>\n<caption>Milliseconds. "
-        "The longest steps: which, how long, how many times the median of the 15 steps around it, "
-        "and why.</caption>\n<thead><tr><th>broad phase</th><th>median</th><th>95 %</th>"
+        "The longest steps: number and time, and below them the ratio to the median of the 15 "
+        "steps around, and the reason.</caption>\n<thead><tr><th>broad "
+        "phase</th><th>median</th><th>95 %</th>"
         "<th>99 %</th><th>max</th><th>longest</th><th>second</th><th>third</th></tr></thead>\n"
         "<tbody>\n";
     for (const Run& run : last_.runs) {
@@ -179,14 +172,14 @@ class Page {
 
   void putFigure(const std::string& svg) { put("<figure>{}</figure>\n", svg); }
 
-  /// Long runs in pieces of several steps, each with its median.
+  /// Long runs are drawn as medians of several steps.
   LineChart overSteps(const char* title, const char* unit,
                       std::vector<double> (*values)(const Run& run)) const {
-    constexpr std::size_t kMostPoints = 400;
+    constexpr std::size_t kMaxPoints = 400;
     LineChart chart;
     chart.title = title;
     chart.y.title = unit;
-    const std::size_t piece = (last_.runs.front().steps.size() + kMostPoints - 1) / kMostPoints;
+    const std::size_t piece = (last_.runs.front().steps.size() + kMaxPoints - 1) / kMaxPoints;
     chart.x.title = piece > 1 ? fmt::format("step (medians of {})", piece) : "step";
     for (const Run& run : last_.runs) {
       Line line{run.broadphase, colourOf(run.broadphase), {}, {}};
@@ -202,7 +195,7 @@ class Page {
     return chart;
   }
 
-  /// Where one broad phase takes many times as long as another, a linear axis shows only one.
+  /// Whether values differ so much that a linear axis would show only the largest.
   static bool spreads(const LineChart& chart) {
     double least = 1e300, most = 0;
     for (const Line& line : chart.lines) {
@@ -291,17 +284,12 @@ class Page {
     page_ += "</tbody></table></div>\n";
   }
 
-  void putFact(const std::string& name, const std::string& value) {
-    put("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
-  }
+  void putFact(const std::string& name, const std::string& value) { page_ += factRow(name, value); }
 
   void putCircumstances() {
     put("<h2>How it was measured</h2>\n<dl>\n<dt>Command</dt><dd><code>{}</code></dd>\n",
         escaped(all_.command));
-    char now[40];
-    const std::time_t time = std::time(nullptr);
-    std::strftime(now, sizeof now, "%Y-%m-%d %H:%M UTC", std::gmtime(&time));
-    putFact("Time", now);
+    putFact("Time", timeOfPage());
     putFact("Seed", fmt::format("{}", all_.seed));
     for (const auto& [name, value] : machineFacts()) putFact(name, value);
     for (const Run& run : last_.runs) putFact(run.broadphase + " ran on", run.space.details);
@@ -312,17 +300,17 @@ class Page {
     page_ +=
         "<h2>How to read it</h2>\n<ul>\n"
         "<li>The broad phase is updateAabbs (setAabb for every object) and find pairs "
-        "(calculateOverlappingPairs). Some broad phases do most of their work in the one, some "
-        "in the other.</li>\n"
-        "<li>Why a step was slow: growth, memory grew; full_search, all objects were searched, "
-        "and fewer in the steps around it; waiting, at least half of the excess its thread was not "
-        "on a core; first, it is the first step; -, none of these.</li>\n"
-        "<li>The worlds take turns step by step, so that what disturbs the machine disturbs "
-        "all of them.</li>\n"
-        "<li>gpu-lbvh and simple keep exactly the pairs whose boxes overlap; dbvt fattens boxes "
-        "and keeps pairs for longer, axis-sweep rounds boxes outward, so that they keep more. "
-        "The order of pairs steers the solver: two worlds with different broad phases do not "
-        "go the same way bit for bit, and their pairs differ for that, too.</li>\n";
+        "(calculateOverlappingPairs). Some broad phases do most of their work in the first, "
+        "others in the second.</li>\n"
+        "<li>Reasons of slow steps. growth: memory grew. full_search: all objects were searched "
+        "for, but fewer in the steps around it. waiting: the thread was not on a core for at least "
+        "half of the excess time. first: it was the first step. -: none of these.</li>\n"
+        "<li>The worlds take turns step by step, so that disturbances of the machine affect "
+        "all of them alike.</li>\n"
+        "<li>gpu-lbvh and simple keep exactly the pairs whose boxes overlap. dbvt and axis-sweep "
+        "keep more: dbvt fattens boxes and keeps pairs longer, and axis-sweep rounds boxes "
+        "outward. The solver depends on the order of pairs. So worlds with different broad phases "
+        "are not equal bit for bit, and their pairs differ for that reason, too.</li>\n";
     for (const LeftOut& one : all_.leftOut)
       put("<li>Left out at {} objects: {}, because {}.</li>\n", shortNumber(one.objects),
           one.broadphase, escaped(one.reason));

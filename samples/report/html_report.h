@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A comparison of broad phases as one HTML page that needs nothing else: tables and charts.
+// Writes a comparison of broad phases as one HTML page with tables and charts, without other files.
 // Does not run anything.
 #pragma once
 
@@ -22,10 +22,10 @@ struct Comparison {
     std::vector<Run> runs;
   };
   const Scene* scene = nullptr;
-  std::string command;  ///< as it was typed
+  std::string command;  ///< the command line as the user typed it
   int steps = 0;
   std::uint32_t seed = 1;
-  std::vector<AtSize> sizes;  ///< at least one; the last is shown step by step
+  std::vector<AtSize> sizes;  ///< at least one size; the last one is shown step by step
   std::vector<LeftOut> leftOut;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The looks of the HTML report: light and dark, on screen and on paper. The colours c0 to c4 are
-// told apart by people who see few colours, and lines by their dashes as well.
+// The style sheet of the HTML reports, for light and dark screens and for paper. Colour-blind
+// people can distinguish the colours c0 to c3. Lines also differ in their dashes.
 #pragma once
 
 inline constexpr const char* kHtmlStyle = R"(

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// Reads what the system and the compiler tell; see the header. Where there is no /proc, less.
+// Collects facts about the machine and the build; see the header.
 #include "report/machine.h"
 
 #include <LinearMath/btScalar.h>
 #include <fmt/format.h>
 
-#include <thread>
+#include <utility>
 
 #include "broadphase/pair_finder.h"
 #include "revision.h"
-#include "support/system.h"
 
 namespace {
 
@@ -33,16 +32,13 @@ std::string instructions() {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> machineFacts() {
-  return {
-      {"Commit", GPULBVH_REVISION},
-      {"Processor", fmt::format("{}, {} hardware threads", processorName(),
-                                std::thread::hardware_concurrency())},
-      {"Memory", fmt::format("{:.0f} GiB", memoryGib())},
-      {"System", systemName()},
-      {"Compiler", fmt::format("{}, build type {}", compiler(), GPULBVH_BUILD_TYPE)},
-      {"Bullet", fmt::format("{}.{}, {} precision", btGetVersion() / 100, btGetVersion() % 100,
-                             sizeof(btScalar) == sizeof(double) ? "double" : "single")},
-      {"SIMD on the host", instructions()},
-  };
+Facts machineFacts() {
+  Facts facts{{"Commit", GPULBVH_REVISION}};
+  for (auto& fact : systemFacts()) facts.push_back(std::move(fact));
+  facts.emplace_back("Compiler", fmt::format("{}, build type {}", compiler(), GPULBVH_BUILD_TYPE));
+  facts.emplace_back("Bullet",
+                     fmt::format("{}.{}, {} precision", btGetVersion() / 100, btGetVersion() % 100,
+                                 sizeof(btScalar) == sizeof(double) ? "double" : "single"));
+  facts.emplace_back("SIMD on the host", instructions());
+  return facts;
 }

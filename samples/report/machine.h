@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// What a figure depends on: machine, compiler, Bullet, and the commit that was built. POSIX.
+// The facts that a figure depends on: machine, compiler, Bullet, and the commit that was built.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
+#include "report/html_page.h"
 
-/// Names and values, for people.
-std::vector<std::pair<std::string, std::string>> machineFacts();
+Facts machineFacts();

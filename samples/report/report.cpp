@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -24,13 +25,13 @@ double medianBroadphase(const Run& run) {
   return medianOf(run.steps, [](const StepTimes& times) { return times.broadphase(); });
 }
 
-/// For people: step: milliseconds (how many times those around, why).
+/// Formats a slow step for people, as `step: milliseconds (ratio to the steps around, reason)`.
 std::string describe(const LongStep& step) {
   return fmt::format("{}: {:.4f} ({:.1f} x, {})", step.step, step.ms, timesAround(step),
                      step.reason);
 }
 
-/// For programs: step/ms/median around/reason,...
+/// Formats slow steps for programs, as `step/ms/median of the steps around/reason,...`.
 std::string fieldOf(const std::vector<LongStep>& steps) {
   std::vector<std::string> words;
   for (const LongStep& step : steps)
@@ -81,9 +82,24 @@ void printTable(const std::vector<Run>& runs) {
   fmt::print("\n");
 }
 
+void printComparison(const std::vector<Run>& runs) {
+  const auto find = [&](const char* name) {
+    return std::find_if(runs.begin(), runs.end(),
+                        [&](const Run& run) { return run.broadphase == name; });
+  };
+  const auto ours = find("gpu-lbvh"), dbvt = find("dbvt");
+  if (ours == runs.end() || dbvt == runs.end()) return;
+  const double mine = medianBroadphase(*ours), bullets = medianBroadphase(*dbvt);
+  fmt::print(
+      "{} objects: the broad phase of a step takes gpu-lbvh {:.2f} ms and btDbvtBroadphase {:.2f} "
+      "ms, {} times as long; the whole step takes {:.1f} ms and {:.1f} ms.\n",
+      ours->objects, mine, bullets, ratio(bullets, mine), medianTimes(ours->steps).step,
+      medianTimes(dbvt->steps).step);
+}
+
 void printTails(const std::vector<Run>& runs) {
   fmt::print("{:<12}{:>9}{:>13}{:>13}{:>13}   {}\n", "broad phase", "median", "p95", "p99", "max",
-             "longest steps: ms (times the median of the 15 around, why)");
+             "longest steps: ms (ratio to the median of the 15 around, reason)");
   for (const Run& run : runs) {
     const Tails tails = tailsOf(run.facts);
     std::vector<std::string> longest;
@@ -119,6 +135,6 @@ void CsvFile::write(int step, const Run& run) {
   file_ << fmt::format("{},{},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{}\n", step, run.broadphase,
                        times.step, times.updateAabbs, times.calculatePairs, times.narrowPhase,
                        times.solver, run.pairs);
-  // A stream tells of a full disk only when it is flushed.
+  // A stream reports a full disk only when it is flushed.
   if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
 }

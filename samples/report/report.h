@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What rigid_bodies prints and writes: a table for people, lines for programs, a .csv, a bar.
-// Does not step anything.
+// The output of rigid_bodies: a table for people, lines for programs, and a .csv. Does not step
+// anything.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,30 @@
 struct Run {
   std::string broadphase;
   Space space;
-  int objects = 0;  ///< asked for; the ground comes on top
+  int objects = 0;  ///< requested number of objects, without the ground
   std::vector<StepTimes> steps;
-  std::vector<StepFacts> facts;  ///< of the broad phase in each step
-  std::vector<double> getAabb;   ///< milliseconds of updateAabbs without a broad phase, each step
-  std::vector<int> pairCounts;   ///< after each step
-  int pairs = 0;                 ///< in the pair cache after the last step
-  std::uint64_t hash = 0;        ///< of all transforms after the last step
+  std::vector<StepFacts> facts;  ///< facts about the broad phase in each step
+  std::vector<double> getAabb;  ///< milliseconds of updateAabbs without a broad phase, in each step
+  std::vector<int> pairCounts;  ///< number of pairs after each step
+  int pairs = 0;                ///< number of pairs in the cache after the last step
+  std::uint64_t hash = 0;       ///< hash of all transforms after the last step
 };
 
-/// Medians of each part by itself.
+/// The median of each part's times. Each part has its own median.
 StepTimes medianTimes(const std::vector<StepTimes>& steps);
 
-/// A row for each run; with more than one, ratios to the first.
+/// If gpu-lbvh and dbvt both ran, compares them in one sentence.
+void printComparison(const std::vector<Run>& runs);
+
+/// Prints a row for each run. If there are several, it also prints ratios to the first.
 void printTable(const std::vector<Run>& runs);
 
-/// The slow steps of each broad phase.
 void printTails(const std::vector<Run>& runs);
 
-/// `summary key=value ...` on one line. New keys go to its end.
+/// Prints one line `summary key=value ...`. New keys must go to the end of the line.
 void printSummary(const std::string& scene, const Run& run);
 
-/// A row per step and broad phase.
+/// A file with one row per step and broad phase.
 class CsvFile {
  public:
   /// @throws FileError

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Charts as SVG text; see the header.
+// Writes charts as SVG text; see the header.
 #include "report/svg_chart.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// In units of the view box; the page scales it.
+// Lengths are in units of the view box, which the page scales.
 constexpr double kWidth = 600;
 constexpr double kHeight = 370;
 constexpr double kLeft = 80;
@@ -19,7 +19,7 @@ constexpr double kRight = 28;
 constexpr double kTop = 66;  // title and legend
 constexpr double kBottom = 54;
 constexpr double kBar = 34;  // a stacked bar and its gap
-constexpr std::size_t kMostHints = 150;
+constexpr std::size_t kMaxHints = 150;
 
 template <class... Arguments>
 void put(std::string& svg, fmt::format_string<Arguments...> form, Arguments&&... arguments) {
@@ -37,7 +37,7 @@ std::string tickLabel(double value) {
   return std::abs(value) >= 1000 ? grouped(value) : fmt::format("{:.6g}", value);
 }
 
-/// Where an axis begins and ends, its marks, and where between 0 and 1 a value lies.
+/// The range and the marks of an axis, and the position of a value on it, from 0 to 1.
 class Scale {
  public:
   Scale(const Axis& axis, const std::vector<Line>& lines, std::vector<double> Line::*values)
@@ -67,7 +67,7 @@ class Scale {
  private:
   double position(double value) const { return log_ ? std::log10(value) : value; }
 
-  /// Steps of 1, 2 or 5 times a power of ten, about five of them.
+  /// Makes about five marks, with steps of 1, 2 or 5 times a power of ten.
   void markEvenly(double low, double high) {
     if (high <= low) high = low + 1;
     const double rough = (high - low) / 5;
@@ -80,7 +80,8 @@ class Scale {
     for (int i = 0; low_ + i * step <= high_ + step / 2; ++i) marks_.push_back(low_ + i * step);
   }
 
-  /// 1, 2 and 5 times powers of ten; only the powers where there are many.
+  /// Makes marks at 1, 2 and 5 times powers of ten, or only at powers of ten if there would be too
+  /// many.
   void markDecades(double low, double high) {
     const bool many = high / low > 2000;
     std::vector<double> all;
@@ -96,7 +97,7 @@ class Scale {
     high_ = marks_.back();
   }
 
-  /// Ends the axis with the values, and not at the next mark.
+  /// Ends the axis at the values instead of at the next marks.
   void cutTo(double low, double high) {
     low_ = low;
     high_ = high;
@@ -127,7 +128,7 @@ struct Entry {
   int colour;
 };
 
-/// One row under the title.
+/// Writes the legend as one row under the title.
 void putLegend(std::string& svg, const std::vector<Entry>& entries, const char* sample) {
   double x = 0;
   for (const Entry& entry : entries) {
@@ -168,11 +169,11 @@ void putAxes(std::string& svg, const LineChart& chart, const Frame& frame) {
       middle, escaped(chart.y.title));
 }
 
-/// The line, and invisible points over it that tell their values.
+/// Draws the line, and invisible points on it that show their values under the mouse.
 void putLine(std::string& svg, const LineChart& chart, const Line& line, const Frame& frame,
              bool dots) {
   std::string path, hints;
-  const std::size_t stride = line.x.size() / kMostHints + 1;
+  const std::size_t stride = line.x.size() / kMaxHints + 1;
   for (std::size_t i = 0; i < line.x.size(); ++i) {
     if (!frame.x.shows(line.x[i]) || !frame.y.shows(line.y[i])) continue;
     const double x = frame.left(line.x[i]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Charts as SVG text: lines over two axes, and stacked bars of shares, with titles, units and
-// legends. Colours are the CSS classes c0, c1, ... of the page around it. Knows nothing of what it
-// draws.
+// Writes charts as SVG text: lines over two axes, and stacked bars of shares. All charts have
+// titles, units and legends. The page defines the colours as CSS classes c0, c1, ...
 #pragma once
 
 #include <string>
@@ -14,9 +13,9 @@ struct Line {
 };
 
 struct Axis {
-  std::string title;            ///< with the unit
-  bool log = false;             ///< leaves out what is not above zero
-  std::vector<double> marks{};  ///< empty: chosen
+  std::string title;  ///< title with the unit
+  bool log = false;   ///< whether it is logarithmic; then only values above zero are drawn
+  std::vector<double> marks{};  ///< empty: chosen automatically
 };
 
 struct LineChart {
@@ -29,8 +28,8 @@ std::string toSvg(const LineChart& chart);
 struct StackedBars {
   struct Bar {
     std::string name;
-    std::vector<double> shares;  ///< of 1, one for each part
-    std::string note;            ///< at the bar's end
+    std::vector<double> shares;  ///< one for each part; their sum is 1
+    std::string note;            ///< text at the bar's end
   };
   std::string title;
   std::string axisTitle;
@@ -39,8 +38,8 @@ struct StackedBars {
 };
 std::string toSvg(const StackedBars& chart);
 
-/// For text and for attributes in double quotes.
+/// Escapes text for HTML, also for attributes in double quotes.
 std::string escaped(const std::string& text);
 
-/// Three digits, or all before the point: 0.031, 3.77, 28.3, 12,486.
+/// Formats a number with few digits: 0.031, 3.77, 28.3, 12,486.
 std::string shortNumber(double value);

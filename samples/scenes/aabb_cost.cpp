@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A broad phase that does nothing takes the place of the world's for a moment.
+// Replaces the world's broad phase for a moment with one that does nothing.
 #include "scenes/aabb_cost.h"
 
 #include <BulletCollision/CollisionDispatch/btCollisionWorld.h>
@@ -34,7 +34,7 @@ double millisecondsOfAabbs(btCollisionWorld& world) {
   btBroadphaseInterface* const own = world.getBroadphase();
   world.setBroadphase(&none);
   const Stopwatch watch;
-  world.btCollisionWorld::updateAabbs();  // not that of a world that times itself
+  world.btCollisionWorld::updateAabbs();  // not the override, which measures its own time
   const double milliseconds = watch.milliseconds();
   world.setBroadphase(own);
   return milliseconds;

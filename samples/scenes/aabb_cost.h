@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// What it costs Bullet alone to update the boxes of a world.
+// Measures Bullet's own cost of updating the boxes of a world.
 #pragma once
 
 class btCollisionWorld;
 
-/// Milliseconds of updateAabbs with a broad phase that does nothing: the virtual calls of getAabb
-/// and setAabb for every object. Between two steps. The world is as before.
+/// Returns the milliseconds of updateAabbs with a broad phase that does nothing. This is the cost
+/// of the virtual calls of getAabb and setAabb for every object. Call it between two steps. It does
+/// not change the world.
 double millisecondsOfAabbs(btCollisionWorld& world);

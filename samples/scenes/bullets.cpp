@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The bullets scene: a turret fires into a ring of brick walls. In one step a bullet flies farther
-// than a wall is thick. Continuous detection sweeps each one through the broad phase in every step.
+// than a wall is thick. Continuous detection sweeps each bullet through the broad phase in every
+// step.
 #include <algorithm>
 #include <cmath>
 
@@ -10,25 +11,25 @@
 namespace {
 
 const btVector3 kBrick(btScalar(0.5), btScalar(0.25),
-                       btScalar(0.25));  // m, halves; x along the wall
-constexpr int kRows = 10;
+                       btScalar(0.25));  // m, half sides of a brick; x is along the wall
+constexpr int kBulletsRows = 10;
 constexpr int kColumns = 12;
-constexpr int kWall = kRows * kColumns;      // bricks
-constexpr btScalar kGap = btScalar(0.01);    // m
-constexpr btScalar kRadius = btScalar(0.1);  // m, of a bullet
-constexpr btScalar kMass = btScalar(0.6);    // kg
-constexpr btScalar kSpeed = 120;             // m/s: 2 m a step
-constexpr btScalar kMuzzle = btScalar(1.2);  // m, from the turret's axis
-constexpr btScalar kTower = 2;               // m, the turret's height
-constexpr btScalar kBehind = 15;             // m, from the ring to the fence
-constexpr btScalar kFence = 8;               // m, its height
+constexpr int kBulletsWall = kBulletsRows * kColumns;  // bricks
+constexpr btScalar kBulletsGap = btScalar(0.01);       // m
+constexpr btScalar kRadius = btScalar(0.1);            // m, radius of a bullet
+constexpr btScalar kBulletsMass = btScalar(0.6);       // kg
+constexpr btScalar kBulletsSpeed = 120;                // m/s: 2 m a step
+constexpr btScalar kMuzzle = btScalar(1.2);  // m, distance of a fired bullet from the turret's axis
+constexpr btScalar kBulletsTower = 2;        // m, the turret's height
+constexpr btScalar kBehind = 15;             // m, distance from the ring to the fence
+constexpr btScalar kFence = 8;               // m, height of the fence
 constexpr int kReload = 100;                 // steps until a bullet is fired again
 
-/// Where a bullet waits: rings around the turret's top.
+/// The place where a bullet waits, on rings around the turret's top.
 btVector3 rack(int index) {
   constexpr int perRing = 24;
   const btScalar angle = btScalar(index % perRing) * SIMD_2_PI / perRing;
-  const btScalar height = kTower + 1 + btScalar(index / perRing) * 3 * kRadius;
+  const btScalar height = kBulletsTower + 1 + btScalar(index / perRing) * 3 * kRadius;
   return {std::cos(angle), height, std::sin(angle)};
 }
 
@@ -38,7 +39,7 @@ void addWall(World& world, btCollisionShape& brick, int bricks, btScalar angle, 
     const int row = i / kColumns;
     const btScalar shift = row % 2 == 0 ? 0 : btScalar(0.5);
     const btVector3 inWall(
-        (btScalar(i % kColumns) + shift - btScalar(kColumns) / 2) * (2 * kBrick.x() + kGap),
+        (btScalar(i % kColumns) + shift - btScalar(kColumns) / 2) * (2 * kBrick.x() + kBulletsGap),
         (btScalar(2 * row) + 1) * kBrick.y(), distance);
     btRigidBody& body = world.addMoving(brick, 6, btTransform(place.getRotation(), place * inWall));
     body.setFriction(btScalar(0.8));
@@ -46,7 +47,7 @@ void addWall(World& world, btCollisionShape& brick, int bricks, btScalar angle, 
   }
 }
 
-/// The ground, and walls that stop what flies over the bricks.
+/// Adds the ground, and walls that stop bullets that fly over the bricks.
 void addRange(World& world, btScalar half) {
   addGround(world, half, half);
   auto& alongX = world.make<btBoxShape>(btVector3(half, kFence / 2, 1));
@@ -57,7 +58,7 @@ void addRange(World& world, btScalar half) {
   }
 }
 
-/// Fires `perStep` bullets a step, in turn, while the turret turns; the oldest comes back.
+/// Turns, and fires some bullets in each step. Reuses the oldest bullets.
 class Turret {
  public:
   Turret(std::vector<btRigidBody*> bullets, int walls, std::uint32_t seed)
@@ -68,15 +69,15 @@ class Turret {
 
   void fire() {
     for (int i = 0; i < perStep_; ++i) {
-      // One wall after the other.
+      // Aims at one wall after another.
       const btScalar aim =
           btScalar(shots_ % walls_) + random_.between(btScalar(-0.3), btScalar(0.3));
       const btScalar angle = aim * SIMD_2_PI / btScalar(walls_);
       const btVector3 ahead(std::sin(angle), 0, std::cos(angle));
-      btVector3 velocity = ahead * kSpeed;
+      btVector3 velocity = ahead * kBulletsSpeed;
       velocity.setY(random_.between(-6, 12));
       shoot(*bullets_[static_cast<std::size_t>(shots_) % bullets_.size()],
-            ahead * kMuzzle + btVector3(0, kTower, 0), velocity);
+            ahead * kMuzzle + btVector3(0, kBulletsTower, 0), velocity);
       ++shots_;
     }
   }
@@ -104,26 +105,27 @@ class Turret {
 void buildBullets(World& world, const SceneOptions& options) {
   const int bullets = std::max(1, options.objects / 5);
   const int bricks = options.objects - bullets;
-  const int walls = std::max(1, (bricks + kWall - 1) / kWall);
+  const int walls = std::max(1, (bricks + kBulletsWall - 1) / kBulletsWall);
   const btScalar width = btScalar(kColumns + 2) * 2 * kBrick.x();
   const btScalar distance = btMax(btScalar(12), width * btScalar(walls) / SIMD_2_PI);
 
   addRange(world, distance + kBehind);
-  world.addStatic(world.make<btCylinderShape>(btVector3(btScalar(0.8), kTower / 2, btScalar(0.8))),
-                  at(0, kTower / 2, 0));
+  world.addStatic(
+      world.make<btCylinderShape>(btVector3(btScalar(0.8), kBulletsTower / 2, btScalar(0.8))),
+      at(0, kBulletsTower / 2, 0));
   auto& brick = world.make<btBoxShape>(kBrick);
   for (int wall = 0; wall < walls; ++wall)
-    addWall(world, brick, std::min(kWall, bricks - wall * kWall),
+    addWall(world, brick, std::min(kBulletsWall, bricks - wall * kBulletsWall),
             btScalar(wall) * SIMD_2_PI / btScalar(walls), distance);
 
   auto& ball = world.make<btSphereShape>(kRadius);
   std::vector<btRigidBody*> magazine;
   for (int i = 0; i < bullets; ++i) {
     const btVector3 place = rack(i);
-    btRigidBody& bullet = world.addMoving(ball, kMass, at(place.x(), place.y(), place.z()));
+    btRigidBody& bullet = world.addMoving(ball, kBulletsMass, at(place.x(), place.y(), place.z()));
     bullet.setCcdMotionThreshold(kRadius);
     bullet.setCcdSweptSphereRadius(kRadius * btScalar(0.8));
-    bullet.forceActivationState(DISABLE_SIMULATION);  // it waits in the air
+    bullet.forceActivationState(DISABLE_SIMULATION);  // the bullet waits in the air
     magazine.push_back(&bullet);
   }
   world.beforeEachStep(

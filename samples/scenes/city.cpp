@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The city scene: blocks of houses, lamps and trees; cars drive round them, people walk.
-// Nine tenths never move: the best case for a tree that is kept from step to step.
+// The city scene: blocks of houses, lamps and trees. Cars drive around the blocks, and people walk.
+// Nine tenths of the objects never move, which is the best case for a tree kept between steps.
 #include <algorithm>
 #include <cmath>
 
@@ -12,16 +12,16 @@ namespace {
 constexpr btScalar kBlock = 36;   // m, the side of a block with its pavement
 constexpr btScalar kStreet = 12;  // m
 constexpr btScalar kPitch = kBlock + kStreet;
-constexpr btScalar kPavement = 4;  // m, around the houses
-constexpr int kHouses = 9;         // a block, three by three
-constexpr int kTrees = 9;          // a block, along the pavement
-constexpr int kLamps = 9;          // likewise
+constexpr btScalar kPavement = 4;  // m, width of the pavement around the houses
+constexpr int kHouses = 9;         // houses per block, three by three
+constexpr int kTrees = 9;          // trees per block, along the pavement
+constexpr int kLamps = 9;          // lamps per block, along the pavement
 constexpr int kStill = kHouses + kTrees + kLamps;
-constexpr int kMoving = kStill / 9;                     // a block: a tenth of all
-constexpr btScalar kLane = kBlock / 2 + btScalar(2.5);  // m, from the block's middle
+constexpr int kMoving = kStill / 9;  // moving objects per block: a tenth of all its objects
+constexpr btScalar kLane = kBlock / 2 + btScalar(2.5);  // m, from the block's middle to the lane
 constexpr btScalar kPath = kBlock / 2 - kPavement / 2;
 
-/// A point and its direction on a square of half side `half` with rounded corners.
+/// A place on a way around a square with rounded corners, and the way's direction there.
 struct Way {
   btVector3 place, ahead;
 };
@@ -32,7 +32,7 @@ Way wayAround(btScalar half, btScalar corner, btScalar distance) {
   const btScalar run = std::fmod(distance, 4 * side);
   const int which = std::min(3, static_cast<int>(run / side));
   const btScalar along = run - btScalar(which) * side;
-  btVector3 place(half, 0, -straight / 2 + along);  // up the side at +x, then the arc
+  btVector3 place(half, 0, -straight / 2 + along);  // on the side at +x; the arc comes after it
   btVector3 ahead(0, 0, 1);
   if (along > straight) {
     const btScalar angle = (along - straight) / corner;
@@ -47,7 +47,7 @@ Way wayAround(btScalar half, btScalar corner, btScalar distance) {
 
 struct Traveller {
   btRigidBody* body;
-  btVector3 middle;  ///< of the block
+  btVector3 middle;  ///< middle of the block
   btScalar start;    // m
   btScalar speed;    // m/s
   bool isCar;
@@ -60,7 +60,7 @@ void moveCar(const Traveller& car, btScalar time) {
       btTransform(heading, car.middle + way.place + btVector3(0, btScalar(0.8), 0)));
 }
 
-/// People are pushed, but fall and bump by themselves.
+/// Sets only a person's horizontal velocity, so that people fall and collide by Bullet's rules.
 void walk(const Traveller& person, btScalar time) {
   const Way way = wayAround(kPath, 1, person.start + person.speed * time);
   const btVector3 goal = person.middle + way.place + way.ahead;
@@ -113,7 +113,6 @@ class Builder {
     world_.addStatic(tree ? tree_ : lamp_, at(place.x(), tree ? 2 : 3, place.z()));
   }
 
-  /// Higher towards the middle of the city.
   void addHouse(const btVector3& middle, int which) {
     const btScalar lot = (kBlock - 2 * kPavement) / 3;
     const btVector3 place =
@@ -126,7 +125,7 @@ class Builder {
     world_.addStatic(world_.make<btBoxShape>(half), at(place.x(), height / 2, place.z()));
   }
 
-  /// A car, then two people, and so on.
+  /// The first of every three travellers is a car, and the others are people.
   void addTraveller(int block, int which) {
     const bool isCar = which % 3 == 0;
     const btScalar speed = isCar ? 9 : random_.between(1, 2);

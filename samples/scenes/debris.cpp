@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Zlib
-// The debris scene of the founding documents, rebuilt: a corridor whose two walls come down as
-// 12,486 convex fragments and boxes. Does not use the original data set, which was not published.
+// The debris scene of the founding documents, built again: the two walls of a corridor fall down as
+// 12,486 convex fragments and boxes. The original data set was not published.
 //
 // The documents count 73,704 pairs of potentially colliding objects. Here the exact count reaches
-// that number while the pieces meet the floor. Counted exactly over the proxies' boxes, seed
-// 1, btDbvtBroadphase: 72,769 after 61 steps, 73,997 (+0.4 %) after 62, 75,348 after 63; at most
-// 86,609 after 75; 76,118 after 120, when the pile has settled. Seed 2: 73,547 after 61.
+// that number while the pieces hit the floor. These are exact counts over the proxies' boxes with
+// btDbvtBroadphase. With seed 1: 72,769 after 61 steps, 73,997 (+0.4 %) after 62, 75,348 after 63,
+// the maximum of 86,609 after 75, and 76,118 after 120, when the pile has settled. With seed 2:
+// 73,547 after 61 steps.
 #include "scenes/scenes.h"
 #include "support/random.h"
 
 namespace {
 
-// A wall is a grid of cells, one piece in each. The numbers below are tuned together so that the
-// count of pairs is right; the count per piece does not depend on the number of pieces.
-const btVector3 kCell(btScalar(0.8), btScalar(0.8), 1);  // m: across, up, along the corridor
-constexpr int kLayers = 2;                               // cells across a wall
-constexpr int kRows = 12;                                // cells up a wall
-constexpr btScalar kHalfWidth = 8;                       // m, between the static walls
-constexpr btScalar kHeadroom = 2;                        // m, from the top row to the ceiling
-constexpr btScalar kGap = btScalar(0.06);  // m, just over Bullet's two contact thresholds of 0.02
-constexpr btScalar kMargin = btScalar(0.01);  // m; Bullet's 0.04 would fatten every fragment
-constexpr btScalar kSlab = btScalar(0.5);     // m, half the thickness of what does not move
-constexpr btScalar kPush = 4;                 // m/s, the fastest piece's way to the middle
-constexpr btScalar kJitter = btScalar(0.5);   // m/s
-constexpr btScalar kSpin = 2;                 // rad/s
-constexpr btScalar kMass = 50;                // kg
-constexpr int kHulls = 48;                    // shared by all pieces
+// A wall is a grid of cells with one piece in each. The numbers below are tuned together to give
+// the right count of pairs. The number of pairs per piece does not depend on the number of pieces.
+const btVector3 kCell(btScalar(0.8), btScalar(0.8), 1);  // m; size across, up, along the corridor
+constexpr int kDebrisLayers = 2;                         // cells across a wall
+constexpr int kDebrisRows = 12;                          // cells up a wall
+constexpr btScalar kHalfWidth = 8;  // m, half the distance between the static walls
+constexpr btScalar kHeadroom = 2;   // m, distance from the top row to the ceiling
+constexpr btScalar kDebrisGap =
+    btScalar(0.06);  // m; Bullet's two contact thresholds of 0.02 need a little less
+constexpr btScalar kMargin = btScalar(0.01);     // m; Bullet's 0.04 would fatten every fragment
+constexpr btScalar kDebrisSlab = btScalar(0.5);  // m, half the thickness of floor and walls
+constexpr btScalar kPush = 4;  // m/s, speed of the fastest piece towards the middle
+constexpr btScalar kDebrisJitter = btScalar(0.5);  // m/s
+constexpr btScalar kSpin = 2;                      // rad/s
+constexpr btScalar kDebrisMass = 50;               // kg
+constexpr int kHulls = 48;                         // number of hulls, which all pieces share
 constexpr int kBoxes = 24;
 
-btVector3 halfPiece() { return (kCell - btVector3(kGap, kGap, kGap)) / 2; }
+btVector3 halfPiece() { return (kCell - btVector3(kDebrisGap, kDebrisGap, kDebrisGap)) / 2; }
 
-/// A broken stone of 8 to 12 points: a cell's corners, pulled in by up to 40 %, and a few points
-/// on its faces.
+/// A broken stone of 8 to 12 points: a cell's corners, moved inward by up to 40 %, and a few points
+/// on the cell's faces.
 btConvexHullShape& makeFragment(World& world, Random& random) {
   auto& hull = world.make<btConvexHullShape>();
   hull.setMargin(kMargin);
@@ -62,24 +64,24 @@ btBoxShape& makeBrick(World& world, Random& random) {
 }
 
 void addCorridor(World& world, btScalar halfLength) {
-  const btScalar halfHeight = (btScalar(kRows) * kCell.y() + kHeadroom) / 2;
-  const btScalar overlap = 2 * kSlab;  // so that no piece slips out at an edge
+  const btScalar halfHeight = (btScalar(kDebrisRows) * kCell.y() + kHeadroom) / 2;
+  const btScalar overlap = 2 * kDebrisSlab;  // so that no piece slips out at an edge
   auto& floor =
-      world.make<btBoxShape>(btVector3(kHalfWidth + overlap, kSlab, halfLength + overlap));
-  auto& wall = world.make<btBoxShape>(btVector3(kSlab, halfHeight, halfLength + overlap));
-  auto& end = world.make<btBoxShape>(btVector3(kHalfWidth, halfHeight, kSlab));
-  world.addStatic(floor, at(0, -kSlab, 0));
-  world.addStatic(floor, at(0, 2 * halfHeight + kSlab, 0));
+      world.make<btBoxShape>(btVector3(kHalfWidth + overlap, kDebrisSlab, halfLength + overlap));
+  auto& wall = world.make<btBoxShape>(btVector3(kDebrisSlab, halfHeight, halfLength + overlap));
+  auto& end = world.make<btBoxShape>(btVector3(kHalfWidth, halfHeight, kDebrisSlab));
+  world.addStatic(floor, at(0, -kDebrisSlab, 0));
+  world.addStatic(floor, at(0, 2 * halfHeight + kDebrisSlab, 0));
   for (const btScalar side : {btScalar(-1), btScalar(1)}) {
-    world.addStatic(wall, at(side * (kHalfWidth + kSlab), halfHeight, 0));
-    world.addStatic(end, at(0, halfHeight, side * (halfLength + kSlab)));
+    world.addStatic(wall, at(side * (kHalfWidth + kDebrisSlab), halfHeight, 0));
+    world.addStatic(end, at(0, halfHeight, side * (halfLength + kDebrisSlab)));
   }
 }
 
-/// Gives a piece of the wall at `side` its first motion: the inner layer is pushed harder.
+/// Sets the initial motion of a piece of the wall at `side`. The inner layer is pushed harder.
 void release(btRigidBody& piece, btScalar side, int layer, Random& random) {
-  btVector3 velocity = random.inCube() * kJitter;
-  const btScalar push = kPush * btScalar(layer + 1) / btScalar(kLayers);
+  btVector3 velocity = random.inCube() * kDebrisJitter;
+  const btScalar push = kPush * btScalar(layer + 1) / btScalar(kDebrisLayers);
   velocity.setX(velocity.x() - side * push * random.unit());
   piece.setLinearVelocity(velocity);
   piece.setAngularVelocity(random.inCube() * kSpin);
@@ -93,7 +95,7 @@ void buildDebris(World& world, const SceneOptions& options) {
   for (int i = 0; i < kHulls; ++i) shapes.push_back(&makeFragment(world, random));
   for (int i = 0; i < kBoxes; ++i) shapes.push_back(&makeBrick(world, random));
 
-  constexpr int perColumn = 2 * kLayers * kRows;
+  constexpr int perColumn = 2 * kDebrisLayers * kDebrisRows;
   const int columns = (options.objects + perColumn - 1) / perColumn;
   const btScalar halfLength = btScalar(columns) * kCell.z() / 2;
   addCorridor(world, halfLength);
@@ -101,14 +103,14 @@ void buildDebris(World& world, const SceneOptions& options) {
   for (int i = 0; i < options.objects; ++i) {
     const btScalar side = i % 2 == 0 ? -1 : 1;
     const int cell = i / 2;
-    const int layer = cell % kLayers;
-    const int row = cell / kLayers % kRows;
-    const int column = cell / (kLayers * kRows);
+    const int layer = cell % kDebrisLayers;
+    const int row = cell / kDebrisLayers % kDebrisRows;
+    const int column = cell / (kDebrisLayers * kDebrisRows);
     const btVector3 place(side * (kHalfWidth - (btScalar(layer) + btScalar(0.5)) * kCell.x()),
                           (btScalar(row) + btScalar(0.5)) * kCell.y(),
                           (btScalar(column) + btScalar(0.5)) * kCell.z() - halfLength);
     auto& shape = *shapes[static_cast<std::size_t>(random.below(kHulls + kBoxes))];
-    release(world.addMoving(shape, kMass, at(place.x(), place.y(), place.z())), side, layer,
+    release(world.addMoving(shape, kDebrisMass, at(place.x(), place.y(), place.z())), side, layer,
             random);
   }
 }

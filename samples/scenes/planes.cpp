@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The planes scene: a funnel of endless planes, with two endless zones around all, fills with
-// bodies. Each body meets every endless box in every step; kept in a tree such boxes would spoil
-// it.
+// The planes scene: bodies fill a funnel of infinite planes, inside two endless zones. Each body
+// overlaps every endless box in every step. In a tree such boxes would enlarge the bounds of all
+// nodes above them.
 #include <algorithm>
 #include <cmath>
 
@@ -10,10 +10,10 @@
 
 namespace {
 
-constexpr btScalar kSpacing = btScalar(1.3);  // m
-constexpr btScalar kSlope = btScalar(0.6);    // m up for a metre outward
+constexpr btScalar kPlanesSpacing = btScalar(1.3);  // m
+constexpr btScalar kSlope = btScalar(0.6);          // m upward per metre outward
 
-/// A box without an end and with nothing in it, as of a zone of weather: pairs without contacts.
+/// An endless, empty box such as a zone of weather. Its pairs have no contacts.
 class Zone : public btEmptyShape {
  public:
   explicit Zone(btScalar half) : half_(half) {}
@@ -26,7 +26,7 @@ class Zone : public btEmptyShape {
   btScalar half_;
 };
 
-/// Through `point`, solid on the side that `normal` points away from.
+/// Adds a plane through `point`. It is solid on the side that `normal` points away from.
 void addPlane(World& world, btVector3 normal, const btVector3& point) {
   normal.normalize();
   auto& plane = world.make<btStaticPlaneShape>(normal, normal.dot(point));
@@ -38,7 +38,7 @@ void addPlane(World& world, btVector3 normal, const btVector3& point) {
 void buildPlanes(World& world, const SceneOptions& options) {
   Random random(options.seed);
   const int side = std::max(1, static_cast<int>(std::cbrt(options.objects * 1.5)));
-  const btScalar half = btScalar(side) * kSpacing / 2;
+  const btScalar half = btScalar(side) * kPlanesSpacing / 2;
   const btScalar foot = half / 2;  // half the floor's side
   addPlane(world, {0, 1, 0}, {0, 0, 0});
   for (const btScalar way : {btScalar(-1), btScalar(1)}) {
@@ -57,7 +57,7 @@ void buildPlanes(World& world, const SceneOptions& options) {
   for (int i = 0; i < options.objects; ++i) {
     const btVector3 cell(btScalar(i % side), btScalar(i / (side * side)),
                          btScalar(i / side % side));
-    const btVector3 place = (cell + btVector3(btScalar(0.5), 0, btScalar(0.5))) * kSpacing -
+    const btVector3 place = (cell + btVector3(btScalar(0.5), 0, btScalar(0.5))) * kPlanesSpacing -
                             btVector3(half, 0, half) + random.inCube() * btScalar(0.1);
     const btScalar above = kSlope * half + 1;
     btRigidBody& body =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The ragdolls scene: people of eleven limbs tumble down a stepped pyramid.
-// Limbs overlap at their joints for good; a filter callback keeps those pairs out of the cache.
+// The ragdolls scene: people of eleven limbs tumble down a stepped pyramid. Limbs always overlap at
+// their joints, and a filter callback keeps these pairs out of the cache.
 #include <algorithm>
 #include <cmath>
 
@@ -11,15 +11,15 @@ namespace {
 
 enum class Joint { cone, hinge };
 
-/// A capsule along y; places are in the space of the person, whose feet are at the origin.
+/// A capsule along y. Positions are relative to the person, whose feet are at the origin.
 struct Limb {
-  int parent;            ///< of lesser index; -1: none
+  int parent;            ///< index of the parent, below the limb's own index; -1: none
   btScalar radius;       // m
-  btScalar length;       // m, without the caps
+  btScalar length;       // m, length without the caps
   btVector3 middle;      // m
-  btVector3 joint;       // m, to the parent
+  btVector3 joint;       // m, position of the joint to the parent
   Joint kind;            ///< a hinge turns about x
-  btScalar least, most;  ///< of a hinge, rad; of a cone, swing and twist
+  btScalar least, most;  ///< rad; a hinge's minimum and maximum, or a cone's swing and twist
 };
 
 btScalar m(double metres) { return btScalar(metres); }
@@ -63,7 +63,7 @@ const std::vector<Limb>& limbs() {
   return table;
 }
 
-/// Refuses the pairs of bodies that a joint holds together.
+/// Refuses pairs of bodies that a joint connects.
 struct LimbsApart : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const bool groupsMeet = (a->m_collisionFilterGroup & b->m_collisionFilterMask) != 0 &&
@@ -75,7 +75,8 @@ struct LimbsApart : btOverlapFilterCallback {
   }
 };
 
-/// The joint's axes in the space of the person: a cone's x goes down the limb, a hinge's z is x.
+/// The joint's axes relative to the person. A cone's x axis points down the limb, and a hinge's z
+/// axis is the person's x axis.
 btTransform jointFrame(const Limb& limb) {
   const btQuaternion turn = limb.kind == Joint::cone
                                 ? btQuaternion(btVector3(0, 0, 1), -SIMD_HALF_PI)
@@ -100,7 +101,7 @@ std::unique_ptr<btTypedConstraint> makeJoint(const Limb& limb, btRigidBody& pare
   return cone;
 }
 
-/// At most `most` limbs, parents first.
+/// Adds at most `most` limbs of a person, parents first.
 void addPerson(World& world, const std::vector<btCollisionShape*>& shapes, const btTransform& place,
                std::size_t most) {
   std::vector<btRigidBody*> bodies;
@@ -119,11 +120,11 @@ void addPerson(World& world, const std::vector<btCollisionShape*>& shapes, const
 }
 
 constexpr int kTerraces = 8;
-constexpr btScalar kStep = btScalar(0.9);     // m, from terrace to terrace
-constexpr btScalar kSpacing = btScalar(2.4);  // m, from person to person
-constexpr int kLayers = 3;
+constexpr btScalar kStep = btScalar(0.9);             // m, height of a terrace
+constexpr btScalar kRagdollsSpacing = btScalar(2.4);  // m, distance from person to person
+constexpr int kRagdollsLayers = 3;
 
-/// A pyramid as wide as the people above it, on a ground that catches them.
+/// Adds a pyramid as wide as the crowd above it, and a ground that catches the people.
 void addPyramid(World& world, btScalar half) {
   addGround(world, half + 8, half + 8);
   for (int i = 0; i < kTerraces; ++i) {
@@ -144,15 +145,16 @@ void buildRagdolls(World& world, const SceneOptions& options) {
 
   const int perPerson = static_cast<int>(limbs().size());
   const int people = (options.objects + perPerson - 1) / perPerson;
-  const int perLayer = (people + kLayers - 1) / kLayers;
+  const int perLayer = (people + kRagdollsLayers - 1) / kRagdollsLayers;
   const int side = std::max(1, static_cast<int>(std::ceil(std::sqrt(double(perLayer)))));
-  const btScalar half = btScalar(side) * kSpacing / 2;
+  const btScalar half = btScalar(side) * kRagdollsSpacing / 2;
   addPyramid(world, half);
 
   for (int i = 0; i < people; ++i) {
     const btVector3 cell(btScalar(i % perLayer % side), btScalar(i / perLayer),
                          btScalar(i % perLayer / side));
-    btVector3 place = (cell + btVector3(m(.5), 0, m(.5))) * kSpacing - btVector3(half, 0, half);
+    btVector3 place =
+        (cell + btVector3(m(.5), 0, m(.5))) * kRagdollsSpacing - btVector3(half, 0, half);
     const btScalar inward = 1 - btMax(btFabs(place.x()), btFabs(place.z())) / half;
     place += btVector3(0, m(1.2) + inward * kStep * btScalar(kTerraces), 0);
     const btQuaternion turn(random.between(-SIMD_PI, SIMD_PI), random.between(m(-.5), m(.5)),

@@ -9,8 +9,9 @@ BroadphaseSetup setupFor(int objects, const lbvh::Options& options) {
   BroadphaseSetup setup;
   setup.options = options;
   setup.maxObjects = objects + kMaxStaticBodies;
-  // Far more than any scene needs. Debris takes 2 cm of corridor a piece; city takes 24 m of a side
-  // for the root of a block's thirty objects.
+  // `reach` is much more than any scene needs. The debris corridor needs 2 cm per piece. The city
+  // has thirty objects per block, and half its side is 24 m times the square root of its number of
+  // blocks.
   const btScalar n = btScalar(objects);
   const btScalar reach = 1000 + n * btScalar(0.02) + std::sqrt(n) * 6;
   setup.low.setValue(-reach, -reach, -reach);
@@ -24,13 +25,13 @@ const std::vector<Scene>& scenes() {
        buildDebris},
       {"pile", "boxes and spheres fall on a heap in a pit: dense contacts that come to rest", 4000,
        buildPile},
-      {"rain", "five kinds of shapes fall on a mesh: few pairs, and a static box over all", 4000,
+      {"rain", "five kinds of shapes fall on a mesh: few pairs, and a static box around all", 4000,
        buildRain},
       {"stack", "pyramids and towers that stay standing: pairs that must not be lost", 1040,
        buildStack},
-      {"ragdolls", "people tumble down steps: joints, and a filter callback that knows them", 3300,
-       buildRagdolls},
-      {"city", "nine tenths never move; cars drive and people walk: what resting objects cost",
+      {"ragdolls", "people tumble down steps: joints, and a filter callback for jointed pairs",
+       3300, buildRagdolls},
+      {"city", "nine tenths never move; cars drive and people walk: the cost of resting objects",
        9720, buildCity},
       {"bullets", "a turret fires at brick walls: continuous detection, sweeps in every step", 2400,
        buildBullets},
@@ -40,7 +41,7 @@ const std::vector<Scene>& scenes() {
        600, buildSoftBodies},
       {"swarm", "kinematic boxes fly: every box changes, hardly any pair lasts", 100000,
        buildSwarm},
-      {"planes", "a funnel of endless planes and zones: boxes that meet everything", 3000,
+      {"planes", "a funnel of endless planes and zones: boxes that overlap everything", 3000,
        buildPlanes},
   };
   return table;

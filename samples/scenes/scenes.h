@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The scenes of the samples: one table, and the functions that fill a world.
-// Does not run them.
+// The scenes of the samples: one table, and the functions that fill a world. Does not run scenes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ struct SceneOptions {
 
 struct Scene {
   const char* name;
-  const char* stresses;  ///< one line
+  const char* stresses;  ///< one line for people: what happens, and what that tests
   int defaultObjects;
   void (*build)(World& world, const SceneOptions& options);
 };
@@ -25,16 +24,16 @@ struct Scene {
 /// A scene adds at most this many bodies to SceneOptions::objects.
 inline constexpr int kMaxStaticBodies = 16;
 
-/// What a broad phase must be told to hold any scene with this number of objects.
+/// The settings of a broad phase that can hold any scene with this number of objects.
 BroadphaseSetup setupFor(int objects, const lbvh::Options& options);
 
 /// All scenes, the default first.
 const std::vector<Scene>& scenes();
 
-/// Null if there is none of that name.
+/// Null if no scene has that name.
 const Scene* findScene(const char* name);
 
-/// Their names, in the order of scenes().
+/// The names of all scenes, in the order of scenes().
 std::vector<std::string> sceneNames();
 
 void buildDebris(World& world, const SceneOptions& options);
@@ -52,7 +51,7 @@ void buildPlanes(World& world, const SceneOptions& options);
 /// A static floor around the origin, with its top at height 0.
 void addGround(World& world, btScalar halfX, btScalar halfZ);
 
-/// A transform that only moves.
+/// A transform without rotation.
 inline btTransform at(btScalar x, btScalar y, btScalar z) {
   return btTransform(btQuaternion::getIdentity(), btVector3(x, y, z));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The softbodies scene: sheets of cloth hung up by their corners and soft blobs, under a hail of
-// rigid bodies. Soft bodies set their boxes twice a step, and the boxes change their size.
+// The softbodies scene: rigid bodies fall on soft blobs, and on sheets of cloth that hang by their
+// corners. Soft bodies set their boxes twice per step, and the boxes change their size.
 #include <BulletSoftBody/btSoftBodyHelpers.h>
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace {
 
-constexpr btScalar kTile = 6;              // m
-constexpr btScalar kHalf = btScalar(2.2);  // m, half a sheet's side
-constexpr btScalar kHang = 3;              // m, the sheets' height
-constexpr int kNodes = 13;                 // along a sheet's side
-constexpr int kPerTile = 20;               // bodies, a soft one among them
+constexpr btScalar kSoftbodiesTile = 6;              // m
+constexpr btScalar kSoftbodiesHalf = btScalar(2.2);  // m, half a sheet's side
+constexpr btScalar kHang = 3;                        // m, the sheets' height
+constexpr int kNodes = 13;                           // nodes along a sheet's side
+constexpr int kPerTile = 20;                         // bodies per tile, one of which is soft
 
 void addSheet(World& world, const btVector3& middle) {
   const auto corner = [&](btScalar x, btScalar z) {
-    return middle + btVector3(x * kHalf, kHang, z * kHalf);
+    return middle + btVector3(x * kSoftbodiesHalf, kHang, z * kSoftbodiesHalf);
   };
   constexpr int kAllCorners = 1 + 2 + 4 + 8;
   std::unique_ptr<btSoftBody> sheet(
@@ -39,7 +39,7 @@ void addBlob(World& world, const btVector3& middle, Random& random) {
       btVector3(radius, radius, radius), 96));
   blob->m_materials[0]->m_kLST = btScalar(0.4);
   blob->m_cfg.kDF = 1;
-  blob->m_cfg.kPR = 60;  // pressure keeps it round
+  blob->m_cfg.kPR = 60;  // pressure keeps the blob round
   blob->setTotalMass(15, true);
   world.add(std::move(blob));
 }
@@ -50,11 +50,11 @@ void buildSoftBodies(World& world, const SceneOptions& options) {
   Random random(options.seed);
   const int soft = std::max(1, options.objects / kPerTile);
   const int side = static_cast<int>(std::ceil(std::sqrt(double(soft))));
-  const btScalar half = btScalar(side) * kTile / 2;
+  const btScalar half = btScalar(side) * kSoftbodiesTile / 2;
   addGround(world, half + 10, half + 10);
   const auto middleOf = [&](int tile) {
-    return btVector3((btScalar(tile % side) + btScalar(0.5)) * kTile - half, 0,
-                     (btScalar(tile / side) + btScalar(0.5)) * kTile - half);
+    return btVector3((btScalar(tile % side) + btScalar(0.5)) * kSoftbodiesTile - half, 0,
+                     (btScalar(tile / side) + btScalar(0.5)) * kSoftbodiesTile - half);
   };
   for (int i = 0; i < soft; ++i)
     i % 3 == 2 ? addBlob(world, middleOf(i), random) : addSheet(world, middleOf(i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The swarm scene: boxes that a program moves fly in tilted circles round the middles of flocks.
-// Every box changes in every step and little else happens, so setAabb and the search take the time.
+// The swarm scene: kinematic boxes fly in tilted circles around the middles of flocks. Every box
+// changes in every step and little else happens, so setAabb and the search take most of the time.
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kFlock = 500;            // boxes
 constexpr btScalar kFlockRadius = 12;  // m
-constexpr btScalar kSpeed = 6;         // m/s, in the circle
-constexpr btScalar kApart = 16;        // m, from flock to flock
+constexpr btScalar kSwarmSpeed = 6;    // m/s, speed in the circle
+constexpr btScalar kApart = 16;        // m, distance from flock to flock
 constexpr int kAll = btBroadphaseProxy::AllFilter;
 
 /// A circle around the flock's middle.
@@ -41,7 +41,7 @@ btVector3 middleOf(const Flock& flock, btScalar time) {
   return flock.home + flock.drift * std::sin(flock.phase + time * btScalar(0.4));
 }
 
-/// Added where it is, because a broad phase may look for pairs at once.
+/// Adds a box at its first place, because a broad phase may search for pairs at once.
 void addFlight(World& world, btCollisionShape& shape, Flock& flock, Random& random) {
   const btScalar radius = kFlockRadius * std::cbrt(random.between(btScalar(0.02), 1));
   const btVector3 axis = random.inCube() * btScalar(0.7) + btVector3(0, 1, 0);
@@ -49,7 +49,7 @@ void addFlight(World& world, btCollisionShape& shape, Flock& flock, Random& rand
   flight.x = axis.cross(btVector3(1, 0, 0)).normalized() * radius;
   flight.y = axis.normalized().cross(flight.x);
   flight.phase = random.between(0, SIMD_2_PI);
-  flight.turn = kSpeed / radius;
+  flight.turn = kSwarmSpeed / radius;
   const btTransform start = placeOf(flight, middleOf(flock, 0), 0);
   flight.body = &world.addKinematic(shape, start, btBroadphaseProxy::DefaultFilter, kAll);
   flock.flights.push_back(flight);
@@ -57,7 +57,7 @@ void addFlight(World& world, btCollisionShape& shape, Flock& flock, Random& rand
 
 }  // namespace
 
-/// Here kinematic bodies do meet each other, and what is on the ground.
+/// Here kinematic bodies pair with each other and with the ground, unlike in Bullet by default.
 void buildSwarm(World& world, const SceneOptions& options) {
   Random random(options.seed);
   const int count = (options.objects + kFlock - 1) / kFlock;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The triggers scene: balls and boxes fall on pads that throw up whatever is in them, and
-// characters walk among them. Pads and characters are ghosts: their pairs are read between two
-// steps.
+// The triggers scene: balls and boxes fall on pads that throw them up, and characters walk among
+// them. Pads and characters are ghosts, whose pairs are read between two steps.
 #include <BulletDynamics/Character/btKinematicCharacterController.h>
 
 #include <algorithm>
@@ -12,24 +11,24 @@
 
 namespace {
 
-constexpr btScalar kTile = 4;                 // m, a pad in the middle of each
-constexpr btScalar kPad = btScalar(1.2);      // m, half its side
+constexpr btScalar kTriggersTile = 4;         // m, side of a tile with a pad in its middle
+constexpr btScalar kPad = btScalar(1.2);      // m, half the side of a pad
 constexpr btScalar kThrow = 7;                // m/s, upwards
 constexpr btScalar kStride = btScalar(0.06);  // m a step
-constexpr btScalar kWall = 3;                 // m, around the yard
+constexpr btScalar kTriggersWall = 3;         // m, height of the wall around the yard
 
 struct Character {
   btKinematicCharacterController* controller;
-  btScalar phase, turn;  // rad, rad a step
+  btScalar phase, turn;  // rad, rad per step
 };
 
-/// Walks in circles, independent of what the others do.
+/// Walks in a circle, whatever the others do.
 void walk(const Character& one, int step) {
   const btScalar angle = one.phase + one.turn * btScalar(step);
   one.controller->setWalkDirection(btVector3(std::cos(angle), 0, std::sin(angle)) * kStride);
 }
 
-/// Throws up what lies in the pad, and not what already flies.
+/// Throws the bodies in the pad upward, except bodies that already fly upward.
 void throwUp(const btPairCachingGhostObject& pad) {
   for (int i = 0; i < pad.getNumOverlappingObjects(); ++i) {
     auto* body = btRigidBody::upcast(const_cast<btCollisionObject*>(pad.getOverlappingObject(i)));
@@ -43,11 +42,11 @@ void throwUp(const btPairCachingGhostObject& pad) {
 
 void addYard(World& world, btScalar half) {
   addGround(world, half + 1, half + 1);
-  auto& alongX = world.make<btBoxShape>(btVector3(half + 1, kWall / 2, btScalar(0.5)));
-  auto& alongZ = world.make<btBoxShape>(btVector3(btScalar(0.5), kWall / 2, half + 1));
+  auto& alongX = world.make<btBoxShape>(btVector3(half + 1, kTriggersWall / 2, btScalar(0.5)));
+  auto& alongZ = world.make<btBoxShape>(btVector3(btScalar(0.5), kTriggersWall / 2, half + 1));
   for (const btScalar side : {btScalar(-1), btScalar(1)}) {
-    world.addStatic(alongX, at(0, kWall / 2, side * (half + btScalar(0.5))));
-    world.addStatic(alongZ, at(side * (half + btScalar(0.5)), kWall / 2, 0));
+    world.addStatic(alongX, at(0, kTriggersWall / 2, side * (half + btScalar(0.5))));
+    world.addStatic(alongZ, at(side * (half + btScalar(0.5)), kTriggersWall / 2, 0));
   }
 }
 
@@ -60,7 +59,7 @@ Character addCharacter(World& world, btConvexShape& capsule, const btVector3& pl
   auto controller = std::make_unique<btKinematicCharacterController>(
       &ghost, &capsule, btScalar(0.3), btVector3(0, 1, 0));
   controller->setGravity(world.bullet().getGravity());
-  // The controller has turned the ghost, from an up of z to one of y.
+  // The controller has rotated the ghost from z up to y up. Undo this rotation.
   ghost.setWorldTransform(at(place.x(), place.y(), place.z()));
   const Character character{controller.get(), random.between(0, SIMD_2_PI),
                             random.between(btScalar(-0.03), btScalar(0.03))};
@@ -75,14 +74,15 @@ void buildTriggers(World& world, const SceneOptions& options) {
   const int pads = std::max(1, options.objects / 5);
   const int characters = std::max(1, options.objects / 50);
   const int side = static_cast<int>(std::ceil(std::sqrt(double(pads))));
-  const btScalar half = btScalar(side) * kTile / 2;
+  const btScalar half = btScalar(side) * kTriggersTile / 2;
   addYard(world, half);
 
   std::vector<const btPairCachingGhostObject*> ghosts;
   auto& pad = world.make<btBoxShape>(btVector3(kPad, btScalar(0.3), kPad));
   for (int i = 0; i < pads; ++i) {
-    const btTransform place = at((btScalar(i % side) + btScalar(0.5)) * kTile - half, btScalar(0.3),
-                                 (btScalar(i / side) + btScalar(0.5)) * kTile - half);
+    const btTransform place =
+        at((btScalar(i % side) + btScalar(0.5)) * kTriggersTile - half, btScalar(0.3),
+           (btScalar(i / side) + btScalar(0.5)) * kTriggersTile - half);
     ghosts.push_back(&world.addGhost(
         pad, place, btCollisionObject::CF_NO_CONTACT_RESPONSE, btBroadphaseProxy::SensorTrigger,
         btBroadphaseProxy::DefaultFilter | btBroadphaseProxy::CharacterFilter));

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// World: ownership and timing. Timing is done by overriding Bullet's virtual parts of a step, so
-// that it needs no change in Bullet and no profiler.
+// Implements the World's ownership and timing. Overrides Bullet's virtual functions of a step to
+// time them, which needs no change in Bullet and no profiler.
 #include "scenes/world.h"
 
+#include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
+#include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
+#include <BulletDynamics/Dynamics/btDiscreteDynamicsWorldMt.h>
 #include <BulletSoftBody/btSoftBodyRigidBodyCollisionConfiguration.h>
 #include <BulletSoftBody/btSoftRigidDynamicsWorld.h>
+#include <LinearMath/btThreads.h>
 
 #include "migrateBroadphase.h"
 #include "support/bit_hash.h"
@@ -12,14 +16,29 @@
 #include "support/thread_time.h"
 #include "support/timing.h"
 
-class World::TimedWorld : public btSoftRigidDynamicsWorld {
+/// The world that is stepped, whatever its class in Bullet.
+class World::TimedWorld {
  public:
-  using btSoftRigidDynamicsWorld::btSoftRigidDynamicsWorld;
+  template <class Base>
+  class Of;
+
+  virtual ~TimedWorld() = default;
+  virtual btDiscreteDynamicsWorld& bullet() = 0;
+
+  StepTimes times;
+};
+
+template <class Base>
+class World::TimedWorld::Of final : public Base, public TimedWorld {
+ public:
+  using Base::Base;
+
+  btDiscreteDynamicsWorld& bullet() override { return *this; }
 
   void updateAabbs() override {
     const ThreadStopwatch cpu;
     const Stopwatch watch;
-    btSoftRigidDynamicsWorld::updateAabbs();
+    Base::updateAabbs();
     times.updateAabbs += watch.milliseconds();
     times.broadphaseCpu += cpu.milliseconds();
   }
@@ -27,42 +46,67 @@ class World::TimedWorld : public btSoftRigidDynamicsWorld {
   void computeOverlappingPairs() override {
     const ThreadStopwatch cpu;
     const Stopwatch watch;
-    btSoftRigidDynamicsWorld::computeOverlappingPairs();
+    Base::computeOverlappingPairs();
     times.calculatePairs += watch.milliseconds();
     times.broadphaseCpu += cpu.milliseconds();
   }
 
-  /// The base calls the two above and then the narrow phase, which is not virtual itself.
+  /// The base class calls the two functions above and then the narrow phase, which is not virtual.
   void performDiscreteCollisionDetection() override {
     const double before = times.broadphase();
     const Stopwatch watch;
-    btSoftRigidDynamicsWorld::performDiscreteCollisionDetection();
+    Base::performDiscreteCollisionDetection();
     times.narrowPhase += watch.milliseconds() - (times.broadphase() - before);
   }
 
   void solveConstraints(btContactSolverInfo& info) override {
     const Stopwatch watch;
-    btSoftRigidDynamicsWorld::solveConstraints(info);
+    Base::solveConstraints(info);
     times.solver += watch.milliseconds();
   }
-
-  StepTimes times;
 };
 
-World::World(std::unique_ptr<btBroadphaseInterface> broadphase)
+namespace {
+
+/// Starts Bullet's threads once; all worlds share them.
+/// @return number of threads; 1 if Bullet was built without threads
+int startBulletsThreads() {
+  static btITaskScheduler* const scheduler = [] {
+    btITaskScheduler* const threads = btCreateDefaultTaskScheduler();
+    btSetTaskScheduler(threads != nullptr ? threads : btGetSequentialTaskScheduler());
+    return btGetTaskScheduler();
+  }();
+  return scheduler->getNumThreads();
+}
+
+}  // namespace
+
+World::World(std::unique_ptr<btBroadphaseInterface> broadphase, bool onBulletsThreads)
     : configuration_(std::make_unique<btSoftBodyRigidBodyCollisionConfiguration>()),
-      dispatcher_(configuration_.get()),
-      broadphase_(std::move(broadphase)),
-      world_(std::make_unique<TimedWorld>(&dispatcher_, broadphase_.get(), &solver_,
-                                          configuration_.get())) {
+      broadphase_(std::move(broadphase)) {
+  if (onBulletsThreads) {
+    solvers_ = std::make_unique<btConstraintSolverPoolMt>(startBulletsThreads());
+    dispatcher_ = std::make_unique<btCollisionDispatcherMt>(configuration_.get());
+    auto solver = std::make_unique<btSequentialImpulseConstraintSolverMt>();
+    timed_ = std::make_unique<TimedWorld::Of<btDiscreteDynamicsWorldMt>>(
+        dispatcher_.get(), broadphase_.get(), solvers_.get(), solver.get(), configuration_.get());
+    solver_ = std::move(solver);
+  } else {
+    dispatcher_ = std::make_unique<btCollisionDispatcher>(configuration_.get());
+    solver_ = std::make_unique<btSequentialImpulseConstraintSolver>();
+    timed_ = std::make_unique<TimedWorld::Of<btSoftRigidDynamicsWorld>>(
+        dispatcher_.get(), broadphase_.get(), solver_.get(), configuration_.get());
+  }
+  world_ = &timed_->bullet();
   world_->setGravity({0, btScalar(-9.81), 0});
 }
 
 World::~World() {
-  // Bodies want their joints gone first. Bullet searches its list from the front.
+  // Joints must be removed before their bodies. Removes the first joint each time, because Bullet
+  // searches its list from the front.
   while (world_->getNumConstraints() > 0) world_->removeConstraint(world_->getConstraint(0));
-  // All pairs in one pass; left to Bullet's destructor, a large world takes seconds to go.
-  removeAllPairs(*broadphase_, &dispatcher_);
+  // Removes all pairs in one pass. With a large world Bullet's destructor would take seconds.
+  removeAllPairs(*broadphase_, dispatcher_.get());
 }
 
 btRigidBody& World::addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start) {
@@ -107,16 +151,16 @@ btPairCachingGhostObject& World::addGhost(btCollisionShape& shape, const btTrans
 }
 
 btSoftBody& World::add(std::unique_ptr<btSoftBody> body) {
-  world_->addSoftBody(body.get());
+  softWorld().addSoftBody(body.get());
   return own(std::move(body));
 }
 
 void World::add(std::unique_ptr<btTypedConstraint> joint) {
   world_->addConstraint(joint.get(), true);
-  // Some broad phases pair objects as soon as they are added, before a filter knows of the joint.
+  // Some broad phases find pairs when objects are added, before a filter can know the joint.
   broadphase_->getOverlappingPairCache()->removeOverlappingPair(
       joint->getRigidBodyA().getBroadphaseProxy(), joint->getRigidBodyB().getBroadphaseProxy(),
-      &dispatcher_);
+      dispatcher_.get());
   joints_.push_back(std::move(joint));
 }
 
@@ -138,23 +182,23 @@ void World::step() {
   if (beforeStep_) beforeStep_(steps_);
   if (isKeptAwake_) wakeAll();
   ++steps_;
-  world_->times = {};
+  timed_->times = {};
   const Stopwatch watch;
   world_->stepSimulation(btScalar(1) / 60, 0);
-  world_->times.step = watch.milliseconds();
+  timed_->times.step = watch.milliseconds();
 }
 
-/// In each step, because a scene may bring an object back with a state that can fall asleep.
+/// Runs in each step, because a scene may bring back an object in a state that can fall asleep.
 void World::wakeAll() {
   const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
   for (int i = 0; i < objects.size(); ++i)
     if (!objects[i]->isStaticObject()) objects[i]->setActivationState(DISABLE_DEACTIVATION);
 }
 
-const StepTimes& World::times() const { return world_->times; }
+const StepTimes& World::times() const { return timed_->times; }
 
 void World::setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase) {
-  migrateBroadphase(world_.get(), broadphase.get(), ghostCallback_.get());
+  migrateBroadphase(world_, broadphase.get(), ghostCallback_.get());
   broadphase_ = std::move(broadphase);
 }
 
@@ -201,4 +245,8 @@ std::vector<lbvh::Aabb> World::boxes() {
 }
 
 btDiscreteDynamicsWorld& World::bullet() { return *world_; }
-btSoftBodyWorldInfo& World::softInfo() { return world_->getWorldInfo(); }
+btSoftBodyWorldInfo& World::softInfo() { return softWorld().getWorldInfo(); }
+
+btSoftRigidDynamicsWorld& World::softWorld() {
+  return dynamic_cast<btSoftRigidDynamicsWorld&>(*world_);
+}

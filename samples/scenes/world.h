@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A Bullet world that owns all it needs and times the parts of each step.
-// Chooses neither the broad phase (support/broadphases.h) nor what is in the world (scenes.h).
+// A Bullet world that owns all its parts and times the parts of each step. Does not choose the
+// broad phase (support/broadphases.h) or the objects (scenes.h).
 #pragma once
 
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
@@ -14,7 +14,9 @@
 
 #include "broadphase/types.h"
 
+class btConstraintSolverPoolMt;
 class btSoftBody;
+class btSoftRigidDynamicsWorld;
 struct btSoftBodyWorldInfo;
 
 /// Wall-clock milliseconds of one step's parts.
@@ -24,21 +26,23 @@ struct StepTimes {
   double calculatePairs = 0;  ///< calculateOverlappingPairs
   double narrowPhase = 0;     ///< contact points of every pair in the cache
   double solver = 0;          ///< islands and constraints
-  double broadphaseCpu = 0;   ///< of the broad phase, what the calling thread spent on a core
+  double broadphaseCpu = 0;   ///< CPU time of the calling thread in the broad phase
 
   double broadphase() const { return updateAabbs + calculatePairs; }
 };
 
 class World {
  public:
-  explicit World(std::unique_ptr<btBroadphaseInterface> broadphase);
+  /// @param onBulletsThreads whether to make a btDiscreteDynamicsWorldMt, which has no soft bodies.
+  ///   That world runs on one thread if Bullet was built without threads (BT_THREADSAFE)
+  explicit World(std::unique_ptr<btBroadphaseInterface> broadphase, bool onBulletsThreads = false);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // Whatever is made here or handed over lives as long as the world.
+  // The world owns the objects that these functions make or take.
 
-  /// Makes a shape, or a mesh that a shape refers to.
+  /// Makes a shape, or a mesh for a shape.
   template <class Shape, class... Arguments>
   Shape& make(Arguments&&... arguments) {
     auto owner = std::make_unique<Shape>(std::forward<Arguments>(arguments)...);
@@ -50,56 +54,57 @@ class World {
   btRigidBody& addMoving(btCollisionShape& shape, btScalar mass, const btTransform& start);
   btRigidBody& addStatic(btCollisionShape& shape, const btTransform& place);
 
-  /// A body that the scene moves. By default it pairs with neither kinematic nor static bodies, as
-  /// in Bullet.
+  /// Adds a body that the scene moves. By default it pairs with neither kinematic nor static
+  /// bodies, as in Bullet.
   btRigidBody& addKinematic(btCollisionShape& shape, const btTransform& start,
                             int group = btBroadphaseProxy::StaticFilter,
                             int mask = btBroadphaseProxy::AllFilter ^
                                        btBroadphaseProxy::StaticFilter);
 
-  /// A ghost whose list of overlapping objects is kept up to date from now on.
+  /// Adds a ghost, whose list of overlapping objects is kept up to date from now on.
   btPairCachingGhostObject& addGhost(btCollisionShape& shape, const btTransform& place, int flags,
                                      int group, int mask);
 
-  /// @param body made with softInfo()
+  /// @param body must be made with softInfo()
   btSoftBody& add(std::unique_ptr<btSoftBody> body);
 
-  /// A joint of two bodies of this world, which no longer collide with each other.
+  /// Adds a joint of two bodies of this world, which then no longer collide with each other.
   void add(std::unique_ptr<btTypedConstraint> joint);
   void add(std::unique_ptr<btActionInterface> action);
 
-  /// From now on the filter decides which pairs collide, instead of groups and masks.
+  /// From now on the filter decides which pairs may collide, instead of groups and masks.
   void setFilter(std::unique_ptr<btOverlapFilterCallback> filter);
 
-  /// Sets what the world calls before each step: the scene may move kinematic bodies, fire shots or
-  /// read ghosts. The callback may keep references to what is in the world. It is not timed.
+  /// Sets a callback that runs before each step. It may move kinematic bodies, fire shots or read
+  /// ghosts, and may keep references to objects of the world. It is not timed.
   void beforeEachStep(std::function<void(int step)> callback);
 
-  /// From now on nothing falls asleep. What a scene has taken out of the simulation stays out.
+  /// From now on nothing falls asleep. Objects that a scene took out of the simulation stay out.
   void keepAwake() { isKeptAwake_ = true; }
 
-  /// One step of 1/60 s, not subdivided.
+  /// Runs one step of 1/60 s, without substeps.
   void step();
 
-  /// Moves all objects to another broad phase, between two steps (migrateBroadphase.h), and frees
-  /// the old one. It must have room for all of them.
+  /// Moves all objects to another broad phase (migrateBroadphase.h), and frees the previous one.
+  /// Call it between two steps. The capacity of the new broad phase must suffice for all objects.
   void setBroadphase(std::unique_ptr<btBroadphaseInterface> broadphase);
 
   const StepTimes& times() const;
-  int pairs() const;                ///< in the pair cache after the last step
-  int objects() const;              ///< of all kinds
-  int staticObjects() const;        ///< that never move
-  std::vector<lbvh::Aabb> boxes();  ///< of all objects, as the broad phase has them
+  int pairs() const;                ///< number of pairs in the cache after the last step
+  int objects() const;              ///< number of all objects
+  int staticObjects() const;        ///< number of objects that never move
+  std::vector<lbvh::Aabb> boxes();  ///< boxes of all objects, as the broad phase has them
 
-  /// Of all transforms and all nodes of soft bodies, bit by bit. Two runs with the same hash are
-  /// the same simulation.
+  /// A hash of the bits of all transforms and of all nodes of soft bodies. Two runs with equal
+  /// hashes are equal simulations.
   std::uint64_t hash() const;
-  btDiscreteDynamicsWorld& bullet();  ///< a btSoftRigidDynamicsWorld
+  btDiscreteDynamicsWorld& bullet();
   btSoftBodyWorldInfo& softInfo();
   btBroadphaseInterface& broadphase() { return *broadphase_; }
 
  private:
   class TimedWorld;
+  btSoftRigidDynamicsWorld& softWorld();
   void wakeAll();
   void keep(std::unique_ptr<btCollisionShape> shape) { shapes_.push_back(std::move(shape)); }
   void keep(std::unique_ptr<btStridingMeshInterface> mesh) { meshes_.push_back(std::move(mesh)); }
@@ -110,19 +115,22 @@ class World {
     return reference;
   }
 
-  // Destroyed from the last to the first: the world goes before everything that it refers to.
+  // Members are destroyed from the last to the first. So the world is destroyed before the objects
+  // that it refers to.
   std::unique_ptr<btCollisionConfiguration> configuration_;
-  btCollisionDispatcher dispatcher_;
-  std::unique_ptr<btGhostPairCallback> ghostCallback_;  ///< in the cache; null without ghosts
+  std::unique_ptr<btCollisionDispatcher> dispatcher_;
+  std::unique_ptr<btGhostPairCallback> ghostCallback_;  ///< set in the cache; null without ghosts
   std::unique_ptr<btOverlapFilterCallback> filter_;
   std::unique_ptr<btBroadphaseInterface> broadphase_;
-  btSequentialImpulseConstraintSolver solver_;
+  std::unique_ptr<btConstraintSolver> solver_;
+  std::unique_ptr<btConstraintSolverPoolMt> solvers_;  ///< solves islands on Bullet's threads
   std::vector<std::unique_ptr<btStridingMeshInterface>> meshes_;
   std::vector<std::unique_ptr<btCollisionShape>> shapes_;
   std::vector<std::unique_ptr<btCollisionObject>> objects_;
   std::vector<std::unique_ptr<btTypedConstraint>> joints_;
   std::vector<std::unique_ptr<btActionInterface>> actions_;
-  std::unique_ptr<TimedWorld> world_;
+  std::unique_ptr<TimedWorld> timed_;
+  btDiscreteDynamicsWorld* world_;
   std::function<void(int)> beforeStep_;
   int steps_ = 0;
   bool isKeptAwake_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A hash of values bit by bit, in their order: two runs with the same hash are the same run.
+// A hash of the bits of a sequence of values. Two runs with equal hashes are equal.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 class BitHash {
  public:
-  /// A value without padding.
+  /// Adds a value, whose type must have no padding.
   template <class T>
   void add(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The finders of replay: PairFinder itself, and an adapter to btBroadphaseInterface.
+// The finders of replay: PairFinder itself, and any btBroadphaseInterface.
 #include "support/box_finders.h"
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -15,12 +15,14 @@ class CoreFinder : public BoxFinder {
  public:
   explicit CoreFinder(const lbvh::Options& options) : finder_(options) {}
 
-  /// The core reads the boxes where they are.
+  /// Does not copy: the core reads the caller's boxes.
   void setBoxes(const std::vector<lbvh::Aabb>& boxes) override { boxes_ = &boxes; }
 
   void find() override { finder_.update({boxes_->data(), boxes_->size()}); }
 
-  PairHash pairs() const override {
+  std::size_t countPairs() override { return finder_.pairs().size; }
+
+  PairHash pairs() override {
     PairHash hash;
     for (const lbvh::Pair pair : finder_.pairs()) hash.add(pair);
     return hash;
@@ -37,8 +39,8 @@ class CoreFinder : public BoxFinder {
 btVector3 low(const lbvh::Aabb& box) { return {box.min[0], box.min[1], box.min[2]}; }
 btVector3 high(const lbvh::Aabb& box) { return {box.max[0], box.max[1], box.max[2]}; }
 
-/// Makes the world of `setup` hold all ordinary boxes, with room for them to move. Coordinates
-/// beyond a million are left out: they would make axis-sweep's grid too coarse for all others.
+/// Sets the world of `setup` to the bounds of all boxes, with space for them to move. Ignores
+/// coordinates beyond a million, because they would make axis-sweep's grid too coarse.
 void fitWorld(BroadphaseSetup& setup, const std::vector<lbvh::Aabb>& boxes) {
   constexpr float kLargest = 1e6F;
   for (int axis = 0; axis < 3; ++axis) {
@@ -83,10 +85,11 @@ class BulletFinder : public BoxFinder {
     if (!error.empty()) throw std::runtime_error(error);
   }
 
-  PairHash pairs() const override {
+  std::size_t countPairs() override { return static_cast<std::size_t>(pairArray().size()); }
+
+  PairHash pairs() override {
     PairHash hash;
-    const btBroadphasePairArray& array =
-        broadphase_->getOverlappingPairCache()->getOverlappingPairArray();
+    const btBroadphasePairArray& array = pairArray();
     for (int i = 0; i < array.size(); ++i) {
       hash.add(lbvh::makePair(indexOf(array[i].m_pProxy0), indexOf(array[i].m_pProxy1)));
     }
@@ -97,7 +100,7 @@ class BulletFinder : public BoxFinder {
   const lbvh::StepStats* stats() const override { return statsOf(*broadphase_); }
 
  private:
-  /// In the first frame only: the file has a fixed number of objects.
+  /// Runs in the first frame only, because a file has a fixed number of objects.
   void createProxies(const std::vector<lbvh::Aabb>& boxes) {
     indices_.resize(boxes.size());
     proxies_.reserve(boxes.size());
@@ -109,7 +112,11 @@ class BulletFinder : public BoxFinder {
     }
   }
 
-  /// A client object must not be null, so it is the address of the index.
+  const btBroadphasePairArray& pairArray() {
+    return broadphase_->getOverlappingPairCache()->getOverlappingPairArray();
+  }
+
+  /// The client object is the address of the index, because it must not be null.
   static std::uint32_t indexOf(const btBroadphaseProxy* proxy) {
     return *static_cast<const std::uint32_t*>(proxy->m_clientObject);
   }
@@ -140,15 +147,17 @@ void requireBoxes(const std::string& name, const std::vector<lbvh::Aabb>& boxes,
     // A box overlaps itself unless it is inverted.
     if (name == "axis-sweep" && !overlap(boxes[i], boxes[i]))
       throw FileError(
-          fmt::format("{}: axis-sweep cannot take box {}, which has min > max", file, i));
+          fmt::format("{}: axis-sweep cannot handle box {}, which has min > max", file, i));
   }
 }
 
 std::unique_ptr<BoxFinder> makeBoxFinder(const std::string& name, const lbvh::Options& options,
                                          const std::vector<lbvh::Aabb>& first) {
   if (name == "core") return std::make_unique<CoreFinder>(options);
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  if (first.size() > kMost) throw std::length_error("more boxes than Bullet can count");
+  constexpr std::size_t kMax = std::size_t{1} << 30;
+  if (first.size() > kMax)
+    throw std::length_error(
+        fmt::format("{} boxes, but Bullet can have at most {}", first.size(), kMax));
   BroadphaseSetup setup;
   setup.options = options;
   setup.maxObjects = static_cast<int>(first.size());

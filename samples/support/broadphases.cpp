@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The table of broad phases, and what only GpuLbvhBroadphase can tell about itself.
+// The table of broad phases, and the information that only GpuLbvhBroadphase has.
 #include "support/broadphases.h"
 
 #include <BulletCollision/BroadphaseCollision/btAxisSweep3.h>
@@ -17,10 +17,10 @@ using Owner = std::unique_ptr<btBroadphaseInterface>;
 struct Row {
   const char* name;
   Owner (*make)(const BroadphaseSetup& setup);
-  bool isExact;         ///< pairs are those that overlap, and not more
-  bool isSized;         ///< must be told the number of objects when it is made
-  int mostObjects;      ///< more would take minutes; 0: any number
-  const char* because;  ///< why they would
+  bool isExact;         ///< finds only pairs that overlap
+  bool isSized;         ///< needs the number of objects when it is made
+  int mostObjects;      ///< maximum number of objects; more would take minutes; 0: no limit
+  const char* because;  ///< the reason for the limit
 };
 
 Owner makeGpuLbvh(const BroadphaseSetup& setup) {
@@ -29,8 +29,8 @@ Owner makeGpuLbvh(const BroadphaseSetup& setup) {
 
 Owner makeDbvt(const BroadphaseSetup&) { return std::make_unique<btDbvtBroadphase>(); }
 
-/// Its boxes are rounded outward to a grid of 2^31 steps over the world, so it finds a few more
-/// pairs than there are. One handle is its own.
+/// The axis sweep rounds boxes outward to a grid of 2^31 steps over the world, so it also finds a
+/// few pairs that do not overlap. One handle is for its own use.
 Owner makeAxisSweep(const BroadphaseSetup& setup) {
   return std::make_unique<bt32BitAxisSweep3>(setup.low, setup.high,
                                              static_cast<unsigned>(setup.maxObjects) + 2);
@@ -44,11 +44,11 @@ constexpr Row kRows[] = {
     {"gpu-lbvh", makeGpuLbvh, true, false, 0, ""},
     {"dbvt", makeDbvt, false, false, 0, ""},
     {"axis-sweep", makeAxisSweep, false, true, 20000,
-     "an object that is added passes all others on each axis"},
+     "adding an object moves it past all others on each axis"},
     {"simple", makeSimple, true, true, 2000, "every two objects are tested in every step"},
 };
 
-/// Null if there is none of that name.
+/// Null if no broad phase has that name.
 const Row* find(const std::string& name) {
   for (const Row& row : kRows)
     if (name == row.name) return &row;

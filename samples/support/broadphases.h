@@ -12,55 +12,55 @@
 
 #include "broadphase/pair_finder.h"
 
-/// What a broad phase is told when it is made; each uses what it needs.
+/// The settings of a new broad phase. Each kind of broad phase uses only some of them.
 struct BroadphaseSetup {
-  lbvh::Options options;   ///< gpu-lbvh
-  int maxObjects = 0;      ///< axis-sweep, simple
-  btVector3 low{0, 0, 0};  ///< axis-sweep: the world's box
+  lbvh::Options options;   ///< used by gpu-lbvh
+  int maxObjects = 0;      ///< used by axis-sweep and simple
+  btVector3 low{0, 0, 0};  ///< corners of the world's box, used by axis-sweep
   btVector3 high{0, 0, 0};
 };
 
-/// gpu-lbvh first.
+/// All names, gpu-lbvh first.
 const std::vector<std::string>& broadphaseNames();
 
 /// @param name one of broadphaseNames()
 std::unique_ptr<btBroadphaseInterface> makeBroadphase(const std::string& name,
                                                       const BroadphaseSetup& setup);
 
-/// Whether it finds exactly the pairs that overlap, and not more. The core does.
+/// Whether a broad phase, or `core`, finds only pairs that overlap.
 bool findsExactly(const std::string& name);
 
-/// Whether it must be told the number of objects when it is made.
+/// Whether a broad phase needs the number of objects when it is made.
 bool isSized(const std::string& name);
 
-/// Why a comparison of all broad phases leaves this one out; empty: it does not.
+/// Why a comparison of all broad phases leaves this one out; empty if the comparison includes it.
 std::string whyLeftOut(const std::string& name, int objects);
 
 /// Where a broad phase runs.
 struct Space {
-  std::string word;     ///< for programs: host, cuda, or - for Bullet's own
+  std::string word;     ///< for programs: host, cuda, or - for Bullet's broad phases
   std::string details;  ///< for people: device and reason
   int threads = 1;
 };
 Space spaceOf(const lbvh::Stats& stats);
 Space spaceOf(const btBroadphaseInterface& broadphase);
 
-/// Null for Bullet's own.
+/// Null for Bullet's broad phases.
 const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase);
 
-/// Bytes that its pairs and, of gpu-lbvh, its finder have room for.
+/// Bytes that a broad phase has allocated for its pairs and, with gpu-lbvh, in its finder.
 struct Memory {
   std::size_t pairs = 0;
   std::size_t finder = 0;
 };
 Memory memoryOf(btBroadphaseInterface& broadphase);
 
-/// Why the last step could not be finished; empty if it was.
+/// Why the last step failed; empty if it did not.
 std::string errorOf(const btBroadphaseInterface& broadphase);
 
-/// @throws std::runtime_error that names the broad phase, if its last step could not be finished
+/// @throws std::runtime_error that names the broad phase, if its last step failed
 void requireFinished(const btBroadphaseInterface& broadphase, const std::string& name);
 
-/// Removes all pairs in one pass. Bullet removes them object by object, and searches all pairs for
-/// each: seconds for a large scene. To be called before all objects are removed.
+/// Removes all pairs in one pass. Call it before all objects are removed. Otherwise Bullet searches
+/// all pairs for each removed object, which takes seconds with a large scene.
 void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher);

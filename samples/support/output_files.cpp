@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// See the header. A file is opened to learn whether it can be written: permissions alone do
-// not tell of read-only file systems, and say nothing to root.
+// Checks of output files; see the header. Opens a file to learn whether it can be written. Its
+// permissions would not tell: they do not show a read-only file system, and root ignores them.
 #include "support/output_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -15,11 +15,11 @@
 
 namespace {
 
-/// Opens a file for writing, and creates it if it is missing; then removes it again in the end.
+/// Opens a file for writing, and creates it if it is missing. The destructor removes what it made.
 class Probe {
  public:
   explicit Probe(const OutputFile& output) : output_(output) {
-    // Opening a pipe could wait for its reader, and pipes and devices have nothing to truncate.
+    // Does not open pipes and devices: opening a pipe could wait for its reader.
     std::error_code ignored;
     const auto before = std::filesystem::status(output.path, ignored);
     const bool exists = std::filesystem::exists(before);
@@ -38,7 +38,7 @@ class Probe {
     std::swap(wasCreated_, other.wasCreated_);
   }
   ~Probe() {
-    std::error_code ignored;  // a link to a file that was missing stays
+    std::error_code ignored;  // a link to a missing file stays
     if (wasCreated_)
       std::filesystem::remove(std::filesystem::canonical(output_.path, ignored), ignored);
   }

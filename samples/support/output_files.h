@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks the files that a program is asked to write, before it runs. Does not truncate any.
+// Checks before a run whether the requested output files can be written. Does not truncate them.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 struct OutputFile {
   const char* option;  ///< the option that names it, for messages
-  std::string path;    ///< empty: not wanted
+  std::string path;    ///< empty: not requested
 };
 
-/// Changes no file, and leaves no new one behind.
+/// Changes no file, and leaves no new file.
 /// @throws FileError if one of them cannot be written
 /// @throws UsageError if two of them are the same file
 void requireWritable(const std::vector<OutputFile>& files);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// How far a long run is.
+// The progress bar of a long run.
 #pragma once
 
-/// On stderr, and only if that is a terminal.
+/// Draws to stderr, but only if that is a terminal.
 class ProgressBar {
  public:
   explicit ProgressBar(int steps);

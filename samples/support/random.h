@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Random numbers that are the same with every standard library: raw std::mt19937 outputs.
-// No distributions; those differ between libraries.
+// Random numbers that are equal with every standard library. They use raw std::mt19937 outputs,
+// because distributions differ between libraries.
 #pragma once
 
 #include <LinearMath/btVector3.h>
@@ -10,20 +10,21 @@
 
 class Random {
  public:
-  /// @param start the seed. A header of Bullet has a global that is named seed.
+  /// @param start the seed; the name `seed` would hide a global variable of a Bullet header
   explicit Random(std::uint32_t start) : generator_(start) {}
 
-  /// In [0, 1), with 24 bits, so it is exact in a float.
+  /// A number in [0, 1) with 24 bits, so it is exact in a float.
   btScalar unit() { return btScalar(generator_() >> 8) * btScalar(1.0 / 16777216.0); }
 
   btScalar between(btScalar low, btScalar high) { return low + (high - low) * unit(); }
 
-  /// In [0, n); the bias is below n / 2^32.
+  /// A number in [0, n); the bias is below n / 2^32.
   int below(int n) {
     return static_cast<int>(std::uint64_t{generator_()} * static_cast<std::uint64_t>(n) >> 32);
   }
 
-  /// In the cube [-1, 1)^3. One statement each: the order of arguments is not defined.
+  /// A point in the cube [-1, 1)^3. Each coordinate has its own statement, because the order in
+  /// which arguments are evaluated is not defined.
   btVector3 inCube() {
     const btScalar x = between(-1, 1);
     const btScalar y = between(-1, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Reading and writing of recorded boxes; see the header for the formats.
+// Reads and writes recorded boxes; see the header for the formats.
 #include "support/recorded_boxes.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include <limits>
 #include <sstream>
 
-static_assert(std::endian::native == std::endian::little, "boxes are read as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "files are little-endian");
 static_assert(sizeof(lbvh::Aabb) == 24);
 
 namespace {
@@ -39,11 +39,11 @@ std::uint64_t sizeOf(const std::string& path) {
   return size;
 }
 
-/// A frame without objects takes no bytes, so the file's size cannot prove how many there are.
-constexpr std::uint32_t kMostEmptyFrames = 1000;
+/// A frame without objects has no bytes, so the file's size does not limit the number of frames.
+constexpr std::uint32_t kMaxEmptyFrames = 1000;
 
-/// The whole frames that are there. Divides instead of multiplying, because the header's product
-/// may overflow.
+/// The number of complete frames in the file. Divides instead of multiplying, because the product
+/// of the header's numbers may overflow.
 std::uint32_t countFrames(const std::string& path, const Header& header, std::uint64_t payload) {
   const auto refuse = [&](const char* what) {
     throw FileError(
@@ -51,13 +51,13 @@ std::uint32_t countFrames(const std::string& path, const Header& header, std::ui
   };
   if (header.frames == 0) refuse("its header says that there is no frame");
   const std::uint64_t frameBytes = std::uint64_t{header.objects} * sizeof(lbvh::Aabb);
-  if (frameBytes == 0 && header.frames > kMostEmptyFrames)
+  if (frameBytes == 0 && header.frames > kMaxEmptyFrames)
     refuse("too many frames for a file without objects");
   const std::uint64_t whole = frameBytes == 0 ? header.frames : payload / frameBytes;
   const std::uint64_t rest = frameBytes == 0 ? payload : payload % frameBytes;
   if (whole > header.frames || (whole == header.frames && rest > 0))
     refuse("longer than its header says");
-  if (whole == 0) refuse("shorter than its header says, and without a whole frame");
+  if (whole == 0) refuse("shorter than its header says, and without a complete frame");
   return static_cast<std::uint32_t>(whole);
 }
 
@@ -91,8 +91,8 @@ BoxWriter::BoxWriter(const std::string& path, std::uint32_t frames) : path_(path
 }
 
 BoxWriter::~BoxWriter() {
-  // After a failure the last frame may be cut off. The promise must then stay: to a reader, more
-  // bytes than promised are an error. It must also stay in pipes, where one cannot go back.
+  // After a failure the last frame may be cut off. The header's count must then stay, because a
+  // reader refuses more bytes than the header says. It also stays in pipes, which cannot seek.
   if (!file_ || written_ == 0 || written_ >= frames_) return;
   file_.seekp(offsetof(Header, frames));
   file_.write(reinterpret_cast<const char*>(&written_), sizeof written_);
@@ -110,7 +110,7 @@ void BoxWriter::write(const std::vector<lbvh::Aabb>& boxes) {
   }
   file_.write(reinterpret_cast<const char*>(boxes.data()),
               static_cast<std::streamsize>(boxes.size() * sizeof(lbvh::Aabb)));
-  // A stream tells of a full disk only when it is flushed.
+  // A stream reports a full disk only when it is flushed.
   if (!file_.flush()) throw FileError(fmt::format("{}: cannot be written", path_));
   ++written_;
 }
@@ -122,7 +122,7 @@ std::string referencePath(const std::string& boxesPath) {
 std::optional<Reference> readReference(const std::string& path) {
   std::error_code missing;
   if (!std::filesystem::exists(path, missing)) return std::nullopt;
-  sizeOf(path);  // refuses what is no regular file
+  sizeOf(path);  // throws if it is not a regular file
   Reference reference;
   std::ifstream file(path);
   if (!file) throw FileError(fmt::format("{}: {}", path, std::strerror(errno)));
@@ -137,7 +137,7 @@ std::optional<Reference> readReference(const std::string& path) {
       throw FileError(fmt::format("{}: line {} is not `frame pairs hash`", path, number));
     }
     if (!reference.emplace(frame, PairHash(pairs, hash)).second) {
-      throw FileError(fmt::format("{}: line {} has frame {} once more", path, number, frame));
+      throw FileError(fmt::format("{}: line {} has frame {} a second time", path, number, frame));
     }
   }
   return reference;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Recorded boxes: reads and writes .aabb files, frame by frame, and reads the .ref beside one.
-// Holds no more than a frame. Does not check the boxes: NaN and inverted ones are data, too.
+// Reads and writes recorded boxes (.aabb files) frame by frame, and reads their references (.ref
+// files). Holds at most one frame. Does not check the boxes: NaN and inverted boxes are valid data.
 //
 // .aabb, little-endian: char magic[8] = "AABBFRM1", uint32 objects, uint32 frames, then per frame
 // and object float min[3], max[3]. .ref, text: `frame pairs hash`, and comments that begin with #.
@@ -16,7 +16,7 @@
 
 #include "broadphase/types.h"
 
-/// A file that cannot be used; what() is one line that names it and says why.
+/// A file cannot be used. what() is one line with its name and the reason.
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -24,13 +24,13 @@ struct FileError : std::runtime_error {
 class BoxReader {
  public:
   /// Checks the header against the real size of the file before anything is allocated.
-  /// @throws FileError also if there is no whole frame
+  /// @throws FileError, also if there is no complete frame
   explicit BoxReader(const std::string& path);
 
   std::uint32_t objects() const { return objects_; }
-  /// Whole frames in the file; fewer than promised() if the writing was cut off.
+  /// The number of complete frames in the file; smaller than promised() if the file was cut off.
   std::uint32_t frames() const { return frames_; }
-  /// What the header says.
+  /// The number of frames in the header.
   std::uint32_t promised() const { return promised_; }
 
   /// Reads the next frame, at most frames() times.
@@ -47,7 +47,7 @@ class BoxReader {
 
 class BoxWriter {
  public:
-  /// The counts are known in advance, so that the file can be streamed.
+  /// Needs the number of frames in advance, so that the file can be a pipe.
   /// @throws FileError
   BoxWriter(const std::string& path, std::uint32_t frames);
 
@@ -68,7 +68,7 @@ class BoxWriter {
   std::size_t objects_ = 0;
 };
 
-/// Sum over all pairs, so the order of the pairs does not matter.
+/// A hash of a set of pairs. It is a sum, so the order of the pairs does not matter.
 class PairHash {
  public:
   void add(lbvh::Pair pair) {
@@ -95,11 +95,11 @@ class PairHash {
   std::uint64_t hash_ = 0;
 };
 
-using Reference = std::map<std::uint32_t, PairHash>;  ///< by frame
+using Reference = std::map<std::uint32_t, PairHash>;  ///< count and hash of the pairs, by frame
 
-/// NAME.ref for NAME.aabb.
+/// Returns NAME.ref for NAME.aabb.
 std::string referencePath(const std::string& boxesPath);
 
-/// Nothing if there is no such file.
-/// @throws FileError if there is one that cannot be understood
+/// Returns nothing if the file does not exist.
+/// @throws FileError if it exists, but cannot be parsed
 std::optional<Reference> readReference(const std::string& path);

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Zlib
-// What the programs ask of the system: system_posix.cpp or system_windows.cpp answers.
+// Functions of the operating system, implemented in system_posix.cpp and system_windows.cpp.
 #pragma once
 
 #include <string>
 
-double peakMemoryMb();  ///< of this process so far, in MiB
-double memoryGib();     ///< of the machine
+double peakMemoryMb();  ///< maximum memory of this process so far, in MiB
+double memoryGib();     ///< memory of the machine, in GiB
 std::string processorName();
 std::string systemName();
-double threadMilliseconds();  ///< that the calling thread has spent on a core so far
-bool hasTerminal();           ///< whether stderr is one
+double threadMilliseconds();  ///< CPU time of the calling thread so far
+bool hasTerminal();           ///< whether stderr is a terminal
 
 /// Whether a pipe or a device may be opened for writing. Does not open it.
 bool mayBeWritten(const std::string& path);
 
-/// Opens those of stdin, stdout and stderr that are closed. Else the next file would get the
-/// number of one of them, and with it what is printed.
+/// Opens stdin, stdout and stderr if they are closed. Otherwise the next opened file could get the
+/// number of stdout, and printed text would go into that file.
 /// @return whether stdout was open
 bool openStandardStreams();
 
-/// From now on the first SIGINT (Ctrl-C) or SIGTERM only changes what interruption() says. So a
-/// long run can ask between two steps, and finish its files first. The second one ends the process,
-/// as it would have without this call.
+/// From now on the first SIGINT (Ctrl-C) or SIGTERM only changes the result of interruption(). So a
+/// long run can check that between two steps, and complete its files. A second signal ends the
+/// process as usual.
 void catchInterruptions();
 
-/// The signal that came; 0: none.
+/// The number of the received signal; 0 if none was received.
 int interruption();

@@ -20,7 +20,7 @@ double peakMemoryMb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
 #ifdef __APPLE__
-  return double(usage.ru_maxrss) / (1 << 20);  // bytes there, KiB elsewhere
+  return double(usage.ru_maxrss) / (1 << 20);  // macOS counts bytes, other systems KiB
 #else
   return double(usage.ru_maxrss) / (1 << 10);
 #endif
@@ -61,7 +61,7 @@ bool openStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
     if (stream == STDOUT_FILENO) hasOutput = false;
-    open("/dev/null", O_RDWR);  // takes the lowest free number, which is this one
+    open("/dev/null", O_RDWR);  // gets the lowest free descriptor, which is that of this stream
   }
   return hasOutput;
 }

@@ -2,7 +2,7 @@
 #define NOMINMAX
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
-// After windows.h:
+// The headers below need windows.h before them:
 #include <io.h>
 #include <psapi.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 volatile std::sig_atomic_t caught = 0;
 
-/// A text of the registry under HKEY_LOCAL_MACHINE.
+/// A string in the registry under HKEY_LOCAL_MACHINE.
 std::string registered(const char* key, const char* name) {
   char text[256];
   DWORD size = sizeof text;
@@ -51,7 +51,7 @@ std::string systemName() {
 double threadMilliseconds() {
   FILETIME start, end, kernel, user;
   GetThreadTimes(GetCurrentThread(), &start, &end, &kernel, &user);
-  const auto units = [](const FILETIME& time) {  // of 100 ns
+  const auto units = [](const FILETIME& time) {  // the time in units of 100 ns
     return double(time.dwHighDateTime) * 4294967296.0 + double(time.dwLowDateTime);
   };
   return (units(kernel) + units(user)) * 1e-4;
@@ -61,10 +61,11 @@ bool hasTerminal() { return _isatty(_fileno(stderr)) != 0; }
 
 bool mayBeWritten(const std::string& path) { return _access(path.c_str(), 2) == 0; }
 
-// A closed one has no number here that another file could get.
+// On Windows no other file can get the number of a closed stream, so nothing must be opened.
 bool openStandardStreams() { return _fileno(stdout) >= 0; }
 
-// The system sets the signal back before it calls the handler.
+// Windows resets a signal's handler before it calls the handler, so a second signal ends the
+// process.
 void catchInterruptions() {
   constexpr auto remember = [](int signal) { caught = signal; };
   std::signal(SIGINT, remember);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Percentiles and reasons; see the header.
+// Percentiles and reasons of slow steps; see the header.
 #include "support/tails.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kAround = 15;
 constexpr std::size_t kLongest = 3;
 
-/// The median of `value` over the steps around step i: as many before as after it, where there are.
+/// The median of `value` over the 15 steps around step i, seven of them on either side of i if
+/// possible.
 template <class Value>
 double medianAround(const std::vector<StepFacts>& steps, std::size_t i, Value value) {
   const std::size_t count = std::min(kAround, steps.size());

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// The time that the calling thread spends on a core. What is missing to the wall clock it waited.
+// Measures the CPU time of the calling thread. For the rest of the wall-clock time the thread
+// waited.
 #pragma once
 
 #include "support/system.h"
 
 class ThreadStopwatch {
  public:
-  /// To be asked by the thread that made it.
+  /// Must be called by the thread that made the stopwatch.
   double milliseconds() const { return threadMilliseconds() - start_; }
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// Wall-clock timing for the samples: a stopwatch, and percentiles.
-// Does not print.
+// Wall-clock timing for the samples: a stopwatch, percentiles and the mean. Does not print.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// The measured value that a `share` of the values stay below; 0 if there are none.
+/// The value below which about the fraction `share` of the values lie; 0 if there are no values.
 inline double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto last = static_cast<std::ptrdiff_t>(values.size()) - 1;
@@ -30,5 +30,11 @@ inline double percentile(std::vector<double> values, double share) {
   return *middle;
 }
 
-/// The upper median.
+/// The median; of an even number of values, the upper one of the middle two.
 inline double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
+
+/// The mean; 0 if there are no values.
+inline double mean(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// The boxes of all worlds, and what a step does with one of them: the same code in a loop on the
-// host and in a kernel on a GPU. Knows neither.
+// The boxes of all worlds, and the work of a step for one of them. The same code runs in a loop on
+// the host and in a kernel on a GPU.
 //
-// Both compute the same bits: no multiplication is fused with an addition (CMake's options). Only
-// box i writes what is of box i, and it adds up its pushes in the order of its partners.
+// Host and GPU compute equal bits. CMake's options forbid fusing a multiplication with an addition.
+// Only the call for box i writes data of box i, and this call adds the pushes in the order of the
+// box's partners.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +17,27 @@ struct Vector {
   float at[3];  // x, y (up), z
 };
 
-/// Each array has an element a box.
+/// Each array has one element per box.
 struct Bodies {
-  Vector* position;             ///< m, of the centre
+  Vector* position;             ///< m, position of the centre
   Vector* velocity;             ///< m/s
-  const Vector* half;           ///< m, half its size
-  const std::uint8_t* movable;  ///< 0: nothing moves it
-  lbvh::Aabb* boxes;            ///< what the last search saw
+  const Vector* half;           ///< m, half the size of the box
+  const std::uint8_t* movable;  ///< 0: nothing moves the box
+  lbvh::Aabb* boxes;            ///< input of the last search
 };
 
 inline constexpr float kStep = 1.0f / 60;  // s
 inline constexpr float kGravity = 9.81f;   // m/s^2
-inline constexpr float kReach = 2.0f;      // m; invisible walls stand so far from a world's middle
-inline constexpr float kHeld = 0.9f;       // of the velocity of a box that touches another, a step
-inline constexpr float kKick = 4.7f;       // 1/s; the velocity that a push leaves behind
-inline constexpr float kGivesWay = 0.37f;  // of the overlap; two such boxes keep a quarter
+inline constexpr float kReach = 2.0f;  // m, distance from a world's middle to its invisible walls
+inline constexpr float kHeld = 0.9f;   // part of its velocity that a touching box keeps in a step
+inline constexpr float kKick = 4.7f;   // 1/s; velocity gained per metre of push
+inline constexpr float kGivesWay = 0.37f;  // push out of a movable box, as a part of the overlap
 
-/// Puts a box where its body is, for the search.
+/// Writes a body's box for the search.
 struct WriteBox {
   Bodies bodies;
 
-  LBVH_HD void operator()(std::uint32_t i) const {
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     const Vector &centre = bodies.position[i], &half = bodies.half[i];
     lbvh::Aabb& box = bodies.boxes[i];
     for (int axis = 0; axis < 3; ++axis) {
@@ -51,8 +52,8 @@ struct MoveBody {
   Bodies bodies;
   lbvh::DeviceLists found;
 
-  /// If a list was cut nothing moves: then the step can be done again.
-  LBVH_HD void operator()(std::uint32_t i) const {
+  /// Moves nothing if the search reported an error, so that the step can be repeated.
+  GPULBVH_HD void operator()(std::uint32_t i) const {
     if (found.report->errors != 0 || bodies.movable[i] == 0) return;
     Vector push{{0, 0, 0}};
     for (std::uint32_t k = found.offsets[i]; k < found.offsets[i + 1]; ++k)
@@ -62,8 +63,8 @@ struct MoveBody {
   }
 
  private:
-  /// The shortest way out of `other`, which goes as far the other way if it is movable.
-  LBVH_HD void addPush(std::uint32_t i, std::uint32_t other, Vector& push) const {
+  /// Adds the shortest push out of `other`. If `other` is movable, it gets the opposite push.
+  GPULBVH_HD void addPush(std::uint32_t i, std::uint32_t other, Vector& push) const {
     const lbvh::Aabb &mine = bodies.boxes[i], &its = bodies.boxes[other];
     int least = 0;
     float way = 0;
@@ -79,7 +80,7 @@ struct MoveBody {
     push.at[least] += bodies.movable[other] != 0 ? kGivesWay * way : way;
   }
 
-  LBVH_HD void moveAlong(int axis, std::uint32_t i, float push, float held) const {
+  GPULBVH_HD void moveAlong(int axis, std::uint32_t i, float push, float held) const {
     float& position = bodies.position[i].at[axis];
     float& velocity = bodies.velocity[i].at[axis];
     if (axis == 1) velocity -= kGravity * kStep;

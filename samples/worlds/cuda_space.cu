@@ -34,7 +34,7 @@ class CudaSpace final : public Space {
   void forEach(std::size_t n, const WriteBox& f) override { launch(n, f); }
   void forEach(std::size_t n, const MoveBody& f) override { launch(n, f); }
 
-  /// The first time nothing is recorded: CUDA loads a kernel when it is first launched.
+  /// Does not record the first step, because CUDA loads a kernel at its first launch.
   void repeat(const std::function<void()>& step) override {
     if (!isWarm_) {
       step();

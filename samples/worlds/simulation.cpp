@@ -17,9 +17,9 @@ namespace {
 constexpr std::uint32_t kSide = 3;   // boxes side by side above the ground
 constexpr float kGroundReach = 100;  // m
 constexpr float kGroundDepth = 2;    // m; more than a box falls in a step
-constexpr float kApart = 2;          // m, from world to world in a picture
+constexpr float kApart = 2;          // m, distance between two worlds in sideBySide()
 
-/// In layers of nine, from the ground up.
+/// The start position of box i of a world. Boxes are in layers of nine, from the ground up.
 Vector startOf(std::uint32_t i, Random& random) {
   const auto cell = [&](std::uint32_t place) {
     const float shift = static_cast<float>(random.between(-0.4f, 0.4f));
@@ -46,12 +46,12 @@ std::vector<lbvh::Pair> sortedPairs(std::vector<lbvh::Pair> pairs) {
 Simulation::Simulation(Space& space, const lbvh::DeviceOptions& options, std::uint32_t worlds,
                        std::uint32_t boxes)
     : space_(space), finder_(options), boxes_(boxes) {
-  scene_.boxes = std::size_t{worlds} * boxes + 1;
+  scene_.boxCapacity = std::size_t{worlds} * boxes + 1;
   scene_.worldCount = worlds;
   Random random(1);
   std::vector<Vector> positions, halves;
   std::vector<std::uint32_t> ids;
-  for (std::uint32_t i = 0; i + 1 < scene_.boxes; ++i) {
+  for (std::uint32_t i = 0; i + 1 < scene_.boxCapacity; ++i) {
     positions.push_back(startOf(i % boxes, random));
     halves.push_back(halfSize(random));
     ids.push_back(i / boxes);
@@ -59,33 +59,35 @@ Simulation::Simulation(Space& space, const lbvh::DeviceOptions& options, std::ui
   positions.push_back({{0, -kGroundDepth / 2, 0}});
   halves.push_back({{kGroundReach, kGroundDepth / 2, kGroundReach}});
   ids.push_back(lbvh::kAllWorlds);
-  std::vector<std::uint8_t> movable(scene_.boxes, 1);
+  std::vector<std::uint8_t> movable(scene_.boxCapacity, 1);
   movable.back() = 0;
 
   bodies_.position = space.put(positions);
-  bodies_.velocity = space.put(std::vector<Vector>(scene_.boxes));
+  bodies_.velocity = space.put(std::vector<Vector>(scene_.boxCapacity));
   bodies_.half = space.put(halves);
   bodies_.movable = space.put(movable);
-  bodies_.boxes = space.put(std::vector<lbvh::Aabb>(scene_.boxes));
-  scene_.lower = {bodies_.boxes->min, sizeof(lbvh::Aabb)};
-  scene_.upper = {bodies_.boxes->max, sizeof(lbvh::Aabb)};
+  bodies_.boxes = space.put(std::vector<lbvh::Aabb>(scene_.boxCapacity));
+  scene_.min = {bodies_.boxes->min, sizeof(lbvh::Aabb)};
+  scene_.max = {bodies_.boxes->max, sizeof(lbvh::Aabb)};
   scene_.movable = bodies_.movable;
   scene_.worlds = space.put(ids);
-  request_.form = lbvh::PairForm::neighbours;
-  finder_.reserve(scene_, request_, scene_.boxes / 4 + 1);  // few overlap yet; step() makes room
+  request_.layout = lbvh::PairLayout::neighbours;
+  finder_.reserve(scene_, request_,
+                  scene_.boxCapacity / 4 + 1);  // few boxes overlap at first; step() reserves more
 }
 
 void Simulation::step() {
   for (;;) {
     space_.repeat([this] {
-      space_.forEach(scene_.boxes, WriteBox{bodies_});
+      space_.forEach(scene_.boxCapacity, WriteBox{bodies_});
       found_ = finder_.find(scene_, request_, space_.stream());
-      space_.forEach(scene_.boxes, MoveBody{bodies_, found_});
+      space_.forEach(scene_.boxCapacity, MoveBody{bodies_, found_});
     });
     report_ = space_.get(found_.report, 1)[0];
     if (report_.errors == 0) return;
-    if (report_.errors != lbvh::kListIsCut)
-      throw std::runtime_error(fmt::format("the search reports errors {}", report_.errors));
+    if (report_.errors != lbvh::bitOf(lbvh::DeviceError::pairsTruncated))
+      throw std::runtime_error(
+          fmt::format("the search failed with error bits {:#x}", report_.errors));
     ++repeated_;
     space_.forget();
     finder_.reserve(scene_, request_, report_.pairs + report_.pairs / 2);
@@ -94,7 +96,7 @@ void Simulation::step() {
 
 std::string Simulation::whatDiffers(std::uint32_t world) {
   const std::uint32_t begin = world * boxes_;
-  const auto ground = static_cast<std::uint32_t>(scene_.boxes - 1);
+  const auto ground = static_cast<std::uint32_t>(scene_.boxCapacity - 1);
   std::vector<lbvh::Aabb> boxes = space_.get(bodies_.boxes + begin, boxes_);
   boxes.push_back(space_.get(bodies_.boxes + ground, 1)[0]);
   for (const lbvh::Aabb& box : boxes)
@@ -105,7 +107,8 @@ std::string Simulation::whatDiffers(std::uint32_t world) {
   for (const lbvh::Pair pair : finder.pairs())
     expected.push_back({begin + pair.first, pair.second == boxes_ ? ground : begin + pair.second});
 
-  // By the list of their first box, and by that of their second; the ground's is of all worlds.
+  // Reads the pairs from the lists of their first boxes, and from the lists of their second boxes.
+  // Does not read the ground's list, which has boxes of all worlds.
   std::vector<lbvh::Pair> forth, back;
   const auto offsets = space_.get(found_.offsets.data + begin, boxes_ + 1);
   const auto partners =
@@ -116,18 +119,20 @@ std::string Simulation::whatDiffers(std::uint32_t world) {
       (begin + i < partner ? forth : back).push_back(lbvh::makePair(begin + i, partner));
     }
   if (forth != expected)
-    return fmt::format("world {} has {} pairs; PairFinder finds {}, or others", world, forth.size(),
-                       expected.size());
+    return fmt::format("world {} has {} pairs, but PairFinder finds {} or different ones", world,
+                       forth.size(), expected.size());
   std::erase_if(expected, [ground](lbvh::Pair pair) { return pair.second == ground; });
   if (sortedPairs(std::move(back)) != expected)
-    return fmt::format("world {}: a partner of a box does not have that box as its own", world);
+    return fmt::format("world {}: a box is missing in the list of its partner", world);
   return "";
 }
 
 std::uint64_t Simulation::hash() {
   BitHash hash;
-  for (const Vector& position : space_.get(bodies_.position, scene_.boxes)) hash.add(position);
-  for (const Vector& velocity : space_.get(bodies_.velocity, scene_.boxes)) hash.add(velocity);
+  for (const Vector& position : space_.get(bodies_.position, scene_.boxCapacity))
+    hash.add(position);
+  for (const Vector& velocity : space_.get(bodies_.velocity, scene_.boxCapacity))
+    hash.add(velocity);
   return hash.value();
 }
 

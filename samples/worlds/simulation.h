@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Many small worlds in one space, stepped together: one search for the pairs of all of them.
-// Does not time and does not print.
+// Steps many small worlds together, in one space. One search finds the pairs of all worlds. Does
+// not measure times and does not print.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@ namespace worlds {
 
 class Simulation {
  public:
-  /// `boxes` boxes above each other in each of `worlds` worlds, and one ground that is in all of
-  /// them. Worlds differ, and are the same in every run.
+  /// Makes `worlds` worlds with `boxes` boxes each, and one ground that is in all of them. Worlds
+  /// differ from each other, but are equal in every run.
   Simulation(Space& space, const lbvh::DeviceOptions& options, std::uint32_t worlds,
              std::uint32_t boxes);
 
-  /// Returns when it is done.
-  /// @throws std::runtime_error if the search tells of an error
+  /// Steps all worlds, and waits until that is done.
+  /// @throws std::runtime_error if the search reports an error
   void step();
 
-  /// Compares what the last search found in one world with what PairFinder finds among its boxes
-  /// and the ground. All boxes must be above that.
-  /// @return what differs; empty: nothing
+  /// Compares the pairs that the last search found in one world with those that PairFinder finds
+  /// among that world's boxes and the ground. Also checks that no box is below the ground.
+  /// @return what differs; empty if nothing does
   std::string whatDiffers(std::uint32_t world);
 
-  std::size_t objects() const { return scene_.boxes; }  ///< the ground is the last
+  std::size_t objects() const { return scene_.boxCapacity; }  ///< the last object is the ground
   std::uint32_t worldCount() const { return scene_.worldCount; }
-  std::uint64_t pairs() const { return report_.pairs; }  ///< of the last search
-  int repeated() const { return repeated_; }  ///< searches, because there was too little room
-  std::uint64_t hash();                       ///< of all positions and velocities, bit by bit
+  std::uint64_t pairs() const { return report_.pairs; }  ///< number of pairs of the last search
+  int repeated() const { return repeated_; }  ///< searches repeated because a list was too small
+  std::uint64_t hash();                       ///< hash of the bits of all positions and velocities
 
-  /// The boxes of the first worlds, as if these lay side by side on a square grid, each on a piece
-  /// of the ground. They are where the last search saw them.
+  /// The boxes of the first worlds in the last search. They are moved so that the worlds are side
+  /// by side on a square grid, each on its own piece of ground.
   std::vector<lbvh::Aabb> sideBySide(std::uint32_t worlds);
 
  private:
   Space& space_;
   lbvh::DevicePairFinder finder_;
-  std::uint32_t boxes_;  ///< a world
+  std::uint32_t boxes_;  ///< boxes per world, without the ground
   Bodies bodies_{};
   lbvh::DeviceScene scene_;
   lbvh::DeviceRequest request_;

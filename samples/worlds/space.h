@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Where the worlds live: memory, and what runs a function for each box. The host's cores, or a GPU.
+// Holds the memory of the worlds, and runs functions for each box, on the host's cores or on a GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "worlds/bodies.h"
 
-struct CUstream_st;  // cudaStream_t is a pointer to it
+struct CUstream_st;  // cudaStream_t is a pointer to this type
 
 namespace worlds {
 
@@ -18,21 +18,21 @@ class Space {
  public:
   virtual ~Space() = default;
 
-  virtual std::string name() const = 0;      ///< for people
-  virtual CUstream_st* stream() = 0;         ///< for DevicePairFinder; null on the host
-  virtual int threads() const { return 1; }  ///< of the host
+  virtual std::string name() const = 0;      ///< name for people
+  virtual CUstream_st* stream() = 0;         ///< stream for DevicePairFinder; null on the host
+  virtual int threads() const { return 1; }  ///< number of the host's threads
 
-  /// Memory that lives as long as the space.
+  /// Allocates memory that lives as long as the space.
   virtual void* allocate(std::size_t bytes) = 0;
-  /// Between the host's memory and the space's, when all that was asked of it is done.
+  /// Copies between the memory of the host and of the space, after all queued work is done.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
-  /// f(i) for each i < n.
+  /// Calls f(i) for each i < n.
   virtual void forEach(std::size_t n, const WriteBox& f) = 0;
   virtual void forEach(std::size_t n, const MoveBody& f) = 0;
 
-  /// Does what `step` asks of the space. A GPU records it as a graph the second time, and from then
-  /// on launches that, until forget().
+  /// Calls `step`, which queues work. A GPU records that work as a graph in the second call, and
+  /// then launches the graph instead, until forget().
   virtual void repeat(const std::function<void()>& step) = 0;
   virtual void forget() = 0;
 
@@ -51,7 +51,7 @@ class Space {
 };
 
 std::unique_ptr<Space> makeHostSpace(int threads);
-/// Only in builds with CUDA. @throws std::runtime_error
+/// Makes a space on the GPU; only in builds with CUDA. @throws std::runtime_error
 std::unique_ptr<Space> makeCudaSpace();
 
 }  // namespace worlds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What programs do with a filter callback whose answer turns to yes while two boxes overlap, and
-// where such a refusal is remembered.
+// Tests filter callbacks whose answer turns from no to yes while two boxes overlap, as in real
+// programs. Also tests which pair caches remember the refusal.
 #include <btBulletDynamicsCommon.h>
 #include <gtest/gtest.h>
 
@@ -11,9 +11,8 @@
 
 namespace {
 
-/// The three kinds of caches.
 std::vector<std::unique_ptr<btOverlappingPairCache>> caches() {
-  std::vector<std::unique_ptr<btOverlappingPairCache>> all(1);  // null: the own one
+  std::vector<std::unique_ptr<btOverlappingPairCache>> all(1);  // null: our own cache
   all.push_back(std::make_unique<btHashedOverlappingPairCache>());
   all.push_back(std::make_unique<btSortedOverlappingPairCache>());
   return all;
@@ -28,8 +27,8 @@ struct Switch : btOverlapFilterCallback {
   mutable int questions = 0;
 };
 
-// What managers of collision objects do for a robot's planner: an object is disabled while it
-// begins to overlap another. Some clean its pairs when they enable it, some do not.
+// A robot planner's collision manager does this: an object is disabled when it begins to overlap
+// another. Some managers clean the object's pairs when they enable the object, others do not.
 TEST(AskedAgain, AnObjectThatIsEnabledHasItsPairsOnceItMoves) {
   for (const auto& cache : caches())
     for (const bool cleans : {false, true}) {
@@ -51,8 +50,7 @@ TEST(AskedAgain, AnObjectThatIsEnabledHasItsPairsOnceItMoves) {
     }
 }
 
-// Nothing has moved, so the finder has nothing to do.
-TEST(AskedAgain, ToCleanAProxyInTheOwnCacheIsEnough) {
+TEST(AskedAgain, CleaningAProxyInOurOwnCacheIsEnough) {
   for (const bool removes : {false, true}) {
     GpuLbvhBroadphase broadphase;
     Switch filter;
@@ -80,7 +78,7 @@ TEST(AskedAgain, ToCleanAProxyInTheOwnCacheIsEnough) {
   }
 }
 
-/// Bodies collide with the platform while their feet are about above it.
+/// Bodies collide with the platform only while their feet are above or just below its surface.
 struct OneWayPlatform : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const auto* first = static_cast<const btCollisionObject*>(a->m_clientObject);
@@ -90,7 +88,8 @@ struct OneWayPlatform : btOverlapFilterCallback {
   }
 };
 
-// The player jumps through it from below. At the top his feet are a little below its surface.
+// The player jumps through the platform from below. At the top of the jump his feet are a little
+// below the platform's surface.
 TEST(AskedAgain, APlayerLandsOnAOneWayPlatform) {
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher(&configuration);
@@ -111,13 +110,13 @@ TEST(AskedAgain, APlayerLandsOnAOneWayPlatform) {
     world.stepSimulation(btScalar(1) / 60, 0);
     highest = std::max(highest, player.getWorldTransform().getOrigin().y());
   }
-  EXPECT_GT(highest, btScalar(0.9)) << "he comes through";
+  EXPECT_GT(highest, btScalar(0.9)) << "the player comes through";
   EXPECT_LT(highest, btScalar(1.05)) << "without leaving the platform's box";
   EXPECT_NEAR(player.getWorldTransform().getOrigin().y(), 1.0, 0.05);
   for (btRigidBody* body : {&platform, &player}) world.removeRigidBody(body);
 }
 
-/// Refuses without a callback.
+/// A cache that refuses pairs by itself, without a filter callback.
 template <class Cache>
 struct OwnMind : Cache {
   bool needsBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
@@ -148,7 +147,7 @@ int pairsOnceTheyMove(Cache& cache) {
   return pairs;
 }
 
-TEST(AskedAgain, ARefusalOfACacheThatIsHandedInIsRemembered) {
+TEST(AskedAgain, RefusalsOfASuppliedCacheAreRemembered) {
   OwnMind<btHashedOverlappingPairCache> hashed;
   OwnMind<btSortedOverlappingPairCache> sorted;
   OwnMind<btNullPairCache> none;
@@ -156,11 +155,12 @@ TEST(AskedAgain, ARefusalOfACacheThatIsHandedInIsRemembered) {
   EXPECT_EQ(pairsOnceTheyMove(sorted), 1);
   none.isOn = true;
   EXPECT_EQ(pairsOnceTheyMove(none), 0);
-  EXPECT_EQ(none.questions, 0) << "it takes no pairs, and is not offered any again";
+  EXPECT_EQ(none.questions, 0) << "a null cache takes no pair and is not offered it again";
 }
 
-// The finder's step fails; what moved before it is asked about in the next that does not.
-TEST(AskedAgain, ABoxThatMovedBeforeAFailedStepIsAskedAboutAfterIt) {
+// A box moves, and the finder's step fails. The next step that succeeds calls the filter for the
+// box's pairs.
+TEST(AskedAgain, ABoxThatMovedBeforeAFailedStepIsAskedAboutLater) {
   GpuLbvhOptions options;
   options.maxPairs = 5;
   GpuLbvhBroadphase broadphase(options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Pair caches that are handed in: the constructor that btDbvtBroadphase has, unique ids that start
-// again at 1, and one cache for two broad phases.
+// Tests pair caches that the caller supplies. Also tests the constructor that btDbvtBroadphase has,
+// unique ids that restart at 1, and one cache for two broad phases.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "meddlers.h"
@@ -31,7 +31,7 @@ TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
     btCollisionObject object;
     ghost.setBroadphaseHandle(createUnit(*broadphase, &ghost));
     object.setBroadphaseHandle(createUnit(*broadphase, &object));
-    EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "not only after a step";
+    EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "before any step";
     broadphase->destroyProxy(ghost.getBroadphaseHandle(), nullptr);
     broadphase->destroyProxy(object.getBroadphaseHandle(), nullptr);
     ghost.setBroadphaseHandle(nullptr);
@@ -70,8 +70,8 @@ TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   use(ours);
 }
 
-// Bullet's hashed cache knows pairs by unique ids. Removing pairs of destroyed ghosts must not
-// remove pairs of new proxies that have the same ids.
+// Bullet's hashed cache identifies pairs by unique ids. Removing pairs of destroyed ghosts must not
+// remove pairs of new proxies with the same ids.
 TEST(Caches, IdsAfterResetPoolAreNotTakenForDestroyedGhosts) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
@@ -101,7 +101,8 @@ TEST(Caches, IdsAfterResetPoolAreNotTakenForDestroyedGhosts) {
   }
 }
 
-/// Two broad phases with one cache, and the same slots; the second has higher ids.
+/// Two broad phases with one cache. Their proxies have the same slots, but the second has larger
+/// ids.
 class Shared {
  public:
   explicit Shared(btOverlappingPairCache& cache) : first({}, &cache), second({}, &cache) {
@@ -117,7 +118,7 @@ class Shared {
     second.calculateOverlappingPairs(nullptr);
   }
   GpuLbvhBroadphase first, second;
-  std::vector<btBroadphaseProxy*> proxies;  ///< four of the first, four of the second
+  std::vector<btBroadphaseProxy*> proxies;  ///< four of the first broad phase, four of the second
 };
 
 class SharedCache : public testing::TestWithParam<bool> {
@@ -157,7 +158,7 @@ TEST_P(SharedCache, EachBroadphaseRefiltersOnlyItsOwnPairs) {
   } filter;
   cache().setOverlapFilterCallback(&filter);
   shared.first.calculateOverlappingPairs(nullptr);
-  EXPECT_EQ(cache().getNumOverlappingPairs(), 6) << "the second's, which was not asked yet";
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 6) << "pairs of the second, which has not stepped";
   shared.step();
   EXPECT_EQ(cache().getNumOverlappingPairs(), 0);
   filter.refuses = false;
@@ -167,7 +168,7 @@ TEST_P(SharedCache, EachBroadphaseRefiltersOnlyItsOwnPairs) {
   EXPECT_EQ(cache().getNumOverlappingPairs(), 12);
 }
 
-// The proxies of another broad phase may be of any kind, and no larger than Bullet's base class.
+// The proxies of another broad phase may be of any class, even Bullet's base class itself.
 TEST_P(SharedCache, ProxiesOfTheOtherBroadphaseAreNotRead) {
   GpuLbvhBroadphase ours({}, &cache());
   std::vector<std::unique_ptr<btBroadphaseProxy>> others;
@@ -186,8 +187,8 @@ TEST_P(SharedCache, ProxiesOfTheOtherBroadphaseAreNotRead) {
   EXPECT_EQ(cache().getNumOverlappingPairs(), 1);
 }
 
-// Bullet's hashed cache takes proxies with equal unique ids for the same, so it keeps only one of
-// two pairs.
+// Bullet's hashed cache identifies proxies by unique id, so it keeps only one of two pairs with
+// equal ids.
 TEST(Caches, EqualIdsOfTwoBroadphasesInOneHashedCacheAreAnError) {
   btHashedOverlappingPairCache cache;
   GpuLbvhBroadphase first({}, &cache), second({}, &cache);
@@ -197,22 +198,24 @@ TEST(Caches, EqualIdsOfTwoBroadphasesInOneHashedCacheAreAnError) {
   first.calculateOverlappingPairs(nullptr);
   second.calculateOverlappingPairs(nullptr);
   EXPECT_STREQ(first.error(), "");
+  EXPECT_EQ(first.errorCode(), GpuLbvhError::none);
+  EXPECT_EQ(second.errorCode(), GpuLbvhError::foreignPairs);
   EXPECT_STREQ(second.error(),
                "the pair cache has pairs of another broad phase with the same unique ids");
   second.setAabb(proxies[2], kHigh * 50, kHigh * 51, nullptr);
   second.calculateOverlappingPairs(nullptr);
-  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "the first's lives on";
+  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "the pair of the first remains";
   EXPECT_EQ(cache.getOverlappingPairArray()[0].m_pProxy0, proxies[0]);
   second.setAabb(proxies[2], kLow, kHigh, nullptr);
   second.calculateOverlappingPairs(nullptr);
   first.destroyProxy(proxies[0], nullptr);
   second.calculateOverlappingPairs(nullptr);
   EXPECT_STREQ(second.error(), "");
-  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "now there is room for the second's";
+  ASSERT_EQ(cache.getNumOverlappingPairs(), 1) << "now the pair of the second is added";
   EXPECT_EQ(cache.getOverlappingPairArray()[0].m_pProxy0, proxies[2]);
 }
 
-TEST(Caches, TheOwnCacheRefusesProxiesOfOthers) {
+TEST(Caches, OwnCacheRefusesProxiesOfAnotherBroadphase) {
   GpuLbvhBroadphase ours;
   btOverlappingPairCache* cache = ours.getOverlappingPairCache();
   btBroadphaseProxy* own = createUnit(ours);

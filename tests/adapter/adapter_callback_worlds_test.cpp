@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What callbacks may do (docs/contract.md): those of ghosts, of contacts and of whole worlds.
+// Tests what callbacks may do (docs/contract.md): ghost callbacks, contact-ended callbacks, and
+// filters in whole worlds.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <btBulletDynamicsCommon.h>
 
@@ -9,7 +10,6 @@ namespace {
 
 using namespace twins;
 
-/// Does something whenever a pair is added or removed.
 struct MeddlingGhostCallback : btOverlappingPairCallback {
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
     if (meddle) meddle(a, b);
@@ -23,8 +23,8 @@ struct MeddlingGhostCallback : btOverlappingPairCallback {
   std::function<void(btBroadphaseProxy*, btBroadphaseProxy*)> meddle;
 };
 
-// Bullet's caches call a ghost callback in the middle of a change; the own cache does not.
-TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
+// Bullet's caches call a ghost callback in the middle of a change. Our own cache does not.
+TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithOurOwnCache) {
   Random random(85);
   GpuLbvhBroadphase broadphase;
   btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
@@ -54,7 +54,7 @@ TEST(CallbackWorlds, AGhostCallbackMayChangeAnythingWithTheOwnCache) {
   EXPECT_GT(calls, 1000);
 }
 
-// Bullet's caches do not survive an exception in the middle of a removal; the own cache does.
+// An exception in the middle of a removal corrupts Bullet's caches, but not our own.
 TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   Random random(87);
   GpuLbvhBroadphase broadphase;
@@ -83,15 +83,13 @@ TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   EXPECT_GT(broken, 30);
 }
 
-// A filter moves objects when the step has already read the boxes. A ghost's pairs are right all
-// the same when the step returns.
-TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
+// A filter moves objects after the step has read the boxes. Pairs of ghosts are correct
+// nevertheless when the step returns.
+TEST(CallbackWorlds, GhostPairsAreRightAfterAFilterMovedObjects) {
   for (const bool handedIn : {false, true}) {
     Random random(86);
     btHashedOverlappingPairCache hashed;
-    GpuLbvhOptions options;
-    options.cacheHasGhosts = true;
-    GpuLbvhBroadphase broadphase(options, handedIn ? &hashed : nullptr);
+    GpuLbvhBroadphase broadphase({}, handedIn ? &hashed : nullptr);
     btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
     btGhostPairCallback ghosts;
     cache.setInternalGhostPairCallback(&ghosts);
@@ -133,7 +131,7 @@ TEST(CallbackWorlds, AGhostsPairsFollowWhatAFilterMoved) {
 btCollisionWorld* worldOfTheEndedContacts = nullptr;
 std::vector<btCollisionObject*> doomed;
 
-// In a world: the filter removes an object, and so does the callback of a contact's end.
+/// A contact-ended callback that removes the last of the doomed objects from the world.
 void removesADoomed(btPersistentManifold* const&) {
   if (doomed.empty()) return;
   btCollisionObject* object = doomed.back();
@@ -141,7 +139,7 @@ void removesADoomed(btPersistentManifold* const&) {
   worldOfTheEndedContacts->removeCollisionObject(object);
 }
 
-TEST(CallbackWorlds, TheEndOfAContactMayRemoveObjectsFromTheWorld) {
+TEST(CallbackWorlds, AContactEndedCallbackMayRemoveObjectsFromTheWorld) {
   GpuLbvhBroadphase broadphase;
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher(&configuration);
@@ -163,7 +161,7 @@ TEST(CallbackWorlds, TheEndOfAContactMayRemoveObjectsFromTheWorld) {
   world.performDiscreteCollisionDetection();
   world.removeCollisionObject(&balls[2]);
   gContactEndedCallback = nullptr;
-  EXPECT_LT(doomed.size(), 10u) << "the callback came";
+  EXPECT_LT(doomed.size(), 10u) << "the callback was called";
   for (btCollisionObject* object : doomed) world.removeCollisionObject(object);
   doomed.clear();
   const btBroadphasePairArray& pairs =
@@ -178,7 +176,7 @@ TEST(CallbackWorlds, TheEndOfAContactMayRemoveObjectsFromTheWorld) {
   EXPECT_EQ(dispatcher.getNumManifolds(), 0);
 }
 
-/// Removes the second objects of the first few pairs from their world.
+/// Removes the second object of each of the first five pairs from the world, unless it is static.
 struct RemovesFromAWorld : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy* b) const override {
     auto* object = static_cast<btCollisionObject*>(b->m_clientObject);

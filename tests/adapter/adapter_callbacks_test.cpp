@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What callbacks may do (docs/contract.md): filters and the callbacks of queries and of passes over
-// the pairs create, move and destroy objects, with every kind of pair cache.
+// Tests what callbacks may do (docs/contract.md), with every kind of pair cache. Filters, query
+// callbacks and callbacks of processAllOverlappingPairs create, move and destroy objects.
 #include "meddlers.h"
 
 namespace {
@@ -9,7 +9,6 @@ using namespace twins;
 
 const Box kUnit{{0, 0, 0}, {1, 1, 1}}, kFar{{50, 50, 50}, {51, 51, 51}};
 
-/// The own cache, and Bullet's two.
 class EveryCache : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -42,7 +41,7 @@ class EveryCache : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Callbacks, EveryCache, testing::Values("own", "hashed", "sorted"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(EveryCache, AFilterMayDestroyOneOfItsTwo) {
+TEST_P(EveryCache, AFilterMayDestroyOneOfItsTwoProxies) {
   for (int i = 0; i < 4; ++i) objects->create(kUnit);
   filter.meddle = [&](btBroadphaseProxy*, btBroadphaseProxy* b) {
     if (filter.questions == 1) objects->destroy(b);
@@ -53,17 +52,17 @@ TEST_P(EveryCache, AFilterMayDestroyOneOfItsTwo) {
   stepUndisturbed();
 }
 
-TEST_P(EveryCache, ASlotThatAFilterFreesMayBeUsedAgainAtOnce) {
+TEST_P(EveryCache, ASlotThatAFilterFreesMayBeReusedAtOnce) {
   for (int i = 0; i < 6; ++i) objects->create(kUnit);
   filter.meddle = [&](btBroadphaseProxy*, btBroadphaseProxy* b) {
     if (filter.questions != 2) return;
     objects->destroy(b);
-    objects->create(kFar);  // in the same slot
+    objects->create(kFar);  // reuses the slot
     objects->create(kUnit);
   };
   step();
   objects->expectNoDead();
-  EXPECT_EQ(cache().getNumOverlappingPairs(), 10) << "five that were there, none of the new";
+  EXPECT_EQ(cache().getNumOverlappingPairs(), 10) << "pairs of the first five, none of the new";
   stepUndisturbed();
 }
 
@@ -82,8 +81,8 @@ TEST_P(EveryCache, AFilterMayDestroyProxiesDuringRefilter) {
   stepUndisturbed();
 }
 
-// Each call of the filter does something at random. The next step, undisturbed, has exactly the
-// pairs that overlap.
+// Each call of the filter changes something at random. The next step, which no callback disturbs,
+// has exactly the overlapping pairs.
 TEST_P(EveryCache, AFilterMayChangeAnythingInAnyStep) {
   Random random(82);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 8, 3));
@@ -134,8 +133,8 @@ struct Refuser : Meddler {
   bool refuses = false;
 };
 
-// It is asked again about pairs that it refused, and changes anything meanwhile. None of these
-// pairs is forgotten.
+// The filter is called again for pairs that it refused, and changes the broad phase meanwhile. None
+// of these pairs is forgotten.
 TEST_P(EveryCache, AFilterThatIsAskedAgainMayChangeAnything) {
   Random random(88);
   Refuser refuser;
@@ -168,7 +167,7 @@ TEST_P(EveryCache, AFilterThatIsAskedAgainMayChangeAnything) {
   EXPECT_GT(refuser.questions, 5000);
 }
 
-// A filter or ghost callback that throws ends a step, wherever it is; the next one is complete.
+// An exception of the filter may end the step at any point. The next step is complete.
 TEST_P(EveryCache, StepAfterAThrowingFilterHasAllPairs) {
   Random random(83);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 6, 3));
@@ -197,16 +196,17 @@ TEST_P(EveryCache, AStepWithinAStepDoesNothing) {
   EXPECT_DEBUG_DEATH(step(), "within a callback");
 #if defined(NDEBUG)
   EXPECT_EQ(cache().getNumOverlappingPairs(), 3);
+  EXPECT_EQ(broadphase->errorCode(), GpuLbvhError::withinCallback);
   EXPECT_STREQ(broadphase->error(), "calculateOverlappingPairs within a callback does nothing");
 #endif
 }
 
-TEST_P(EveryCache, APassOverThePairsMayDestroy) {
+TEST_P(EveryCache, ProcessingPairsMayDestroyProxies) {
   struct DestroysAll : btOverlapCallback {
     explicit DestroysAll(Objects& o) : all(o) {}
     bool processOverlap(btBroadphasePair& pair) override {
       all.destroy(pair.m_pProxy1);
-      all.create(kUnit);  // in the same slot
+      all.create(kUnit);  // reuses the slot
       return ++count % 2 == 0;
     }
     Objects& all;
@@ -219,7 +219,7 @@ TEST_P(EveryCache, APassOverThePairsMayDestroy) {
   objects->expectNoDead();
 }
 
-/// Queries whose callback changes the broad phase that they search.
+/// A query callback that changes the broad phase which is being searched.
 struct Visitor : btBroadphaseAabbCallback {
   bool process(const btBroadphaseProxy* proxy) override {
     EXPECT_TRUE(objects.isLiving(proxy)) << "a dead proxy";
@@ -233,14 +233,14 @@ struct Visitor : btBroadphaseAabbCallback {
   std::function<void(btBroadphaseProxy*)> change;
 };
 
-TEST_P(EveryCache, AQuerysCallbackMayChangeAnythingAndAskAgain) {
+TEST_P(EveryCache, AQueryCallbackMayChangeAnythingAndQueryAgain) {
   Random random(84);
   int visits = 0;
   for (int i = 0; i < 200; ++i) objects->create(randomBox(random, 8, 2));
   objects->create({btVector3(-1, -1, -1) * 1e18f, btVector3(1, 1, 1) * 1e18f});
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
-    if (round % 2 == 0) step();  // otherwise a tree is built, or all boxes are tested
+    if (round % 2 == 0) step();  // without a step the query packs all boxes, or tests each of them
     Visitor visitor(*objects);
     visitor.change = [&](btBroadphaseProxy* proxy) {
       ++visits;
@@ -248,7 +248,7 @@ TEST_P(EveryCache, AQuerysCallbackMayChangeAnythingAndAskAgain) {
       const std::uint32_t what = random.below(8);
       if (what == 0) broadphase->setAabb(proxy, box.min, box.max, nullptr);
       if (what == 1 && objects->living.size() > 100) objects->destroy(objects->any(random));
-      if (what == 2) objects->create(box);  // sometimes the array of boxes moves in memory
+      if (what == 2) objects->create(box);  // sometimes reallocates the array of boxes
       if (what == 3) objects->moveAny(20, random, 8, 2);
       if (what == 4) {
         Visitor within(*objects);

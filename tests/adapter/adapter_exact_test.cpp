@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Pairs that boxes of floats cannot decide, planes by their equation, and unusual boxes.
+// Tests pairs that float boxes cannot decide, planes that are given by their equation, and unusual
+// boxes.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <cmath>
@@ -13,14 +14,16 @@ namespace {
 
 using namespace twins;
 
-// With double-precision Bullet all of this is far below a float's rounding.
+// With double-precision Bullet, the differences of 1e-9 are far below a float's resolution here.
 TEST(AdapterExact, PairsAreExactWhereFloatsCannotTell) {
   Random random(91);
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;
-  GpuLbvhBroadphase ours, withHashed({}, &hashed), withSorted({}, &sorted);
-  GpuLbvhBroadphase* all[] = {&ours, &withHashed, &withSorted};
-  std::vector<btBroadphaseProxy*> proxies[3];
+  GpuLbvhOptions binary;
+  binary.hierarchy = lbvh::Hierarchy::binary;
+  GpuLbvhBroadphase ours, withHashed({}, &hashed), withSorted({}, &sorted), overTree(binary);
+  GpuLbvhBroadphase* all[] = {&ours, &withHashed, &withSorted, &overTree};
+  std::vector<btBroadphaseProxy*> proxies[4];
   std::vector<int> numbers(60);
   const auto tiny = [&] { return btScalar(random.below(5)) * btScalar(1e-9); };
   const auto corner = [&] {
@@ -34,7 +37,7 @@ TEST(AdapterExact, PairsAreExactWhereFloatsCannotTell) {
       numbers[i] = static_cast<int>(i);
       const btVector3 min = corner(), max = min + btVector3(1, 1, 1);
       const bool isNew = step == 0 || (step % 10 == 0 && random.below(4) == 0);
-      for (std::size_t k = 0; k < 3; ++k) {
+      for (std::size_t k = 0; k < 4; ++k) {
         if (isNew) {
           if (step > 0) all[k]->destroyProxy(proxies[k][i], nullptr);
           proxies[k].resize(numbers.size());
@@ -67,7 +70,7 @@ struct HalfSpace {
   }
 };
 
-/// Planes and boxes of a world, in three broad phases with a cache each.
+/// Puts the same planes and boxes into three broad phases, each with another kind of cache.
 class WithPlanes : public testing::Test {
  protected:
   btBroadphaseProxy* create(const btVector3& min, const btVector3& max) {
@@ -108,7 +111,7 @@ class WithPlanes : public testing::Test {
   std::map<std::size_t, HalfSpace> planes;
 };
 
-TEST_F(WithPlanes, PairWithBoxesThatReachIntoThem) {
+TEST_F(WithPlanes, PlanesPairWithBoxesThatReachIntoThem) {
   const btScalar endless = btScalar(1e18);
   const btVector3 far(endless, endless, endless);
   create(-far, far);  // the floor
@@ -126,7 +129,7 @@ TEST_F(WithPlanes, PairWithBoxesThatReachIntoThem) {
       planes.erase(0);
       for (std::size_t k = 0; k < 3; ++k) all[k]->clearPlane(proxies[k][0]);
     }
-    if (round % 3 != 2)  // otherwise nothing moves
+    if (round % 3 != 2)  // in the other rounds nothing moves
       for (int moves = 0; moves < 15; ++moves) {
         const std::size_t i = 1 + random.below(120);
         const Box box = randomBox(random, 12, 2);
@@ -152,13 +155,13 @@ TEST_F(WithPlanes, ASlotReusedAfterAPlaneIsNoPlane) {
     all[k]->destroyProxy(proxies[k][0], nullptr);
     proxies[k].erase(proxies[k].begin());
   }
-  create(-far, far);  // takes the plane's place
+  create(-far, far);  // reuses the plane's slot
   step();
   for (GpuLbvhBroadphase* broadphase : all)
     EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 1);
 }
 
-TEST(AdapterExact, AMarginReachesIntoAPlaneAsWell) {
+TEST(AdapterExact, TheMarginAppliesToPlanes) {
   GpuLbvhOptions options;
   options.margin = btScalar(0.5);
   GpuLbvhBroadphase broadphase(options);
@@ -172,7 +175,7 @@ TEST(AdapterExact, AMarginReachesIntoAPlaneAsWell) {
   }
 }
 
-TEST(AdapterExact, GhostsAboveAPlaneDoNotMeetIt) {
+TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;
   broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
@@ -184,14 +187,15 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotMeetIt) {
   btBroadphaseProxy* proxy = broadphase.createProxy(one, one + one, 0, &ghost, 1, -1, nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
   broadphase.setAabb(proxy, btVector3(0, 0, 0), one, nullptr);
-  EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "closed: it touches";
+  EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "touching counts";
   broadphase.setAabb(proxy, one, one + one, nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
   broadphase.destroyProxy(proxy, nullptr);
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// Boxes of broken simulations and endless shapes: no crash, brute force's pairs, and right counts.
+// Uses boxes of broken simulations and of endless shapes. Pairs are those of brute force, and NaN
+// and oversized boxes are counted.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();
   const btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Exhausted memory in the adapter: every allocation of a call fails in turn. No call throws, and
-// the next step delivers what was missed. Replaces this process's operator new.
+// Tests the adapter without memory: one after another, each allocation of a call fails. No call
+// throws, and the next step has all pairs. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "GpuLbvhBroadphase.h"
@@ -12,7 +12,7 @@ namespace {
 using namespace twins;
 using failing_new::callWith;
 
-/// Calls f() with its n-th allocation failing, for n = 0, 1, ... until none fails.
+/// Allows f() only n allocations, for n = 0, 1, ... until none fails. Returns the last n.
 template <class Make, class F, class Check>
 int failEach(const Make& make, const F& f, const Check& check) {
   for (long n = 0; n < 1000; ++n) {
@@ -24,13 +24,13 @@ int failEach(const Make& make, const F& f, const Check& check) {
     if (!hasFailed) return static_cast<int>(n);
     if (testing::Test::HasFailure()) break;
   }
-  ADD_FAILURE() << "still failing";
+  ADD_FAILURE() << "allocations still fail after 1,000 calls, or a check failed";
   return -1;
 }
 
-/// Ghosts, objects and a plane, after a step in which there were few pairs and all were below it.
+/// Ghosts, objects and a plane after one step. Each pair contains the plane.
 struct Scene {
-  explicit Scene(btOverlappingPairCache* cache) : broadphase(optionsOf(cache), cache) {
+  explicit Scene(btOverlappingPairCache* cache) : broadphase(optionsOf(), cache) {
     broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
     for (std::size_t i = 0; i < kCount; ++i) {
       if (i % 10 == 0) objects.push_back(std::make_unique<btPairCachingGhostObject>());
@@ -46,11 +46,10 @@ struct Scene {
     for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
   }
 
-  static GpuLbvhOptions optionsOf(btOverlappingPairCache* cache) {
+  static GpuLbvhOptions optionsOf() {
     GpuLbvhOptions options;
     options.threads = 1;  // oneTBB does not expect its own allocations to fail
     options.backend = lbvh::Backend::host;
-    options.cacheHasGhosts = cache != nullptr;
     return options;
   }
 
@@ -79,7 +78,7 @@ struct Scene {
     for (int i = 0; i < array.size(); ++i)
       found.insert({array[i].m_pProxy0->m_uniqueId, array[i].m_pProxy1->m_uniqueId});
     EXPECT_EQ(found, expected);
-    EXPECT_EQ(array.size(), static_cast<int>(found.size())) << "a pair twice";
+    EXPECT_EQ(array.size(), static_cast<int>(found.size())) << "a pair is there twice";
   }
 
   static constexpr std::size_t kCount = 300;
@@ -101,7 +100,7 @@ TEST(AdapterExhaustion, StepAfterAFailedAllocationHasAllPairs) {
           scene.broadphase.calculateOverlappingPairs(nullptr);
         },
         [](Scene& scene) { scene.checkAfterAStep(); });
-    EXPECT_GT(allocations, 5) << "something was tested";
+    EXPECT_GT(allocations, 5) << "too few allocations to test anything";
   }
 }
 
@@ -115,7 +114,8 @@ TEST(AdapterExhaustion, RefilterIsRepeatedAfterAFailedAllocation) {
   EXPECT_GT(allocations, 2);
 }
 
-// Neither in a step, nor where objects are destroyed, which lists the refused pairs of each.
+// An allocation fails in a step or in destroyProxy. That function lists each object's refused
+// pairs.
 TEST(AdapterExhaustion, RefusedPairsAreNotForgotten) {
   struct Switch : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {

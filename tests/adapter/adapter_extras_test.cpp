@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What GpuLbvhBroadphase has beyond btBroadphaseInterface: calls for many proxies, the margin, and
-// filters that are announced.
+// Tests what GpuLbvhBroadphase adds to btBroadphaseInterface: calls for many proxies, the margin,
+// and announced filter changes.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
 
@@ -64,7 +64,7 @@ TEST(AdapterBulk, DoesWhatTheSingleCallsDo) {
   EXPECT_GT(idsOf(bulk).size(), 20u);
 }
 
-TEST(AdapterBulk, DestroyingPurgesTheCachesThatAreHandedIn) {
+TEST(AdapterBulk, DestroyingPurgesSuppliedCaches) {
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;
   for (btOverlappingPairCache* cache : {static_cast<btOverlappingPairCache*>(&hashed),
@@ -78,7 +78,7 @@ TEST(AdapterBulk, DestroyingPurgesTheCachesThatAreHandedIn) {
     EXPECT_EQ(cache->getNumOverlappingPairs(), 190);
     broadphase.destroyProxies(proxies.data() + 5, 15, nullptr);
     EXPECT_EQ(cache->getNumOverlappingPairs(), 10);
-    // Their slots are used again by proxies that nobody destroys.
+    // New proxies reuse the slots.
     ASSERT_TRUE(broadphase.createProxies(objects.data(), 3, proxies.data() + 5, nullptr));
     broadphase.calculateOverlappingPairs(nullptr);
     EXPECT_EQ(cache->getNumOverlappingPairs(), 28);
@@ -87,7 +87,8 @@ TEST(AdapterBulk, DestroyingPurgesTheCachesThatAreHandedIn) {
   }
 }
 
-/// The rule of a margin, written once more: a box is fattened when the object leaves its fat box.
+/// A second implementation of the margin: a box is fattened again when the object leaves its fat
+/// box.
 struct Fattened {
   btVector3 min, max;
   void follow(const btBroadphaseProxy* proxy, btScalar margin) {
@@ -110,7 +111,7 @@ struct Hits : btBroadphaseAabbCallback {
   std::set<const btBroadphaseProxy*> found;
 };
 
-// Coordinates are multiples of 1/64, so that fattened boxes are exact in every precision.
+// Returns multiples of 1/64, so that fattened boxes are exact in either precision.
 btVector3 onGrid(Random& random, std::uint32_t size) {
   const auto one = [&] { return btScalar(random.below(64 * size)) / 64; };
   return {one(), one(), one()};
@@ -163,7 +164,7 @@ TEST(AdapterMargin, PairsAreThoseOfFattenedBoxesAndQueriesAreExact) {
           << step;
   }
   EXPECT_GT(fatOnly, 1000u);
-  EXPECT_GT(free, 5u) << "steps in which nothing left its fattened box";
+  EXPECT_GT(free, 5u) << "too few steps in which no object left its fat box";
 }
 
 GpuLbvhOptions announced() {
@@ -172,7 +173,8 @@ GpuLbvhOptions announced() {
   return options;
 }
 
-// By each of the ways that the option names; objects come and go, and slots are used again.
+// Changes are announced by filterChanged or cleanProxyFromPairs. Objects are created and destroyed,
+// so slots are reused.
 TEST(AdapterFilters, AnnouncedChangesTakeEffectAtTheNextStep) {
   Random random(86);
   btHashedOverlappingPairCache hashed;
@@ -201,7 +203,7 @@ TEST(AdapterFilters, AnnouncedChangesTakeEffectAtTheNextStep) {
   EXPECT_GT(cache->getNumOverlappingPairs(), 10);
 }
 
-/// In a world, with filters that are announced.
+/// Two overlapping boxes in a world whose broad phase reads only announced filter changes.
 struct TwoBoxes {
   TwoBoxes() : world(&dispatcher, &ours, &configuration) {
     for (btCollisionObject& object : objects) {
@@ -223,7 +225,7 @@ struct TwoBoxes {
   btCollisionWorld world;
 };
 
-TEST(AdapterFilters, BulletsOwnWaysAnnounceAChange) {
+TEST(AdapterFilters, BulletsOwnCallsAnnounceAChange) {
   TwoBoxes two;
   EXPECT_EQ(two.pairsAfterAStep(), 1);
   two.first()->m_collisionFilterMask = 0;
@@ -238,10 +240,10 @@ TEST(AdapterFilters, BulletsOwnWaysAnnounceAChange) {
   EXPECT_EQ(two.pairsAfterAStep(), 0);
   two.first()->m_collisionFilterGroup = 1;
   two.ours.filterChanged(two.first());
-  EXPECT_EQ(two.pairsAfterAStep(), 1) << "the step knew that it was no pair";
+  EXPECT_EQ(two.pairsAfterAStep(), 1) << "the step before must drop the pair to find it again";
 }
 
-TEST(AdapterFilters, AStepReadsThemOnlyWhereChangesAreNotAnnounced) {
+TEST(AdapterFilters, ChangesThatAreNotAnnouncedAreNotRead) {
   TwoBoxes two;
   two.pairsAfterAStep();
   two.first()->m_collisionFilterMask = 0;
@@ -251,18 +253,20 @@ TEST(AdapterFilters, AStepReadsThemOnlyWhereChangesAreNotAnnounced) {
   EXPECT_EQ(two.pairsAfterAStep(), 0);
 }
 
-TEST(AdapterFilters, AStepWithoutObjectsIsMadeAfterResetPool) {
+TEST(AdapterFilters, AStepWithoutObjectsRunsAfterResetPool) {
   TwoBoxes two;
   two.pairsAfterAStep();
   for (btCollisionObject& object : two.objects) two.world.removeCollisionObject(&object);
   two.ours.resetPool(&two.dispatcher);
   EXPECT_EQ(two.pairsAfterAStep(), 0);
   EXPECT_STREQ(two.ours.error(), "");
+  EXPECT_EQ(two.ours.stats().pairs, 0u) << "pairs of destroyed objects";
   for (btCollisionObject& object : two.objects) two.world.addCollisionObject(&object);
   EXPECT_EQ(two.pairsAfterAStep(), 1);
 }
 
-// Also what was announced while a callback decided, and after the slots began anew.
+// A mask is changed and announced while a filter callback decides instead of masks. It takes effect
+// once the callback is removed. Before that, resetPool restarts the slots.
 TEST(AdapterFilters, AnnouncementsAreKeptWhileACallbackDecides) {
   TwoBoxes two;
   for (btCollisionObject& object : two.objects) two.world.removeCollisionObject(&object);

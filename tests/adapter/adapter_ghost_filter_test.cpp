@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// Ghost objects and a filter callback that changes its answers while boxes overlap, or throws while
-// an object is created.
+// Tests ghost objects with a filter callback that changes its answers while boxes overlap, or
+// throws while an object is created.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
@@ -19,7 +20,7 @@ int indexOf(const btBroadphaseProxy* proxy) {
   return static_cast<const btCollisionObject*>(proxy->m_clientObject)->getUserIndex();
 }
 
-/// Answers by the two objects' indices and how often each has changed its mind.
+/// A filter whose answer depends on the two objects' indices and on their counters in mindOf.
 struct Fickle : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     if (answersLeft > 0 && --answersLeft == 0) throw 1;
@@ -32,24 +33,19 @@ struct Fickle : btOverlapFilterCallback {
     return ((numbers + minds) * 2654435769u >> 20) % 2 == 0;
   }
   std::vector<std::uint32_t> mindOf = std::vector<std::uint32_t>(100);
-  mutable int answersLeft = 0;  ///< then it throws; 0: never
+  mutable int answersLeft = 0;  ///< answers until it throws at the last one; 0: never throws
 };
 
-/// A broad phase with ghosts and other objects, and which pairs there are by the rule: pairs of
-/// ghosts are asked about at once, and again in the step.
+/// A broad phase with ghosts and other objects, and a model of its pairs. The filter is called at
+/// once for a ghost's pairs, and again in the step.
 class Ghosts {
  public:
-  explicit Ghosts(btOverlappingPairCache* handedIn) : broadphase_(optionsOf(), handedIn) {
+  explicit Ghosts(btOverlappingPairCache* handedIn) : broadphase_({}, handedIn) {
     cache().setInternalGhostPairCallback(&callback_);
     cache().setOverlapFilterCallback(&filter);
   }
   ~Ghosts() {
     while (!objects_.empty()) destroy(objects_.begin()->first);
-  }
-  static GpuLbvhOptions optionsOf() {
-    GpuLbvhOptions options;
-    options.cacheHasGhosts = true;
-    return options;
   }
   btOverlappingPairCache& cache() { return *broadphase_.getOverlappingPairCache(); }
 
@@ -84,7 +80,7 @@ class Ghosts {
       return pair.first.first == index || pair.first.second == index;
     });
   }
-  /// The step asks about its refused pairs, also where nothing has moved.
+  /// Makes the next step ask about the object's refused pairs, even if nothing moves.
   void clean(int index) {
     cache().cleanProxyFromPairs(objects_.at(index).proxy, nullptr);
     objects_.at(index).hasChanged = true;
@@ -152,7 +148,7 @@ class Ghosts {
   btGhostPairCallback callback_;
   GpuLbvhBroadphase broadphase_;
   std::map<int, Object> objects_;
-  std::map<std::pair<int, int>, bool> accepts_;  ///< of those that overlap
+  std::map<std::pair<int, int>, bool> accepts_;  ///< the answer for each overlapping pair
 };
 
 TEST(GhostFilters, FollowTheRuleThroughRandomCalls) {
@@ -191,8 +187,8 @@ struct Refuses : btOverlapFilterCallback {
   }
 };
 
-// The same callback decides in both steps, but not in between, when the two begin to overlap.
-TEST(GhostFilters, AreAskedAgainAfterAnotherOneWasAsked) {
+// The callback is set in both steps, but not in between, when the two ghosts begin to overlap.
+TEST(GhostFilters, AreAskedAboutPairsThatWereFoundWithoutThem) {
   GpuLbvhBroadphase broadphase;
   btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
   btGhostPairCallback callback;
@@ -215,7 +211,8 @@ TEST(GhostFilters, AreAskedAgainAfterAnotherOneWasAsked) {
   for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
 }
 
-/// A ghost and an object that parted and met again since the last step. A filter refuses them now.
+/// A ghost and an object that separated and overlapped again since the last step. The filter
+/// refuses the pair now.
 class MetAgain {
  public:
   struct Filter : btOverlapFilterCallback {
@@ -246,7 +243,7 @@ class MetAgain {
     broadphase.calculateOverlappingPairs(nullptr);
     return cache().getNumOverlappingPairs();
   }
-  /// A new object, far away, gets the slot of the second.
+  /// Destroys the second object. A new object far away reuses the slot.
   void replaceSecond() {
     broadphase.destroyProxy(second, nullptr);
     second = create(far, object_);
@@ -267,7 +264,7 @@ class MetAgain {
   btCollisionObject object_;
 };
 
-TEST(GhostFilters, ARefusalOfTheStepIsRemembered) {
+TEST(GhostFilters, ARefusalInAStepIsRemembered) {
   MetAgain two;
   EXPECT_EQ(two.pairsAfterAStep(), 0);
   two.filter.accepts = true;
@@ -280,7 +277,7 @@ TEST(GhostFilters, MayDestroyWhatTheStepAsksAbout) {
   MetAgain two;
   two.filter.meddle = [&] { two.replaceSecond(); };
   EXPECT_EQ(two.pairsAfterAStep(), 0);
-  EXPECT_FALSE(two.filter.meddle) << "it was asked";
+  EXPECT_FALSE(two.filter.meddle) << "the filter was not asked";
   two.filter.accepts = true;
   two.broadphase.setAabb(two.second, two.far, two.far + two.high * 2, nullptr);
   EXPECT_EQ(two.pairsAfterAStep(), 0);
@@ -291,14 +288,14 @@ struct Count : btBroadphaseAabbCallback {
   int count = 0;
 };
 
-// The caller gets no handle, and deletes the client.
-TEST(GhostFilters, AnObjectWhoseCreationThrowsIsNotThere) {
+// The caller gets no handle, so it deletes the client.
+TEST(GhostFilters, AnObjectWhoseCreationThrowsIsNotAdded) {
   for (const bool handedIn : {false, true})
-    for (const int objects : {1, 3})  // with createProxy and createProxies
+    for (const int objects : {1, 3})  // 1 uses createProxy, 3 uses createProxies
       for (int question = 1; question <= 3 * objects; ++question) {
         SCOPED_TRACE(question);
         btHashedOverlappingPairCache hashed;
-        GpuLbvhBroadphase broadphase(Ghosts::optionsOf(), handedIn ? &hashed : nullptr);
+        GpuLbvhBroadphase broadphase({}, handedIn ? &hashed : nullptr);
         btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
         btGhostPairCallback callback;
         Fickle filter;
@@ -338,9 +335,46 @@ TEST(GhostFilters, AnObjectWhoseCreationThrowsIsNotThere) {
         for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
         broadphase.resetPool(nullptr);
         EXPECT_EQ(broadphase.createProxy(low, high, 0, &ghosts[0], 1, -1, nullptr)->m_uniqueId, 1)
-            << "nothing was left";
+            << "a proxy remained";
         broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(nullptr);
       }
+}
+
+/// Refuses all pairs until `accepts` is set. Calls whenAsked at its first call after that.
+struct Turning : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+    if (accepts && whenAsked) std::exchange(whenAsked, nullptr)();
+    return accepts;
+  }
+  bool accepts = false;
+  mutable std::function<void()> whenAsked;
+};
+
+// The step has found the ghost's pairs. Before the step offers these pairs, a callback moves the
+// ghost away.
+TEST(AdapterGhostFilter, AGhostThatACallbackMovesAwayHasNoPairsAfterTheStep) {
+  Turning filter;
+  btGhostPairCallback callback;
+  btCollisionObject a, b;
+  btPairCachingGhostObject ghost;
+  GpuLbvhBroadphase broadphase;
+  btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+  cache.setInternalGhostPairCallback(&callback);
+  cache.setOverlapFilterCallback(&filter);
+  const btVector3 low(0, 0, 0), high(1, 1, 1), away(50, 50, 50);
+  for (btCollisionObject* object : {&a, &b, static_cast<btCollisionObject*>(&ghost)})
+    object->setBroadphaseHandle(broadphase.createProxy(low, high, 0, object, 1, -1, nullptr));
+  broadphase.setAabb(b.getBroadphaseHandle(), -away, -away + high, nullptr);
+  broadphase.setAabb(b.getBroadphaseHandle(), low, high, nullptr);
+  filter.accepts = true;
+  filter.whenAsked = [&] {
+    broadphase.setAabb(ghost.getBroadphaseHandle(), away, away + high, nullptr);
+  };
+  broadphase.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
+  EXPECT_EQ(cache.getNumOverlappingPairs(), 1) << "only the pair without the ghost";
+  for (btCollisionObject* object : {&a, &b, static_cast<btCollisionObject*>(&ghost)})
+    broadphase.destroyProxy(object->getBroadphaseHandle(), nullptr);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A filter callback whose answer changes while two boxes overlap: which pairs it is asked about
-// again, and when. docs/contract.md has the rule.
+// Tests a filter callback whose answer changes while two boxes overlap: for which pairs it is
+// called again, and when. docs/contract.md states the rule.
 #include <btBulletCollisionCommon.h>
 
 #include "refusal_model.h"
@@ -18,7 +18,7 @@ struct Setting {
 };
 void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.cache; }
 
-/// One broad phase and the model of it get the same random calls.
+/// Makes the same random calls to a broad phase and to its model.
 class TwinOfTheRule {
  public:
   explicit TwinOfTheRule(const Setting& setting)
@@ -70,7 +70,7 @@ class TwinOfTheRule {
     ours.resetPool(nullptr);
     rule.reset();
   }
-  /// Far, a little, there and back, or not at all.
+  /// Moves any object far, a little, away and back, or not at all.
   void move(Random& random) {
     const Known one = any(random);
     const btVector3 little(btScalar(1) / 16, 0, btScalar(1) / 16);
@@ -84,7 +84,9 @@ class TwinOfTheRule {
     ours.setAabbs(&one.proxy, &box.min, &box.max, 1, nullptr);
     rule.move(one.number, box);
   }
-  /// Only with the own cache; the caches of Bullet's do not tell.
+  /// Cleans or removes the pairs of any object. Bullet's caches do not report removals, so with
+  /// such a cache the next step does not call the filter for the object. Then pairs are only
+  /// cleaned.
   void clean(Random& random) {
     Known& one = any(random);
     if (isOwn) one.mustAsk = true;
@@ -139,10 +141,10 @@ class TwinOfTheRule {
       ++thrown;
     }
     filter.answersLeft = 0;
-    refilter();  // the model does not know how far it came
+    refilter();  // the model does not know how far the step got
     step();
   }
-  /// What it was asked, by slots.
+  /// The pairs for which the filter was called, as slots.
   std::vector<Question> questions() const {
     std::vector<Question> all;
     for (const auto& [a, b] : filter.asked) {
@@ -181,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Refused, EverySetting,
                                   (info.param.announcedFilters ? "_announced" : "");
                          });
 
-// The pairs, and every question in its order, are those of the model.
+// The pairs, and the filter's calls in their order, are equal to the model's.
 TEST_P(EverySetting, FollowsTheRuleThroughRandomCalls) {
   Random random(141);
   TwinOfTheRule twin(GetParam());
@@ -217,7 +219,7 @@ TEST_P(EverySetting, FollowsTheRuleThroughRandomCalls) {
   EXPECT_GT(twin.thrown, 15);
 }
 
-/// Says yes to ever more pairs, and never no after a yes.
+/// Accepts more and more pairs, and never refuses one that it has accepted.
 struct EverMore : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const int first = *numberOf(a), second = *numberOf(b);
@@ -229,8 +231,8 @@ struct EverMore : btOverlapFilterCallback {
   std::vector<std::uint32_t> levels = std::vector<std::uint32_t>(400);
 };
 
-// btDbvtBroadphase asks when a box leaves its leaf. Without a margin that is each time it changes,
-// but for boxes that shrink.
+// btDbvtBroadphase calls the filter when a box leaves its leaf. Without a margin, every change
+// makes a box leave its leaf, unless it shrinks.
 TEST(Refused, EveryOverlappingPairOfDbvtIsThereInTheSameStep) {
   struct NoMargin {
     NoMargin() { std::swap(gDbvtMargin, margin); }
@@ -265,7 +267,8 @@ TEST(Refused, EveryOverlappingPairOfDbvtIsThereInTheSameStep) {
     }
   }
   EXPECT_GT(compared, 3000u);
-  while (!twins.proxies(0).empty()) twins.destroy(random);  // dbvt leaves that to its user
+  // btDbvtBroadphase does not destroy its proxies.
+  while (!twins.proxies(0).empty()) twins.destroy(random);
 }
 
 }  // namespace

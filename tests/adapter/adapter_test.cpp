@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The pairs that GpuLbvhBroadphase gives Bullet, against btSimpleBroadphase and brute force.
+// Compares GpuLbvhBroadphase's pairs with those of btSimpleBroadphase and of brute force.
 #include "GpuLbvhBroadphase.h"
 #include "twins.h"
 
@@ -54,8 +54,7 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
   EXPECT_EQ(pairsOf(ours), expected);
 }
 
-/// Accepts a pair if the sum of its numbers has one of two remainders of three, which can be
-/// changed.
+/// Refuses pairs whose numbers' sum has this remainder when divided by 3.
 struct NotThisRemainder : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     return (*numberOf(a) + *numberOf(b)) % 3 != remainder;
@@ -63,7 +62,7 @@ struct NotThisRemainder : btOverlapFilterCallback {
   int remainder = 0;
 };
 
-TEST(Adapter, RefilterAsksForEveryPairAnew) {
+TEST(Adapter, RefilterAsksAboutEveryPairAgain) {
   Random random(59);
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;
@@ -72,9 +71,9 @@ TEST(Adapter, RefilterAsksForEveryPairAnew) {
   Twins twins({&ours, &withHashed, &withSorted});
   for (int i = 0; i < 200; ++i) twins.create(random);
   for (int step = 0; step < 40; ++step) {
-    NotThisRemainder& filter = filters[step / 20];  // exchanged once
+    NotThisRemainder& filter = filters[step / 20];  // replaced once
     filter.remainder = static_cast<int>(random.below(3));
-    if (step % 3 == 0) twins.move(random);  // in other steps nothing moves
+    if (step % 3 == 0) twins.move(random);  // in the other steps nothing moves
     PairSet expected;
     for (const btBroadphaseProxy* a : twins.proxies(0))
       for (const btBroadphaseProxy* b : twins.proxies(0))
@@ -94,7 +93,7 @@ TEST(Adapter, RefilterAsksForEveryPairAnew) {
       ASSERT_EQ(pairsOf(*broadphase), expected) << step;
     int kept = 0;
     for (int i = 0; i < array.size(); ++i) kept += array[i].m_internalInfo1 != nullptr;
-    if (step > 0 && step != 20) EXPECT_GE(3 * kept, before) << "living pairs are not touched";
+    if (step > 0 && step != 20) EXPECT_GE(3 * kept, before) << "remaining pairs were changed";
   }
 }
 
@@ -171,7 +170,7 @@ TEST(Adapter, ABoxThatGrowsAtOneCornerFindsNewPairs) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 2);
 }
 
-TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
+TEST(Adapter, PairsInTheCacheAreInCreationOrder) {
   Random random(56);
   GpuLbvhBroadphase ours;
   Twins twins({&ours});
@@ -185,9 +184,9 @@ TEST(Adapter, PairsStandInTheCacheInCreationOrder) {
   for (int i = 1; i < array.size(); ++i) EXPECT_LT(key(i - 1), key(i));
 }
 
-// Ghost callbacks and solvers see the order, so it must be the same in the own cache and in
+// Ghost callbacks and solvers depend on the order, so it must be the same in our own cache and in
 // Bullet's.
-TEST(Adapter, TheOwnCacheIsElementForElementTheHashedOne) {
+TEST(Adapter, OwnCacheEqualsBulletsHashedCacheElementForElement) {
   Random random(58);
   btHashedOverlappingPairCache hashed;
   GpuLbvhBroadphase ours, withHashed({}, &hashed);
@@ -208,7 +207,7 @@ TEST(Adapter, TheOwnCacheIsElementForElementTheHashedOne) {
   EXPECT_GT(hashed.getNumOverlappingPairs(), 10);
 }
 
-TEST(Adapter, WorksWithCachesHandedIn) {
+TEST(Adapter, WorksWithSuppliedCaches) {
   Random random(54);
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The traps of docs/contract.md that no other test covers.
+// Tests the traps of docs/contract.md that no other file covers.
 #include <memory>
 
 #include "GpuLbvhBroadphase.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace twins;
 
-/// Boxes side by side, each overlapping the next.
+/// Boxes in a row, each of which touches the next.
 std::vector<btBroadphaseProxy*> row(GpuLbvhBroadphase& ours, int n, void* client) {
   std::vector<btBroadphaseProxy*> proxies;
   for (int i = 0; i < n; ++i)
@@ -19,21 +19,44 @@ std::vector<btBroadphaseProxy*> row(GpuLbvhBroadphase& ours, int n, void* client
   return proxies;
 }
 
+struct CacheOfTheUser : btHashedOverlappingPairCache {};
+
+/// A ghost callback that reads no client.
+struct Listener : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+};
+
 // Programs that use the broad phase without a world give it clients of any kind.
 TEST(AdapterTraps, ClientsAreNotReadWithoutAGhostCallback) {
-  GpuLbvhBroadphase ours;
-  std::vector<btBroadphaseProxy*> proxies = row(ours, 20, reinterpret_cast<void*>(16));
-  ours.calculateOverlappingPairs(nullptr);
-  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 19);
-  ours.setAabb(proxies[5], btVector3(50, 0, 0), btVector3(51, 1, 1), nullptr);
-  ours.destroyProxy(proxies[9], nullptr);
-  ours.calculateOverlappingPairs(nullptr);
-  EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 15);
+  btHashedOverlappingPairCache hashed;
+  btSortedOverlappingPairCache sorted;
+  CacheOfTheUser unknown;
+  Listener listener;
+  static_cast<btOverlappingPairCache&>(unknown).setInternalGhostPairCallback(&listener);
+  GpuLbvhOptions hasNoGhosts;
+  hasNoGhosts.cacheHasGhosts = false;
+  GpuLbvhBroadphase own, withHashed(&hashed), withSorted(&sorted),
+      withUnknown(hasNoGhosts, &unknown);
+  for (GpuLbvhBroadphase* broadphase : {&own, &withHashed, &withSorted, &withUnknown}) {
+    std::vector<btBroadphaseProxy*> proxies = row(*broadphase, 20, reinterpret_cast<void*>(16));
+    broadphase->calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 19);
+    broadphase->setAabb(proxies[5], btVector3(50, 0, 0), btVector3(51, 1, 1), nullptr);
+    broadphase->destroyProxy(proxies[9], nullptr);
+    broadphase->calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(broadphase->getOverlappingPairCache()->getNumOverlappingPairs(), 15);
+  }
 }
 
-// Bullet's hash masks by the array's capacity, so writing to the array or reserving breaks
-// findPair.
-TEST(AdapterTraps, AHashedCacheHandedInStaysWhole) {
+// Bullet's cache masks hashes with its array's capacity. So findPair breaks if anyone else writes
+// to the array or reserves memory for it.
+TEST(AdapterTraps, ASuppliedHashedCacheStaysConsistent) {
   btHashedOverlappingPairCache cache;
   GpuLbvhBroadphase ours({}, &cache);
   Random random(71);
@@ -52,11 +75,11 @@ TEST(AdapterTraps, AHashedCacheHandedInStaysWhole) {
   EXPECT_GT(cache.getNumOverlappingPairs(), 50);
 }
 
-// Planes must not make the grid coarser for all others, nor lie above them in the tree.
+// A plane must not make the grid coarser for other boxes, nor enlarge nodes of the tree.
 TEST(AdapterTraps, PlanesStayOutOfTheTree) {
   GpuLbvhBroadphase ours;
   int number = 0;
-  const btScalar reach = btScalar(BT_LARGE_FLOAT);  // 1e18; 1e30 in double
+  const btScalar reach = btScalar(BT_LARGE_FLOAT);  // 1e18, or 1e30 with double precision
   const btVector3 corner(reach, reach, reach);
   ours.createProxy(-corner, corner, STATIC_PLANE_PROXYTYPE, &number, 1, -1, nullptr);
   row(ours, 50, &number);
@@ -65,8 +88,8 @@ TEST(AdapterTraps, PlanesStayOutOfTheTree) {
   EXPECT_EQ(ours.stats().pairs, 49u + 50u);
 }
 
-// A collision world destroys its objects' proxies in its destructor, so the broad phase must
-// outlive it. There is not always a dispatcher.
+// A collision world's destructor destroys its objects' proxies, so the broad phase must outlive the
+// world. The dispatcher may be null.
 TEST(AdapterTraps, OutlivesItsWorldAndNeedsNoDispatcher) {
   GpuLbvhBroadphase ours;
   btSphereShape ball(1);
@@ -94,7 +117,7 @@ TEST(AdapterTraps, OutlivesItsWorldAndNeedsNoDispatcher) {
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 0);
 }
 
-// OpenMW reads the size to learn how many threads may cast rays.
+// OpenMW reads this size to learn how many threads may cast rays.
 TEST(AdapterTraps, RaysMayBeCastOnAllOfBulletsThreads) {
   const auto broadphase = std::make_unique<GpuLbvhBroadphase>();
   EXPECT_EQ(broadphase->m_rayTestStacks.size(), int{BT_MAX_THREAD_COUNT});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The limits on memory: no allocation in a steady step; at most 200 bytes an object and 24 bytes a
-// pair; while boxes move little, 260 and 32. Counts every operator new of this process.
+// Tests limits on memory. A steady step allocates nothing. An object takes at most 200 bytes and a
+// pair 24 bytes. While boxes move little, the limits are 260 and 32 bytes. Counts every operator
+// new of this process.
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,6 +14,7 @@
 
 #include "GpuLbvhBroadphase.h"
 #include "broadphase/pair_finder.h"
+#include "broadphase/tree_query.h"
 #include "support.h"
 
 namespace {
@@ -59,7 +61,7 @@ void jiggle(Boxes& boxes, Random& random, float most = 0.05f) {
     }
 }
 
-// Validation in debug builds allocates; the limits are those of release builds.
+// The limits hold for release builds, because validation in debug builds allocates memory.
 #if defined(NDEBUG)
 TEST(Memory, SteadyStepsDoNotAllocate) {
   Random random(31);
@@ -69,7 +71,7 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   options.threads = 1;
   options.backend = Backend::host;
   PairFinder finder(options);
-  for (int warmUp = 0; warmUp < 5; ++warmUp) {
+  for (int warmUp = 0; warmUp < 60; ++warmUp) {  // long enough that boxes are also sorted again
     jiggle(boxes, random);
     finder.update(view(boxes), view(filters));
   }
@@ -79,12 +81,12 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
     finder.update(view(boxes), view(filters));
   }
   EXPECT_EQ(allocations, before);
-  EXPECT_GT(finder.stats().added, 100u) << "the scene does change";
+  EXPECT_GT(finder.stats().added, 100u) << "the scene hardly changes";
 }
 
-// Every buffer is in use: a search of all boxes, then of few, with filters, with changes that the
-// caller tells and that it does not, and with a tree.
-TEST(Memory, MemoryBytesIsWhatIsAllocated) {
+// Steps use every buffer. They search for all boxes or for few, with filters, and with or without
+// the caller's bits of changed boxes.
+TEST(Memory, ReportedMemoryIsWhatIsAllocated) {
   Random random(34);
   Boxes boxes = test::boxSets()[0].make(400000, random);
   const std::vector<Filter> filters(boxes.size(), Filter{1, -1});
@@ -97,14 +99,33 @@ TEST(Memory, MemoryBytesIsWhatIsAllocated) {
   for (int step = 0; step < 12; ++step) {
     for (std::size_t i = 0; i < boxes.size(); i += 64) boxes[i] = boxes[random.below(400000)];
     if (step % 3 == 0) EXPECT_FALSE(finder.pairs().empty() && step > 0);
-    finder.buildTree(view(boxes));
     finder.update(view(boxes), view(filters),
                   step % 2 == 0 ? view(changed) : View<const std::uint64_t>{});
     const std::size_t held = bytesHeld - before, told = finder.stats().memoryBytes;
     EXPECT_LE(told, held) << step;
-    EXPECT_LE(held, told + 64000) << step << ": pages that are not full";
+    EXPECT_LE(held, told + 64000) << step << ": more than partly filled pages";
   }
 }
+
+TEST(Memory, ATreeTakesAndReportsSixtyTwoBytesPerBox) {
+  Random random(36);
+  const Boxes boxes = test::boxSets()[0].make(400000, random);
+  const std::size_t before = bytesHeld;
+  BoxTree tree(1);
+  tree.build(view(boxes));
+  const std::size_t held = bytesHeld - before, told = tree.memoryBytes();
+  EXPECT_LE(told, held);
+  EXPECT_LE(held, told + 64000) << "more than the sort's counters and partly filled pages";
+  EXPECT_LE(told, 62 * boxes.size());
+}
+#endif
+
+// Validation requests all pairs in each step, so that they are also kept by index: 36 bytes, and up
+// to a third to spare.
+#if defined(NDEBUG)
+constexpr std::size_t kBytesOfPair = 24;
+#else
+constexpr std::size_t kBytesOfPair = 48;
 #endif
 
 TEST(Memory, StaysWithinItsLimits) {
@@ -119,8 +140,8 @@ TEST(Memory, StaysWithinItsLimits) {
       finder.update(view(boxes));
     }
     const Stats& stats = finder.stats();
-    // Beside the finder's own bytes: the box (24) and filter (8) it reads.
-    EXPECT_LE(stats.memoryBytes + 32 * n, 200 * n + 24 * stats.pairs) << n;
+    // The limit includes the box (24 bytes) and the filter (8) that the finder reads.
+    EXPECT_LE(stats.memoryBytes + 32 * n, 200 * n + kBytesOfPair * stats.pairs) << n;
   }
 }
 
@@ -134,7 +155,8 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
     PairFinder finder(options);
     for (int step = 0; step < 24; ++step) {
       jiggle(boxes, random, 0.001f);
-      finder.update(view(boxes), {}, view(allChanged));  // else copies of the boxes are kept, too
+      // Without the bits of changed boxes the finder would copy the boxes.
+      finder.update(view(boxes), {}, view(allChanged));
       if (step % 5 == 0) EXPECT_GT(finder.pairs().size, n);
     }
     const Stats& stats = finder.stats();
@@ -152,7 +174,8 @@ std::size_t residentBytes() {
   return read == 2 ? resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
-// The adapter, proxies included; Bullet's cache is not ours, so there is none.
+// Measures the adapter with its proxies. With a null cache, the memory of Bullet's cache is not
+// included.
 TEST(Memory, AdapterStaysWithinItsLimits) {
   if (sizeof(btScalar) == 8) GTEST_SKIP() << "Bullet's proxies are larger with double precision";
   Random random(33);
@@ -181,7 +204,7 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   EXPECT_LE(used, 200 * n + 24 * pairs) << (used - 24 * pairs) / n << " bytes an object";
 }
 
-// Many pairs an object, so that the bytes of a pair can be measured: 3,000 boxes in one place.
+// The 3,000 boxes in one place have enough pairs to measure the bytes of a pair.
 TEST(Memory, PairsTakeTwentyFourBytes) {
   const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
   Options options;
@@ -190,7 +213,8 @@ TEST(Memory, PairsTakeTwentyFourBytes) {
   Boxes apart;
   for (int i = 0; i < 300; ++i) apart.push_back(test::boxAt(3.0f * static_cast<float>(i), 0, 0, 1));
   PairFinder finder(options);
-  for (int step = 0; step < 5; ++step) finder.update(view(apart));  // so that the code is there
+  // These steps load the code, so that it is not measured.
+  for (int step = 0; step < 5; ++step) finder.update(view(apart));
   const std::size_t before = residentBytes();
   for (int step = 0; step < 5; ++step) finder.update(view(boxes));
   const std::size_t used = residentBytes() - before, pairs = finder.stats().pairs;

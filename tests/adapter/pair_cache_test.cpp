@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The own pair cache beside btHashedOverlappingPairCache: the same calls, the same array, the same
-// callbacks; and what it does better.
+// Compares our own pair cache with btHashedOverlappingPairCache: the same calls lead to the same
+// array and callbacks. Also tests what our cache adds.
 #include "integration/pair_cache.h"
 
 #include <btBulletCollisionCommon.h>
@@ -19,12 +19,11 @@ namespace {
 
 using lbvh::test::Random;
 
-/// An algorithm that does nothing and has a number.
 struct NumberedAlgorithm : NoAlgorithm {
   int number = 0;
 };
 
-/// Hands algorithms out, and writes down which come back.
+/// Creates algorithms, and logs which are freed.
 class Dispatcher : public btCollisionDispatcher {
  public:
   Dispatcher(btCollisionConfiguration& configuration, std::string& log)
@@ -47,7 +46,7 @@ class Dispatcher : public btCollisionDispatcher {
   std::size_t living() const { return numbers_.size(); }
 
  private:
-  std::map<void*, int> numbers_;  // of those that live
+  std::map<void*, int> numbers_;  // the numbers of algorithms that are not freed
   int made_ = 0;
   std::string& log_;
 };
@@ -70,7 +69,7 @@ struct Ghost : btOverlappingPairCallback {
   std::string& log;
 };
 
-/// Removes every third pair that it meets, and writes down all.
+/// Removes every third pair that it visits, and logs all pairs.
 struct EveryThird : btOverlapCallback {
   explicit EveryThird(std::string& l) : log(l) {}
   bool processOverlap(btBroadphasePair& pair) override {
@@ -82,7 +81,6 @@ struct EveryThird : btOverlapCallback {
   int count = 0;
 };
 
-/// One cache with everything that observes it.
 struct Side {
   Side(btOverlappingPairCache& c, bool hasGhost)
       : cache(c), dispatcher(configuration, log), ghost(log) {
@@ -109,12 +107,11 @@ struct Side {
   }
 };
 
-/// Some proxies and a cache for them.
 struct Own {
   explicit Own(int n) : cache(owner) {
     for (int i = 0; i < n; ++i) {
       GpuLbvhProxy* proxy = owner.create(btVector3(0, 0, 0), btVector3(1, 1, 1), nullptr, 1, -1);
-      proxy->m_uniqueId = (i * 37) % n + 1;  // so that slots and ids differ in order
+      proxy->m_uniqueId = (i * 37) % n + 1;  // so that slots and ids have different orders
       proxy->m_collisionFilterGroup = 1 << (i % 3);
       proxies.push_back(proxy);
     }
@@ -122,7 +119,6 @@ struct Own {
   GpuLbvhProxies owner;
   std::vector<GpuLbvhProxy*> proxies;
   GpuLbvhPairCache cache;
-  /// A pair of any two of them.
   void addAllPairs() {
     for (GpuLbvhProxy* a : proxies)
       for (GpuLbvhProxy* b : proxies)
@@ -130,7 +126,7 @@ struct Own {
   }
 };
 
-TEST(PairCache, IsElementForElementBulletsHashedCache) {
+TEST(PairCache, EqualsBulletsHashedCacheElementForElement) {
   for (const bool hasGhost : {false, true}) {
     Random random(61);
     Own owner(60);
@@ -189,7 +185,7 @@ TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
     expected[{pair->m_pProxy0->m_uniqueId, pair->m_pProxy1->m_uniqueId}] = pair->m_algorithm;
   }
   cache.sortOverlappingPairs(&side.dispatcher);
-  EXPECT_EQ(side.log, "") << "nothing was freed";
+  EXPECT_EQ(side.log, "") << "an algorithm was freed";
   int at = 0;
   for (auto it = expected.rbegin(); it != expected.rend(); ++it, ++at) {
     const btBroadphasePair& pair = cache.getOverlappingPairArray()[at];
@@ -220,7 +216,7 @@ TEST(PairCache, TheDeterministicOptionVisitsEachPairOnceInDescendingOrder) {
   EXPECT_EQ(cache.getNumOverlappingPairs(), 190 - 190 / 3);
 }
 
-/// Removes pairs in the callback of a pair: all pairs of one of its proxies, itself included.
+/// Removes all pairs of the victim at the first of them, including this one.
 struct RemovesOthers : btOverlapCallback {
   bool processOverlap(btBroadphasePair& pair) override {
     ++visits;
@@ -253,7 +249,7 @@ TEST(PairCache, CallbacksMayRemovePairs) {
   }
 }
 
-/// Removes a second proxy's pairs when the first pair of another one is removed.
+/// When the first pair is removed, removes all pairs of the victim, too.
 struct RemovesMore : btOverlappingPairCallback {
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*) override {
     return nullptr;
@@ -295,7 +291,7 @@ TEST(PairCache, PrefetchesContactsOnlyForPairsThatMoved) {
   struct Nothing : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return false; }
   } nothing;
-  for (int step = 0; step < 3; ++step) {  // they move in the first one only
+  for (int step = 0; step < 3; ++step) {  // only in the first step are the proxies treated as moved
     own.owner.endStep();
     own.cache.processAllOverlappingPairs(&nothing, nullptr);
   }
@@ -321,7 +317,7 @@ TEST(Partners, ListEveryPartnerOnceBuilt) {
   GpuLbvhPartners partners;
   int builds = 0, known = 0;
   for (std::uint32_t call = 0; call < 20000; ++call) {
-    const std::uint32_t slots = 20 + call / 100;  // new ones come
+    const std::uint32_t slots = 20 + call / 100;  // removes from more and more proxies
     const std::uint32_t a = random.below(slots), b = random.below(slots);
     if (a == b) continue;
     pairs.push_back(lbvh::makePair(a, b));
@@ -342,7 +338,7 @@ TEST(Partners, ListEveryPartnerOnceBuilt) {
     ASSERT_EQ(found, expected) << call;
   }
   EXPECT_GT(known, 5000);
-  EXPECT_GT(builds, 50) << "it was dropped now and then, and came back";
+  EXPECT_GT(builds, 50) << "too few lists were built again";
 }
 
 }  // namespace

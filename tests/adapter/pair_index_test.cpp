@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The own pair cache's table of places, and the memory that it grows in.
+// Tests the hash table in which our own pair cache looks up a pair's place, and the hash table's
+// growing array.
 #include "integration/pair_index.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +15,9 @@ namespace {
 
 using lbvh::test::Random;
 
-// Beside an array from which pairs are taken as Bullet does it. It grows through many powers of two
-// and shrinks again, by single pairs and by many.
-TEST(PairIndex, KnowsThePlaceOfEveryPair) {
+// The model is an array in which the last pair replaces a removed pair, as in Bullet. The index
+// grows to many powers of two, and shrinks again.
+TEST(PairIndex, FindsThePlaceOfEveryPair) {
   Random random(91);
   GpuLbvhPairIndex index;
   std::vector<lbvh::Pair> array;
@@ -46,13 +47,13 @@ TEST(PairIndex, KnowsThePlaceOfEveryPair) {
   }
 }
 
-TEST(PairIndex, IsEmptyBeforeThereIsRoom) {
+TEST(PairIndex, IsEmptyBeforeMemoryIsReserved) {
   const GpuLbvhPairIndex index;
   EXPECT_EQ(index.find({1, 2}), lbvh::kNullIndex);
   EXPECT_EQ(index.size(), 0u);
 }
 
-TEST(GrowingArray, KeepsWhatItHoldsWhileItGrows) {
+TEST(GrowingArray, KeepsItsElementsWhileItGrows) {
   GpuLbvhGrowingArray<std::uint32_t> array;
   for (std::uint32_t i = 0; i < 3000000; ++i) {
     array.reserve(i + 1);
@@ -64,14 +65,14 @@ TEST(GrowingArray, KeepsWhatItHoldsWhileItGrows) {
   EXPECT_EQ(array.back(), 3 * (array.size() - 1));
 }
 
-TEST(GrowingArray, StaysAsItIsWhereThereIsNoMemory) {
+TEST(GrowingArray, IsUnchangedAfterAFailedAllocation) {
   GpuLbvhGrowingArray<std::uint32_t> array;
   array.reserve(10);
   array.push_back(7);
   const std::size_t capacity = array.capacity();
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
-  EXPECT_THROW(array.reserve(kMost / 6), std::bad_alloc);  // what no system has
-  EXPECT_THROW(array.reserve(kMost), std::bad_alloc);      // and what no number of bytes counts
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
+  EXPECT_THROW(array.reserve(kMax / 6), std::bad_alloc);  // more than any system has
+  EXPECT_THROW(array.reserve(kMax), std::bad_alloc);      // its size in bytes overflows
   EXPECT_EQ(array.capacity(), capacity);
   EXPECT_EQ(array[0], 7u);
 }

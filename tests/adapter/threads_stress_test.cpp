@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Worlds and finders that are built, stepped, queried and destroyed on different threads, many at
-// once. Written for ThreadSanitizer; every run is also compared with the same one on one thread.
+// Builds, steps, queries and destroys worlds and finders on different threads, many at once.
+// Written for ThreadSanitizer. Every run is also compared with the same run on one thread.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
@@ -21,7 +21,7 @@
 #include "support.h"
 
 #if defined(__SANITIZE_THREAD__)
-// oneTBB is not instrumented: it clears memory of its own that went from thread to thread.
+// oneTBB is not instrumented, so its passing of memory between threads looks like a race.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libtbb.so"; }
 #endif
@@ -30,14 +30,14 @@ namespace {
 
 using lbvh::test::Random;
 using Job = std::function<void()>;
-using Trace = std::vector<std::uint64_t>;  // what happened, as hashes
+using Trace = std::vector<std::uint64_t>;  // hashes of results
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 29);
 }
 
-/// f(0) .. f(n - 1), each on a thread of its own.
+/// Calls f(0) to f(n - 1), each on its own thread.
 template <class F>
 void together(int n, const F& f) {
   std::vector<std::thread> threads;
@@ -45,11 +45,11 @@ void together(int n, const F& f) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Where the parts of a course run.
+/// Chooses the threads on which the parts of a test course run.
 struct Threads {
   bool isMany;
 
-  /// On a thread that did not exist before, or here.
+  /// Runs the job on a new thread, or on the calling thread.
   void run(const Job& job) const {
     if (isMany) return together(1, [&](int) { job(); });
     job();
@@ -84,7 +84,7 @@ GpuLbvhOptions optionsOf(const Settings& settings) {
   return options;
 }
 
-/// Adds up what a query of the broad phase visits, in whatever order.
+/// Sums hashes of the proxies that a query visits, so that the order of the visits does not matter.
 template <class Callback>
 struct Sum : Callback {
   bool process(const btBroadphaseProxy* proxy) override {
@@ -103,8 +103,8 @@ struct ContactCount : btCollisionWorld::ContactResultCallback {
   std::uint64_t count = 0;
 };
 
-/// What every kind of world here is made of: the ground, and on it boxes and fast balls, which
-/// Bullet sweeps through the broad phase's rays in each step.
+/// The bodies of every world here: the ground, and boxes and balls that fall fast. In each step
+/// Bullet sweeps the fast bodies with the broad phase's rayTest.
 class Bodies {
  public:
   void addTo(btDiscreteDynamicsWorld& world, std::uint32_t seed) {
@@ -143,7 +143,8 @@ class Bodies {
   btSphereShape ball_{btScalar(0.3)};
 };
 
-/// A ray, a box and a sweep through a world; on any thread while nobody changes it.
+/// Queries a world with rays, boxes and sweeps. This is safe on any thread while the world is not
+/// changed.
 std::uint64_t ask(btDiscreteDynamicsWorld& world, std::uint32_t seed) {
   Random random(seed);
   const auto point = [&] {
@@ -168,7 +169,6 @@ std::uint64_t ask(btDiscreteDynamicsWorld& world, std::uint32_t seed) {
   return hash;
 }
 
-/// Everything that belongs to one world, and the ghost in it.
 class World {
  public:
   explicit World(const Settings& settings)
@@ -187,7 +187,7 @@ class World {
 
   void step() { world_.stepSimulation(btScalar(1) / 60, 0); }
 
-  /// Lifts so many bodies that the next query has to build a tree.
+  /// Lifts so many bodies that the next query packs all boxes again.
   void lift() {
     for (std::size_t i = 1; i < bodies_.all.size(); i += 2) {
       bodies_.all[i]->translate(btVector3(0, 1, 0));
@@ -198,7 +198,8 @@ class World {
   std::uint64_t answers(int who) {
     std::uint64_t hash = ask(world_, static_cast<std::uint32_t>(who));
     if (who != 0) return hash;
-    // One at a time: its contacts come from the dispatcher's pools, which have no lock.
+    // Runs only on one thread, because contactTest allocates from the dispatcher's pools, which
+    // have no lock.
     ContactCount contacts;
     world_.contactTest(bodies_.all[1].get(), contacts);
     return mixed(hash, contacts.count);
@@ -249,7 +250,8 @@ Trace courseOfWorld(const Settings& settings, Threads threads) {
   return trace;
 }
 
-/// A finder's life, without Bullet; half of the boxes rest, so that steps search for the others.
+/// Runs the life of a finder, without Bullet. At least half of the boxes rest in each step, so a
+/// step searches only for the others.
 Trace courseOfFinder(const Settings& settings, Threads threads) {
   Trace trace;
   Random random(static_cast<std::uint32_t>(20 + settings.threads));
@@ -265,11 +267,12 @@ Trace courseOfFinder(const Settings& settings, Threads threads) {
     for (const auto list : {finder->pairs(), finder->added(), finder->removed()})
       for (const lbvh::Pair pair : list) hash = mixed(mixed(hash, pair.first), pair.second);
     trace.push_back(hash);
-    threads.run([&] { finder->buildTree(view); });
     std::size_t found[3];
     threads.runAll(3, [&](int who) {
+      lbvh::BoxTree tree(1 + who);
+      tree.build(view);
       lbvh::BatchHits hits;
-      lbvh::aabbTestBatch(finder->tree(), view, {boxes.data(), 200}, hits, 1 + who);
+      tree.aabbTest({boxes.data(), 200}, hits);
       found[who] = hits.boxes.size();
     });
     trace.insert(trace.end(), found, found + 3);
@@ -281,7 +284,7 @@ Trace courseOfFinder(const Settings& settings, Threads threads) {
 
 using Course = Trace (*)(const Settings&, Threads);
 
-/// Each settings's course on one thread, then all at once, each on many.
+/// Runs each setting's course on one thread, then all courses at once, each on many threads.
 void expectSameOnManyThreads(Course course) {
   std::vector<Trace> alone, together_(kSettingsCount);
   for (const Settings& settings : kSettings) alone.push_back(course(settings, Threads{false}));
@@ -293,8 +296,8 @@ TEST(ThreadsStress, WorldsGoFromThreadToThread) { expectSameOnManyThreads(course
 
 TEST(ThreadsStress, FindersGoFromThreadToThread) { expectSameOnManyThreads(courseOfFinder); }
 
-/// The pairs as btCollisionDispatcherMt takes them: the raw array, a slice a thread, each pair
-/// written by the thread that reads its two objects.
+/// Dispatches the pairs as btCollisionDispatcherMt does. Each thread takes a slice of the raw
+/// array, reads the two objects of each pair and writes to the pair.
 std::uint64_t dispatchOn(int threads, btOverlappingPairCache& cache, Threads on) {
   const auto n = static_cast<std::size_t>(cache.getNumOverlappingPairs());
   btBroadphasePair* pairs = cache.getOverlappingPairArrayPtr();
@@ -314,8 +317,8 @@ std::uint64_t dispatchOn(int threads, btOverlappingPairCache& cache, Threads on)
   return hash;
 }
 
-// What btDiscreteDynamicsWorldMt and its dispatcher ask of a broad phase while their threads run,
-// with a Bullet that was built without threads (Debian's): pairs are dispatched, then bodies swept.
+// Uses a broad phase as btDiscreteDynamicsWorldMt and its dispatcher do on their threads. It also
+// runs with a Bullet that was built without threads, such as Debian's.
 TEST(ThreadsStress, PairsAreDispatchedAndBodiesSweptOnManyThreads) {
   Trace traces[2];
   for (const bool isMany : {false, true}) {
@@ -334,7 +337,7 @@ TEST(ThreadsStress, PairsAreDispatchedAndBodiesSweptOnManyThreads) {
   EXPECT_EQ(traces[1], traces[0]);
 }
 
-/// btDiscreteDynamicsWorldMt on Bullet's own threads.
+/// Runs btDiscreteDynamicsWorldMt on Bullet's own threads.
 class MtWorld {
  public:
   explicit MtWorld(const Settings& settings) : broadphase_(optionsOf(settings)) {

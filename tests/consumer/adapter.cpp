@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// A user of the adapter.
+// Uses the adapter.
 #include <GpuLbvhBroadphase.h>
-#include <broadphase/query/tree_query.h>  // as with 0.2.0
+#include <broadphase/query/tree_query.h>  // the path of version 0.2.0
 #include <btBulletCollisionCommon.h>
 #include <gpulbvh/GpuLbvhBroadphase.h>
 #include <migrateBroadphase.h>

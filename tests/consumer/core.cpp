@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A user of the core alone: must see neither Bullet nor C++20.
+// Uses only the core. This program must need neither Bullet nor C++20.
 #include <gpulbvh/pair_finder.h>
 #include <gpulbvh/tree_query.h>
 
@@ -16,9 +16,10 @@ int main() {
   finder.update({boxes, 3});
   for (const lbvh::Pair pair : finder.pairs()) std::printf("%u %u\n", pair.first, pair.second);
 
-  finder.buildTree({boxes, 3});
+  lbvh::BoxTree tree;
+  tree.build({boxes, 3});
   const lbvh::Ray ray{{-1, 0.5f, 0.5f}, {1, 0, 0}, 9};
   lbvh::BatchHits hits;
-  lbvh::rayTestBatch(finder.tree(), {boxes, 3}, {&ray, 1}, hits);
+  tree.rayTest({&ray, 1}, hits);
   return finder.pairs().size == 1 && hits.of(0).size == 1 ? 0 : 1;
 }

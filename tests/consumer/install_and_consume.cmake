@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Zlib
-# Installs GpuLbvhBroadphase to a prefix under SCRATCH, and moves that to a name with a space. Builds the
-# programs of this folder against it, as users do with CMake and with pkg-config. Some run, and some do
-# not compile and say why.
-# BUILD is what to install; without BUILD, a shared library that is built here with the Bullet in BULLET.
+# Installs GpuLbvhBroadphase to a prefix under SCRATCH, and renames the prefix to a name with a space.
+# Builds the programs of this folder against it, as users do with CMake and with pkg-config. Some programs
+# must run. The others must not compile, and a message must say why. Installs the build folder BUILD. Without
+# BUILD, it first builds a shared library with the Bullet in BULLET.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CONFIG=... -D VERSION=... -D CXX=... -D DOUBLE=ON|OFF (-D BUILD=... | -D BULLET=...)
 #   -P install_and_consume.cmake
 function(step)
@@ -12,12 +12,12 @@ function(step)
   endif()
 endfunction()
 
-# `target` does not compile, and the compiler says `sentence` and nothing of templates.
+# Requires that `target` does not compile, and that the compiler prints `sentence` but no error in a template.
 function(refused target sentence)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG} --target ${target}
     RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT failed OR NOT said MATCHES "${sentence}" OR said MATCHES "template")
-    message(FATAL_ERROR "${target}: not just '${sentence}' but: ${said}")
+    message(FATAL_ERROR "${target}: must fail with '${sentence}' and without templates, not with: ${said}")
   endif()
 endfunction()
 
@@ -38,12 +38,16 @@ step(${CMAKE_COMMAND} --build ${SCRATCH}/build --config ${CONFIG})
 foreach(program core adapter hello)
   step(${SCRATCH}/build/${program})
 endforeach()
+step(${SCRATCH}/build/every_way ours)
+if(EXISTS "${SCRATCH}/moved prefix/bin/gpulbvh-run")
+  step("${SCRATCH}/moved prefix/bin/gpulbvh-run" ${SCRATCH}/build/every_way_plain ours)
+endif()
 
 refused(core_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
 refused(adapter_cxx14 "needs C\\+\\+17: compile with -std=c\\+\\+17")
 refused(other_precision "this GpuLbvhBroadphase was built for Bullet with (single|double) precision")
 
-# The core alone, and a component that there is not.
+# Requests only the core, and then a component that does not exist.
 set(configure_alone ${CMAKE_COMMAND} -S ${ROOT}/tests/consumer -B ${SCRATCH}/alone
   -D CMAKE_BUILD_TYPE=${CONFIG} "-D CMAKE_PREFIX_PATH=${SCRATCH}/moved prefix")
 step(${configure_alone} -D COMPONENTS=broadphase)
@@ -58,7 +62,7 @@ endif()
 
 find_program(PKG_CONFIG pkg-config)
 if(NOT PKG_CONFIG)
-  message(STATUS "left out: what pkg-config says, for it is not here")
+  message(STATUS "left out: the test of pkg-config, which is not installed")
   return()
 endif()
 file(GLOB_RECURSE pc_file "${SCRATCH}/moved prefix/*/gpulbvh_bullet.pc")

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// The pipeline that runs on the host or the GPU. The "GPU" of these tests is the host, and fails or
-// waits when told to, so they run everywhere.
-#include "broadphase/choose/adaptive.h"
-#include "broadphase/core/space_error.h"
-#include "broadphase/host/step.h"
+// Tests the pipeline that runs on the host or the GPU: failures, switches between the two, and what
+// a step waits for.
+#include "adaptive_fixture.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -18,146 +15,22 @@
 #endif
 
 #include "failing_new.h"
-#include "gate.h"
-#include "support.h"
 
 namespace lbvh {
 namespace {
 
-using test::Boxes;
+using test::Adaptive;
+using test::AtRandom;
+using test::Fail;
 using test::Pairs;
-using test::Random;
 using test::toVector;
 using test::view;
 
-enum class Fail { never, before, after, forGood };
-
-/// What the test and its "GPU" share.
-struct Control {
-  std::atomic<Fail> fail{Fail::never};
-  test::Gate gate{true};  ///< while it is closed, it waits where it is made and in its steps
-  std::atomic<int> steps{0};
-  std::atomic<int> delayMs{0};
-
-  void hold() { gate.close(); }
-  void release() { gate.open(); }
-};
-
-/// Fails before its step does anything, or after all of it.
-class Flaky final : public Pipeline {
- public:
-  explicit Flaky(Control& control) : control_(control) { control.gate.pass(); }
-  void step(const StepInput& input, StepStats& stats) override {
-    control_.gate.pass();
-    if (control_.delayMs > 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(control_.delayMs));
-    ++control_.steps;
-    const Fail fail = control_.fail;
-    if (fail == Fail::before || fail == Fail::forGood)
-      throw SpaceError("failed before", fail == Fail::forGood);
-    host_->step(input, stats);
-    if (fail != Fail::after) return;
-    stats.totalMs = -1;  // which the host's step does not write
-    throw SpaceError("failed after", false);
-  }
-  void buildTree(View<const Aabb> boxes) override { host_->buildTree(boxes); }
-  void setPreviousPairs(View<const Pair> pairs) override { host_->setPreviousPairs(pairs); }
-  View<const Pair> pairs() override { return host_->pairs(); }
-  View<const Pair> added() const override { return host_->added(); }
-  View<const Pair> removed() const override { return host_->removed(); }
-  Tree tree() const override { return host_->tree(); }
-  std::size_t memoryBytes() const override { return host_->memoryBytes(); }
-
- private:
-  Control& control_;
-  std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
-};
-
-/// Chooses at random, and tries at random.
-class AtRandom final : public SpaceChooser {
- public:
-  explicit AtRandom(std::uint32_t seed) : random_(seed) {}
-  Where next() const override { return next_; }
-  bool wantsGpu() const override { return true; }
-  bool wantsTrial() const override { return wantsTrial_; }
-  void stepped(Where, const StepFigures&) noexcept override {
-    next_ = random_.below(3) == 0 ? otherThan(next_) : next_;
-    wantsTrial_ = random_.below(3) == 0;
-  }
-  void tried(Where, double) noexcept override {}
-  double medianMs(Where) const noexcept override { return 0; }
-  const char* why() const noexcept override { return "by chance"; }
-
- private:
-  Random random_;
-  Where next_ = Where::host;
-  bool wantsTrial_ = false;
-};
-
-std::unique_ptr<AdaptivePipeline> makeAdaptive(Control& control,
-                                               std::unique_ptr<SpaceChooser> chooser) {
-  const auto makeHost = [] { return NamedPipeline{makeHostPipeline(1, simdKernels()), "host"}; };
-  const auto makeGpu = [&control] {
-    if (control.fail == Fail::forGood) throw SpaceError("no such thing", true);
-    return NamedPipeline{std::make_unique<Flaky>(control), "flaky"};
-  };
-  return std::make_unique<AdaptivePipeline>(makeHost().pipeline, makeHost, makeGpu,
-                                            std::move(chooser));
-}
-
-class Adaptive : public testing::Test {
- protected:
-  Adaptive() { gpuServes(); }
-
-  /// Anew, on the GPU while it does not fail.
-  void gpuServes() {
-    made = makeAdaptive(control, std::make_unique<AlwaysGpu>());
-    made->awaitGpu();
-    undisturbed = makeHostPipeline(1, simdKernels());
-  }
-  void chosenBy(std::unique_ptr<SpaceChooser> chooser) {
-    made = makeAdaptive(control, std::move(chooser));
-    undisturbed = makeHostPipeline(1, simdKernels());
-  }
-
-  void step(std::size_t n = 200) {
-    std::vector<std::uint64_t> changed(n / 64 + 1, boxes.size() == n ? 0 : ~std::uint64_t{0});
-    if (boxes.size() != n) boxes = test::boxSets()[0].make(n, random);
-    for (int change = 0; change < 30 && n > 0; ++change) {
-      const std::size_t i = random.below(static_cast<std::uint32_t>(n));
-      boxes[i] = boxes[random.below(static_cast<std::uint32_t>(n))];
-      changed[i / 64] |= std::uint64_t{1} << i % 64;
-    }
-    const bool tells = random.below(2) == 0;  // which boxes have changed
-    std::vector<std::uint8_t> removedObjects(random.below(3) == 0 ? n : 0);
-    for (auto& flag : removedObjects) flag = random.below(20) == 0;
-    StepStats stats;
-    StepInput input{view(boxes), {}, view(removedObjects), 1u << 20};
-    if (tells) input.changed = view(changed);
-    made->step(input, stats);
-    input.changed = {};
-    ASSERT_EQ(stats.totalMs, 0) << "figures of a step that failed";
-    undisturbed->step(input, stats);
-    ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
-    ASSERT_EQ(toVector(made->added()), toVector(undisturbed->added()));
-    ASSERT_EQ(toVector(made->removed()), toVector(undisturbed->removed()));
-  }
-
-  const std::string& backend() const { return made->info()->backend; }
-  const std::string& reason() const { return made->info()->reason; }
-
-  Random random{101};
-  Control control;
-  std::atomic<Fail>& fail = control.fail;
-  Boxes boxes;
-  std::unique_ptr<AdaptivePipeline> made;
-  std::unique_ptr<Pipeline> undisturbed;
-};
-
 TEST_F(Adaptive, EveryStepEqualsThatOfAPipelineWithoutFailures) {
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 200; ++round) {
     const Fail kinds[] = {Fail::never, Fail::never, Fail::before, Fail::after};
     fail = kinds[random.below(4)];
+    control.failsFetch = kinds[random.below(3)];  // copying the pairs fails after the step
     step(round % 20 == 19 ? 50 + random.below(300) : boxes.empty() ? 200 : boxes.size());
   }
 }
@@ -166,11 +39,13 @@ TEST_F(Adaptive, SaysWhereItRanAndComesBack) {
   EXPECT_EQ(backend(), "flaky") << "before the first step, too";
   step();
   EXPECT_EQ(backend(), "flaky");
-  EXPECT_EQ(reason(), "asked for");
+  EXPECT_EQ(reason(), "requested");
+  EXPECT_EQ(made->info()->spaceReason, SpaceReason::requested);
   fail = Fail::after;
   step();
   EXPECT_EQ(backend(), "host");
   EXPECT_EQ(reason(), "failed after");
+  EXPECT_EQ(made->info()->spaceReason, SpaceReason::failed);
   fail = Fail::never;
   for (int rest = 0; rest < 2; ++rest) step();
   step();
@@ -197,10 +72,10 @@ TEST_F(Adaptive, RestsForTwoFourEightStepsAfterFailures) {
   for (int i = 0; i < 2; ++i) step();
   fail = Fail::never;
   step();
-  EXPECT_EQ(backend(), "flaky") << "the first failure of a new row";
+  EXPECT_EQ(backend(), "flaky") << "the first failure of a new series";
 }
 
-TEST_F(Adaptive, AStickyErrorIsFinal) {
+TEST_F(Adaptive, StickyErrorIsFinal) {
   step();
   fail = Fail::forGood;
   step();
@@ -212,7 +87,7 @@ TEST_F(Adaptive, AStickyErrorIsFinal) {
   EXPECT_EQ(reason(), "failed before");
 }
 
-TEST_F(Adaptive, AGpuThatCannotBeMadeIsAnErrorOnlyForWhomAsks) {
+TEST_F(Adaptive, UnavailableGpuIsAnErrorOnlyIfItWasRequested) {
   fail = Fail::forGood;
   EXPECT_THROW(gpuServes(), SpaceError);
   chosenBy(std::make_unique<AtRandom>(1));
@@ -221,7 +96,7 @@ TEST_F(Adaptive, AGpuThatCannotBeMadeIsAnErrorOnlyForWhomAsks) {
   EXPECT_EQ(backend(), "host");
 }
 
-// The warm-up hangs; a hundred steps are done meanwhile.
+// A hundred steps run while the warm-up hangs.
 TEST_F(Adaptive, NoStepWaitsForTheWarmUp) {
   control.hold();
   chosenBy(std::make_unique<AlwaysGpu>());
@@ -229,6 +104,7 @@ TEST_F(Adaptive, NoStepWaitsForTheWarmUp) {
     step();
     ASSERT_EQ(backend(), "host");
     ASSERT_EQ(reason(), "the GPU is being warmed up");
+    ASSERT_EQ(made->info()->spaceReason, SpaceReason::warmUp);
   }
   control.release();
   while (backend() == "host") step();
@@ -236,21 +112,22 @@ TEST_F(Adaptive, NoStepWaitsForTheWarmUp) {
   EXPECT_EQ(made->info()->switches, 1u);
 }
 
-/// The host serves, and the GPU is tried after each step.
+/// The host runs the steps, and after each step a trial runs on the GPU.
 class TriesTheGpu final : public SpaceChooser {
  public:
   Where next() const override { return Where::host; }
   bool wantsGpu() const override { return true; }
   bool wantsTrial() const override { return true; }
   void stepped(Where, const StepFigures&) noexcept override {}
-  void tried(Where, double) noexcept override {}
-  double medianMs(Where) const noexcept override { return 0; }
+  void tried(Where, const TrialFigures&) noexcept override {}
+  double meanMs(Where) const noexcept override { return 0; }
+  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
   const char* why() const noexcept override { return "by decree"; }
 };
 
 TEST_F(Adaptive, NoStepWaitsForATrial) {
   chosenBy(std::make_unique<AtRandom>(2));
-  while (control.steps == 0) step();  // made, and has been tried or has served
+  while (control.steps == 0) step();  // until the GPU has run a trial or a step
   control.delayMs = 5;
   for (int i = 0; i < 100; ++i) step();
   control.delayMs = 0;
@@ -263,7 +140,7 @@ TEST_F(Adaptive, NoStepWaitsForATrial) {
   control.release();
 }
 
-TEST_F(Adaptive, ATrialThatFailsIsRepeatedAfterARest) {
+TEST_F(Adaptive, FailedTrialIsRepeatedAfterARest) {
   fail = Fail::after;
   chosenBy(std::make_unique<TriesTheGpu>());
   while (reason() != "failed after") step();
@@ -273,19 +150,70 @@ TEST_F(Adaptive, ATrialThatFailsIsRepeatedAfterARest) {
   EXPECT_EQ(reason(), "by decree") << "it has worked again";
 }
 
+// Pairs are copied to the host only when they are read, and once per step.
+TEST_F(Adaptive, PairsAreCopiedWhenTheyAreRead) {
+  for (int i = 0; i < 5; ++i) {
+    change(200);
+    StepStats stats;
+    for (Pipeline* one : {static_cast<Pipeline*>(made.get()), undisturbed.get()})
+      one->step({view(boxes), {}, {}, 1u << 20}, stats);
+    EXPECT_EQ(control.fetches, i);
+    for (int again = 0; again < 2; ++again)
+      EXPECT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
+    made->rest();
+    EXPECT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
+    EXPECT_EQ(control.fetches, i + 1);
+  }
+}
+
+// If the GPU's pairs cannot be copied, the host searches a copy of the last step's boxes. The lists
+// of added and removed pairs stay, also after rest(). The next step continues from these pairs.
+TEST_F(Adaptive, PairsThatCannotBeCopiedAreSearchedForAgain) {
+  for (const Fail kind : {Fail::before, Fail::forGood})
+    for (const bool rests : {false, true}) {
+      fail = control.failsFetch = Fail::never;
+      gpuServes();
+      for (int i = 0; i < 4; ++i) step();
+      change(200);
+      StepStats stats;
+      for (Pipeline* one : {static_cast<Pipeline*>(made.get()), undisturbed.get()})
+        one->step({view(boxes), {}, {}, 1u << 20}, stats);
+      changed.clear();
+      EXPECT_EQ(backend(), "flaky");
+      const Pairs before = toVector(made->added());
+      if (rests) made->rest();
+      control.failsFetch = kind;
+      for (auto& box : boxes) box.min[0] += 100;  // after a step, callers may change their array
+      EXPECT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
+      EXPECT_EQ(toVector(made->added()), before);
+      EXPECT_EQ(toVector(made->added()), toVector(undisturbed->added()));
+      EXPECT_EQ(toVector(made->removed()), toVector(undisturbed->removed()));
+      EXPECT_EQ(made->packed(), nullptr) << "the boxes that the host searched were a copy";
+      for (auto& box : boxes) box.min[0] -= 100;
+      asksAlways = true;
+      control.failsFetch = Fail::never;
+      step();
+      EXPECT_EQ(backend(), "host");
+      EXPECT_EQ(reason(), "failed to copy");
+      for (int i = 0; i < 3; ++i) step();
+      EXPECT_EQ(backend() == "host", kind == Fail::forGood);
+      if (kind == Fail::before) EXPECT_EQ(made->info()->switches, 2u);
+    }
+}
+
 TEST_F(Adaptive, OnlyTheHostLeavesAPackedScene) {
   step();
-  EXPECT_EQ(made->packed().boxes, nullptr) << "the GPU has served";
+  EXPECT_EQ(made->packed(), nullptr) << "the GPU has served";
   fail = Fail::before;
   step();
-  EXPECT_NE(made->packed().boxes, nullptr);
+  EXPECT_NE(made->packed(), nullptr);
   fail = Fail::never;
   for (int i = 0; i < 3; ++i) step();
   EXPECT_EQ(backend(), "flaky");
-  EXPECT_EQ(made->packed().boxes, nullptr) << "the host's is of another step";
+  EXPECT_EQ(made->packed(), nullptr) << "the host's scene is of an earlier step";
 }
 
-TEST_F(Adaptive, WhoeverServesThePairsAreTheSame) {
+TEST_F(Adaptive, PairsAreTheSameOnHostAndGpu) {
   chosenBy(std::make_unique<AtRandom>(3));
   int onHost = 0;
   for (int round = 0; round < 600; ++round) {
@@ -299,17 +227,17 @@ TEST_F(Adaptive, WhoeverServesThePairsAreTheSame) {
   EXPECT_GT(made->info()->switches, 10u);
 }
 
-TEST_F(Adaptive, ASlowGpuIsTriedAndLeftAlone) {
+TEST_F(Adaptive, SlowGpuIsTriedButNotUsed) {
   control.delayMs = 20;
   chosenBy(std::make_unique<FasterSpace>(0.0));
   while (reason() != "faster than the GPU") step();
   EXPECT_EQ(backend(), "host");
   EXPECT_EQ(made->info()->switches, 0u);
-  EXPECT_GE(made->info()->gpuMedianMs, 20);
-  EXPECT_GT(made->info()->hostMedianMs, 0);
+  EXPECT_GE(made->info()->gpuMeanMs, 20);
+  EXPECT_GT(made->info()->hostMeanMs, 0);
 }
 
-TEST_F(Adaptive, EndsDuringWarmUpAndTrial) {
+TEST_F(Adaptive, MayBeDestroyedDuringWarmUpAndTrial) {
   for (const bool whileMade : {true, false}) {
     chosenBy(std::make_unique<AtRandom>(4));
     if (whileMade) control.hold();
@@ -326,7 +254,7 @@ TEST_F(Adaptive, EndsDuringWarmUpAndTrial) {
 }
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__)
-// A child has the GPU's thread no more: its host goes on from the same pairs.
+// A child process has no GPU thread, so its host continues from the same pairs.
 TEST_F(Adaptive, TheHostServesInAChildProcess) {
   for (const bool inTrial : {false, true}) {
     if (inTrial) chosenBy(std::make_unique<AtRandom>(5));
@@ -335,6 +263,8 @@ TEST_F(Adaptive, TheHostServesInAChildProcess) {
     for (int i = 0; i < 3; ++i) step();
     const pid_t child = fork();
     if (child == 0) {
+      asksAlways = true;
+      expectTheSame();
       for (int i = 0; i < 5; ++i) step();
       const bool isRight = !HasFailure() && backend() == "host" &&
                            reason() == "a child process after fork() cannot use the GPU";
@@ -363,12 +293,11 @@ TEST_F(Adaptive, ContinuesFromThePairsThatAreSet) {
   }
 }
 
-TEST_F(Adaptive, BuildsTreesOnTheHostAndHoldsBothMemories) {
+TEST_F(Adaptive, MemoryBytesIncludeHostAndGpu) {
   step();
-  made->buildTree(view(boxes));
-  EXPECT_EQ(made->tree().nodes.size, 2 * boxes.size() - 1);
   const std::size_t one = undisturbed->memoryBytes();
   EXPECT_GE(made->memoryBytes(), one);
+  EXPECT_GE(made->memoryBytes(), one + 200 * sizeof(Aabb)) << "the copies of the boxes";
   fail = Fail::before;
   step();
   EXPECT_GT(made->memoryBytes(), one + one / 2) << "its host has made a step, too";
@@ -377,35 +306,59 @@ TEST_F(Adaptive, BuildsTreesOnTheHostAndHoldsBothMemories) {
 TEST_F(Adaptive, TooManyPairsIsNoFailureOfTheGpu) {
   step();
   const Pairs before = toVector(made->pairs());
+  change(200);
   StepStats stats;
-  EXPECT_THROW(made->step({view(boxes), {}, {}, 3}, stats), std::length_error);
+  EXPECT_THROW(made->step({view(boxes), {}, {}, 3, view(changed)}, stats), std::length_error);
   EXPECT_EQ(toVector(made->pairs()), before);
   step();
   EXPECT_EQ(backend(), "flaky");
 }
 
-// Each allocation of the calling thread fails in turn. Then the pairs are those of the step before,
-// and the next step's delta is to them.
-TEST_F(Adaptive, AStepThatLacksMemoryChangesNothing) {
+// Change bits are relative to the last step that did not throw. The rounds differ in whether pairs
+// are read in between, and in whether the GPU fails in the next step.
+TEST_F(Adaptive, ContinuesAfterAStepWithTooManyPairs) {
+  for (int round = 0; round < 100; ++round) {
+    fail = Fail::never;
+    control.failsFetch = Fail::never;
+    while (backend() == "host") step();
+    step();
+    change(200);
+    StepStats stats;
+    if (round % 2 == 0) fail = Fail::before;  // then the host throws
+    EXPECT_THROW(made->step({view(boxes), {}, {}, 3, view(changed)}, stats), std::length_error);
+    if (round % 3 == 0) ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
+    if (round % 5 < 2) fail = Fail::after;
+    if (round % 7 < 2) control.failsFetch = Fail::before;
+    step();
+  }
+}
+
+// One after another, each allocation of the calling thread fails. The pairs are then still those of
+// the step before, and the next delta is relative to those pairs.
+TEST_F(Adaptive, StepWithoutMemoryChangesNothing) {
   int failures = 0;
-  for (int round = 0; round < 12; ++round) {
-    const std::size_t n = 100 + 40 * static_cast<std::size_t>(round % 4);
-    boxes = test::boxSets()[0].make(n, random);
+  for (int round = 0; round < 40; ++round) {
+    const std::size_t n = round % 8 < 4 ? 100 + 40 * static_cast<std::size_t>(round % 4) : 300;
+    change(n);
     std::vector<std::uint8_t> removedObjects(round % 3 == 0 ? n : 0);
     for (auto& flag : removedObjects) flag = random.below(20) == 0;
-    fail = round % 5 == 4 ? Fail::before : Fail::never;
+    fail = round % 5 == 4 ? Fail::before : round % 5 == 2 ? Fail::after : Fail::never;
     StepStats stats;
-    const StepInput input{view(boxes), {}, view(removedObjects), 1u << 20};
-    const Pairs before = toVector(made->pairs());
+    StepInput input{view(boxes), {}, view(removedObjects), 1u << 20, view(changed)};
+    const Pairs before = toVector(undisturbed->pairs());
+    const bool asks = round % 3 != 1;  // not always, because reading copies the pairs from the GPU
     for (long allocations = 0;; ++allocations) {
       try {
         failing_new::callWith(allocations, [&] { made->step(input, stats); });
         break;
       } catch (const std::bad_alloc&) {
-        ASSERT_EQ(toVector(made->pairs()), before) << "after " << allocations << " allocations";
+        if (asks)
+          ASSERT_EQ(toVector(made->pairs()), before) << "after " << allocations << " allocations";
         ++failures;
       }
     }
+    changed.clear();
+    input.changed = {};
     undisturbed->step(input, stats);
     ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
     ASSERT_EQ(toVector(made->added()), toVector(undisturbed->added()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The tree: Karras's worked example, and invariants on thousands of key sets. The check of the
-// invariants must find every kind of damage.
+// Tests the tree: Karras's worked example, and invariants on thousands of key sets. The check of
+// the invariants must find every kind of damage.
 #include "broadphase/lbvh/hierarchy.h"
 
 #include <gtest/gtest.h>
@@ -28,19 +28,17 @@ std::vector<Node> build(const std::vector<Key>& codes, const Boxes& boxes, int t
   std::vector<std::uint32_t> ids(codes.size());
   std::vector<std::uint32_t> arrivals(codes.size(), kNullIndex);
   std::iota(ids.begin(), ids.end(), 0u);
-  SceneBounds scene;
-  scene.ordinary = static_cast<std::uint32_t>(n);
-  HostSpace(threads).forEach(codes.size(),
-                             BuildHierarchy<Key>{view(boxes), ids.data(), codes.data(), &scene,
-                                                 arrivals.data(), nodes.data()});
+  HostSpace(threads).forEach(
+      codes.size(),
+      BuildHierarchy<Key>{view(boxes), ids.data(), codes.data(), n, arrivals.data(), nodes.data()});
   return nodes;
 }
 
 Boxes someBoxes(std::size_t n, Random& random) { return test::boxSets()[0].make(n, random); }
 
-// Figure 3 of Karras 2012: 5-bit keys of 8 leaves. Inner node 0 splits [0, 7] at 3, 3 splits
-// [0, 3] at 1, 4 splits [4, 7] at 4, 1 and 2 are [0, 1] and [2, 3], 5 splits [5, 7] at 6, 6 is
-// [5, 6].
+// Figure 3 of Karras 2012: 5-bit keys of 8 leaves. Inner node 0 splits [0, 7] at 3. Node 3 splits
+// [0, 3] at 1, node 4 splits [4, 7] at 4, and node 5 splits [5, 7] at 6. Nodes 1, 2 and 6 are [0,
+// 1], [2, 3] and [5, 6].
 TEST(Hierarchy, IsKarrasWorkedExample) {
   const std::vector<std::uint32_t> codes{0b00001, 0b00010, 0b00100, 0b00101,
                                          0b10011, 0b11000, 0b11001, 0b11110};
@@ -72,8 +70,8 @@ TEST(Hierarchy, TreesOfUpToTwoLeavesAreValid) {
   }
 }
 
-// The greatest difference of 63-bit codes must not be mistaken for the end of the array.
-TEST(Hierarchy, TreesOfTheLeastAndTheGreatestCodeAreValid) {
+// The largest difference of 63-bit codes must not be mistaken for the end of the array.
+TEST(Hierarchy, TreesOfSmallestAndLargestCodesAreValid) {
   Random random(9);
   const Boxes boxes = someBoxes(3, random);
   const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
@@ -87,7 +85,8 @@ TEST(Hierarchy, TreesOfTheLeastAndTheGreatestCodeAreValid) {
 }
 
 // The splits determine the whole topology. A range is split at the highest bit in which its codes
-// differ, or its positions if the codes are equal. Checked top-down, independent of the builder.
+// differ. If the codes are equal, it is split at the highest bit in which its positions differ. The
+// check goes top-down, independent of the builder.
 template <class Key>
 int splitOf(const std::vector<Key>& codes, int first, int last) {
   const auto differ = [&](int a, int b) {
@@ -144,7 +143,7 @@ TEST(Hierarchy, InvariantsHoldOnThousandsOfKeySets) {
   }
 }
 
-TEST(Hierarchy, AllCodesEqualGivesABalancedTree) {
+TEST(Hierarchy, EqualCodesGiveABalancedTree) {
   Random random(6);
   const Boxes boxes = someBoxes(1024, random);
   const auto nodes = build(std::vector<std::uint32_t>(1024, 42), boxes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The host's search with every set of SIMD instructions that this processor has: exact on every
-// kind of box set, with and without filters, with long lists, and in the same order on all threads.
+// Tests the host's search with each set of SIMD instructions that this processor has. Pairs are
+// exact for every kind of box set, with filters, and with long lists. Their order is the same for
+// all thread counts.
 #include "broadphase/host/simd/kernels.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +64,7 @@ TEST_P(HostKernelsTest, ApplyFilters) {
   }
 }
 
-// Differences of coordinates that are tiny, or of numbers of very different size.
+// The differences of coordinates are tiny, or their magnitudes differ widely.
 TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   Boxes boxes;
@@ -78,7 +79,8 @@ TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
 }
 
-// Lists of every length around the limits between the sorts, and longer than the buffers.
+// The lengths are around the limits at which the sorting method changes. Some lists are longer than
+// the buffers.
 TEST_P(HostKernelsTest, SortLongLists) {
   for (const std::size_t n : {16u, 17u, 32u, 33u, 34u, 65u, 130u}) {
     const Boxes boxes(n, boxAt(0, 0, 0, 1));
@@ -98,14 +100,14 @@ TEST_P(HostKernelsTest, SortLongLists) {
   }
 }
 
-// The sorts read and write whole registers, but never beyond the lists and the pairs.
+// The sorts read and write whole registers, but never touch memory beyond the lists and the pairs.
 TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
   Random random(47);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::uint32_t> room;
     std::vector<NeighbourList> byBox(12);
     test::Pairs expected;
-    for (std::uint32_t box = 12; box-- > 0;) {  // so that the first list ends with the room
+    for (std::uint32_t box = 12; box-- > 0;) {  // so that the first list ends at the end of `room`
       byBox[box] = {room.size(), random.below(round % 2 == 0 ? 12 : 150)};
       for (std::uint32_t i = byBox[box].size; i-- > 0;) {
         room.push_back(20 + i * 3 + random.below(3));
@@ -114,7 +116,7 @@ TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
     }
     std::sort(expected.begin(), expected.end());
     std::vector<std::uint64_t> bits(65);
-    std::vector<std::uint32_t> exactRoom(room);  // of no more capacity
+    std::vector<std::uint32_t> exactRoom(room);  // without spare capacity
     const NeighbourLists lists{{exactRoom.data(), exactRoom.size()}, byBox.data()};
     const Pair untouched{7, 7};
     test::Pairs out(expected.size() + 200, untouched);
@@ -137,7 +139,7 @@ TEST_P(HostKernelsTest, PairWithManyOversizedBoxes) {
   EXPECT_TRUE(toVector(finder.pairs()) == bruteForce(boxes));
 }
 
-TEST_P(HostKernelsTest, KeepTheOrderOnAllThreads) {
+TEST_P(HostKernelsTest, KeepTheOrderForAllThreadCounts) {
   Random random(45);
   const Boxes boxes = test::boxSets()[0].make(30000, random);
   PairFinder one = finderOn(1);
@@ -192,16 +194,15 @@ TEST_P(HostKernelsTest, KeysFollowAHilbertCurve) {
   expectCurve(simdKernels().assignLongKeys);
 }
 
-// So the upper bits of a long key are the key of a coarser grid.
-TEST(Hilbert, CodesBeginWithThoseOfCoarserGrids) {
+// The upper bits of a long key are therefore the key of a coarser grid.
+TEST(Hilbert, CodesBeginWithCodesOfCoarserGrids) {
   Random random(23);
   for (int k = 0; k < 1000; ++k) {
-    std::uint32_t x = random.below(1 << 21), y = random.below(1 << 21), z = random.below(1 << 21);
-    std::uint32_t coarseX = x >> 7, coarseY = y >> 7, coarseZ = z >> 7;
-    toHilbert<21>(x, y, z);
-    toHilbert<14>(coarseX, coarseY, coarseZ);
-    ASSERT_EQ(morton63(x, y, z) >> AssignCodes<std::uint64_t>::lowestBit(14),
-              morton63(coarseX, coarseY, coarseZ));
+    const std::uint32_t x = random.below(1 << 21), y = random.below(1 << 21),
+                        z = random.below(1 << 21);
+    const auto code = placeOnCurve<std::uint64_t, 21>(x, y, z);
+    const auto coarse = placeOnCurve<std::uint64_t, 14>(x >> 7, y >> 7, z >> 7);
+    ASSERT_EQ(code >> AssignCodes<std::uint64_t>::lowestBit(14), coarse);
   }
 }
 
@@ -222,7 +223,7 @@ void expectKeysOfSharedStage(const Boxes& boxes, const Grid& grid,
     }
 }
 
-// Every third coordinate is one at an edge: of the numbers, of the classes, or of the grid.
+// Some coordinates are edge cases of floating point, of the box classes, or of the grid.
 TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
   using Limits = std::numeric_limits<float>;
   const float edges[] = {NAN,
@@ -242,7 +243,7 @@ TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
                          50.0f,
                          std::nextafter(50.0f, 0.0f)};
   Random random(48);
-  for (const std::uint32_t odd : {0u, 1u, 30u}) {  // of a hundred coordinates
+  for (const std::uint32_t odd : {0u, 1u, 30u}) {  // edge cases among a hundred coordinates
     Boxes boxes(1000);
     for (Aabb& box : boxes)
       for (int k = 0; k < 6; ++k)
@@ -256,7 +257,7 @@ TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
   }
 }
 
-// Blocks are packed as BoxBlock::set() and clear() would, also where few boxes are left.
+// Blocks equal those that BoxBlock::set() and clear() make, also if the last block is not full.
 TEST_P(HostKernelsTest, PackBoxesAndBoundsIntoBlocks) {
   Random random(49);
   for (const std::uint32_t n : {1u, 15u, 16u, 17u, 50u, 256u}) {
@@ -330,16 +331,16 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 
 #if defined(__x86_64__)
 // A hypervisor traps CPUID, which then takes longer than all the rest of a constructor.
-TEST(SimdKernels, ProcessorIsAskedOnceAProcess) {
+TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
   for (int k = 0; k < 3; ++k) {
     finderOn(1);
     const PairFinder another{Options{}};
-    EXPECT_EQ(simdKernels(InstructionSet::neon), nullptr);
+    EXPECT_EQ(simdKernels("neon"), nullptr);
   }
   EXPECT_EQ(timesProcessorWasAsked(), 1u);
 }
 
-// Otherwise every test of the other sets would be skipped as not available on this processor.
+// If this failed, all tests of the other sets would be skipped as not available.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Codes against values computed by hand, and the rules for grid and code length.
+// Compares Morton codes with values computed by hand, and tests the rules for the grid and the code
+// length.
 #include "broadphase/core/morton.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ TEST(Morton, SpreadsBitsToEveryThirdPlace) {
 }
 
 TEST(Morton, InterleavesXYZ) {
-  // x = 5 = 101, y = 9 = 1001, z = 1 = 0001: digits x y z from the top, 010 100 000 111.
+  // x = 5 = 0101, y = 9 = 1001, z = 1 = 0001. Bits of x, y and z from the top: 010 100 000 111.
   EXPECT_EQ(morton30(5, 9, 1), 0b010100000111u);
   EXPECT_EQ(morton63(5, 9, 1), 0b010100000111u);
   EXPECT_EQ(morton30(1023, 0, 0), 0b100100100100100100100100100100u);
@@ -110,7 +111,7 @@ TEST(Grid, OversizedAndNanBoxesDoNotCount) {
 }
 
 TEST(Grid, LongCodesForWideScenes) {
-  // Boxes of length 2 (exponent 1): a cell of the 10-bit grid may be up to just below 4.
+  // Boxes of length 2 (exponent 1) allow cells of the 10-bit grid that are just shorter than 4.
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4095, 0, 0, 1)}).bits, 10);
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4096, 0, 0, 1)}).bits, 14);
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(65535, 0, 0, 1)}).bits, 14);
@@ -120,7 +121,7 @@ TEST(Grid, LongCodesForWideScenes) {
 TEST(Grid, OneOutlierDoesNotCoarsenIt) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
-  for (int axis = 0; axis < 3; ++axis) {  // along the row, and across, where all others agree
+  for (int axis = 0; axis < 3; ++axis) {  // along the row, and across it
     Boxes with = boxes;
     with[500].min[axis] = with[500].max[axis] = -1e9f;
     const Grid grid = gridOf(with);
@@ -129,7 +130,7 @@ TEST(Grid, OneOutlierDoesNotCoarsenIt) {
   }
 }
 
-TEST(Grid, InvertedBoxesAreInTheTreeButNotMeasured) {
+TEST(Grid, InvertedBoxesAreOrdinaryButNotMeasured) {
   const SceneBounds one = measure({boxAt(0, 0, 0, 1)});
   const SceneBounds both = measure({boxAt(0, 0, 0, 1), {{3e8f, 3e8f, 3e8f}, {1e8f, 1e8f, 1e8f}}});
   EXPECT_EQ(both.ordinary, 2u);
@@ -141,7 +142,7 @@ TEST(Grid, InvertedBoxesAreInTheTreeButNotMeasured) {
   }
 }
 
-// The sample without outliers is one of ordinary boxes, whatever lies between them.
+// The sample that finds outliers takes ordinary boxes only.
 TEST(Grid, OversizedInvertedAndNanBoxesAreNotSampled) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));
@@ -165,7 +166,7 @@ TEST(Grid, KeepsAWideSceneThatLongCodesResolve) {
   EXPECT_NE(grid.cell(19000, 0, 21), grid.cell(19900, 0, 21));
 }
 
-/// The inverse of such a scene's length is infinite.
+/// The reciprocal of such a scene's length overflows to infinity.
 TEST(Grid, ResolvesDenormalCoordinates) {
   for (const float scale : {1.0f, 1e-40f, 1e-41f}) {
     test::Random random(5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The delta stage with small chunks, where chunk borders fall between, on and beside equal pairs.
-#include "broadphase/host/pair_delta.h"
+// Tests the delta stage with small chunks, so that chunk borders fall between equal pairs, on them
+// and next to them.
+#include "broadphase/host/pair_lists.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ TEST_P(HostDeltaTest, ResultDoesNotDependOnTheChunkSize) {
   HostTasks one(1), three(3);
   for (int round = 0; round < 4000; ++round) {
     Pairs before = somePairs(random.below(150), random);
-    Pairs after = before;  // long stretches in common, as in a simulation, or anything
+    Pairs after = before;  // the lists are mostly equal, as in a simulation, or unrelated
     if (random.below(4) == 0) after = somePairs(random.below(150), random);
     const std::size_t changes = random.below(6);
     for (std::size_t i = 0; i < changes && !after.empty(); ++i)
@@ -47,7 +48,7 @@ TEST_P(HostDeltaTest, ResultDoesNotDependOnTheChunkSize) {
     Pairs memory = before, added(after.size());
     const auto lists = HostPairDelta(simdKernels(), 1 + random.below(50))
                            .compare(round % 2 == 0 ? one : three, {memory.data(), memory.size()},
-                                    view(after), view(removedObjects), added.data());
+                                    view(after), view(removedObjects), added.data(), memory.data());
     ASSERT_EQ(whyDeltaIsWrong(view(before), view(after), lists.added, lists.removed,
                               view(removedObjects)),
               "");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// The whole core through its public face: exact on every kind of box set, the same order for every
-// thread count and run, deltas that add up, limits and errors.
+// Tests the whole core through its public interface. Pairs are exact for every kind of box set.
+// Their order is equal for every thread count and run. Also tests deltas, limits and errors.
 #include "broadphase/pair_finder.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/host/parallel/space.h"
@@ -24,34 +25,48 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-Options withThreads(int threads) {
+constexpr Hierarchy kHierarchies[] = {Hierarchy::wide, Hierarchy::binary};
+
+Options withThreads(int threads, Hierarchy hierarchy = Hierarchy::wide) {
   Options options;
   options.threads = threads;
+  options.hierarchy = hierarchy;
   return options;
 }
 
-class EverySet : public testing::TestWithParam<test::BoxSet> {};
+/// All kinds of boxes, with each hierarchy.
+class EverySet : public testing::TestWithParam<std::tuple<test::BoxSet, Hierarchy>> {
+ protected:
+  static Boxes make(std::size_t n, Random& random) {
+    return std::get<test::BoxSet>(GetParam()).make(n, random);
+  }
+  static PairFinder finderWith(int threads) {
+    return PairFinder(withThreads(threads, std::get<Hierarchy>(GetParam())));
+  }
+};
+
+class EveryHierarchy : public testing::TestWithParam<Hierarchy> {};
 
 TEST_P(EverySet, EqualsBruteForceAtEverySize) {
   Random random(11);
-  PairFinder finder(withThreads(1)), finder2(withThreads(2));
+  PairFinder finder = finderWith(1), finder3 = finderWith(3);
   for (const std::size_t n : {0u, 1u, 2u, 3u, 4u, 5u, 7u, 8u, 31u, 32u, 33u, 100u, 500u}) {
-    const Boxes boxes = GetParam().make(n, random);
+    const Boxes boxes = make(n, random);
     const Pairs expected = bruteForce(boxes);
     finder.update(view(boxes));
     ASSERT_EQ(toVector(finder.pairs()), expected) << n;
     EXPECT_EQ(finder.stats().objects, n);
     EXPECT_EQ(finder.stats().pairs, expected.size());
-    finder2.update(view(boxes));
-    ASSERT_EQ(toVector(finder2.pairs()), expected) << n << " on two threads";
+    finder3.update(view(boxes));
+    ASSERT_EQ(toVector(finder3.pairs()), expected) << n << " on three threads";
   }
 }
 
 TEST_P(EverySet, EqualsBruteForceWithFilters) {
   Random random(12);
-  PairFinder finder;
+  PairFinder finder = finderWith(0);
   for (int round = 0; round < 10; ++round) {
-    const Boxes boxes = GetParam().make(200, random);
+    const Boxes boxes = make(200, random);
     std::vector<Filter> filters(boxes.size());
     for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
     finder.update(view(boxes), view(filters));
@@ -59,14 +74,14 @@ TEST_P(EverySet, EqualsBruteForceWithFilters) {
   }
 }
 
-// Boxes move, appear and vanish; each delta must turn the pairs before into the pairs after.
+// Boxes move, appear and vanish. Each delta must turn the previous pairs into the current ones.
 TEST_P(EverySet, DeltaIsTheSetDifference) {
   Random random(13);
-  PairFinder finder(withThreads(2));
-  Boxes boxes = GetParam().make(300, random);
+  PairFinder finder = finderWith(2);
+  Boxes boxes = make(300, random);
   Pairs before;
   for (int step = 0; step < 12; ++step) {
-    const Boxes other = GetParam().make(300, random);
+    const Boxes other = make(300, random);
     for (int change = 0; change < 40; ++change) {
       const std::size_t i = random.below(300);
       if (i < boxes.size()) boxes[i] = other[i];
@@ -86,28 +101,36 @@ TEST_P(EverySet, DeltaIsTheSetDifference) {
   }
 }
 
-// The host has its own search; the shared stages must find the same.
-INSTANTIATE_TEST_SUITE_P(PairFinder, EverySet, testing::ValuesIn(test::boxSets()),
-                         [](const auto& param) { return param.param.name; });
+std::string nameOf(Hierarchy hierarchy) { return hierarchy == Hierarchy::wide ? "wide" : "binary"; }
 
-TEST(DevicePairFinder, SaysWhyItCannotBeHad) {
+INSTANTIATE_TEST_SUITE_P(PairFinder, EverySet,
+                         testing::Combine(testing::ValuesIn(test::boxSets()),
+                                          testing::ValuesIn(kHierarchies)),
+                         [](const auto& param) {
+                           return std::get<test::BoxSet>(param.param).name +
+                                  ("_" + nameOf(std::get<Hierarchy>(param.param)));
+                         });
+INSTANTIATE_TEST_SUITE_P(PairFinder, EveryHierarchy, testing::ValuesIn(kHierarchies),
+                         [](const auto& param) { return nameOf(param.param); });
+
+TEST(DevicePairFinder, SaysWhyItIsUnavailable) {
   const std::string why = whyUnavailable(Backend::cuda);
   if (why.empty()) GTEST_SKIP() << "this machine has a GPU";
   try {
-    DevicePairFinder finder(100);
-    ADD_FAILURE() << "not without a GPU";
+    DevicePairFinder finder;
+    ADD_FAILURE() << "a finder without a GPU";
   } catch (const std::runtime_error& error) {
     EXPECT_EQ(error.what(), why);
   }
 }
 
-TEST(PairFinder, SameOrderForEveryThreadCountAndRun) {
+TEST_P(EveryHierarchy, SameOrderForEveryThreadCountAndRun) {
   Random random(14);
   const Boxes first = test::boxSets()[0].make(20000, random);
   const Boxes second = test::boxSets()[0].make(20000, random);
   Pairs pairs, added, removed;
   for (int run = 0; run < 10; ++run) {
-    PairFinder finder(withThreads(run == 0 ? 1 : 1 << run % 3));
+    PairFinder finder(withThreads(run == 0 ? 1 : 1 << run % 3, GetParam()));
     finder.update(view(first));
     finder.update(view(second));
     if (run == 0) {
@@ -123,11 +146,11 @@ TEST(PairFinder, SameOrderForEveryThreadCountAndRun) {
   }
 }
 
-TEST(PairFinder, GrowsWithoutLosingAPair) {
+TEST_P(EveryHierarchy, GrowsWithoutLosingAPair) {
   // 2,000 coincident boxes have 1,999,000 pairs, far beyond the first buffer.
   Random random(15);
   Boxes boxes = test::boxSets()[0].make(2000, random);
-  PairFinder finder;
+  PairFinder finder(withThreads(0, GetParam()));
   finder.update(view(boxes));
   boxes.assign(2000, boxAt(0, 0, 0, 1));
   finder.update(view(boxes));
@@ -136,9 +159,10 @@ TEST(PairFinder, GrowsWithoutLosingAPair) {
   EXPECT_GE(finder.stats().capacity, 1999000u);
 }
 
-TEST(PairFinder, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
+TEST_P(EveryHierarchy, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
   Options options;
   options.maxPairs = 1000;
+  options.hierarchy = GetParam();
   PairFinder finder(options);
   Boxes boxes(20, boxAt(0, 0, 0, 1));
   finder.update(view(boxes));
@@ -154,30 +178,30 @@ TEST(PairFinder, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
   EXPECT_EQ(finder.removed().size, 190u - 45u);
 }
 
-TEST(PairFinder, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
+TEST_P(EveryHierarchy, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(1, 0, 0, 1), boxAt(2, 0, 0, 1), boxAt(50, 0, 0, 1)};
-  PairFinder finder;
+  PairFinder finder(withThreads(0, GetParam()));
   finder.update(view(boxes));
   ASSERT_EQ(toVector(finder.pairs()), (Pairs{{0, 1}, {0, 2}, {1, 2}}));
-  finder.removeObject(1);
-  finder.removeObject(99);
+  finder.replaceObject(1);
+  finder.replaceObject(99);
   finder.update(view(boxes));
-  EXPECT_EQ(toVector(finder.added()), (Pairs{{0, 1}, {1, 2}})) << "living again, so new";
+  EXPECT_EQ(toVector(finder.added()), (Pairs{{0, 1}, {1, 2}})) << "pairs of the new object";
   EXPECT_TRUE(finder.removed().empty());
   Boxes moved = boxes;
   moved[0] = boxAt(-50, 0, 0, 1);
-  finder.removeObject(0);
+  finder.replaceObject(0);
   finder.update(view(moved));
   EXPECT_TRUE(finder.added().empty());
   EXPECT_TRUE(finder.removed().empty()) << "its old pairs do not count as removed";
   EXPECT_EQ(toVector(finder.pairs()), (Pairs{{1, 2}}));
 }
 
-TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
+TEST_P(EveryHierarchy, UpdateWithoutChangesKeepsThePairsAndTheirFigures) {
   Boxes boxes(300, boxAt(0, 0, 0, 1));
   boxes.push_back(boxAt(0, 0, 0, 1e18f));
   boxes.push_back(boxAt(NAN, 0, 0, 1));
-  PairFinder finder;
+  PairFinder finder(withThreads(0, GetParam()));
   finder.update(view(boxes));
   const Stats before = finder.stats();
   const Pairs pairs = toVector(finder.pairs());
@@ -199,17 +223,17 @@ TEST(PairFinder, AnUpdateWithoutChangesKeepsThePairsAndTheirFigures) {
   EXPECT_EQ(after.totalMs, 0);
 }
 
-TEST(PairFinder, CountsOversizedAndNanBoxes) {
+TEST_P(EveryHierarchy, CountsOversizedAndNanBoxes) {
   Random random(16);
   const Boxes boxes{
       boxAt(0, 0, 0, 1), boxAt(0, 0, 0, 1e18f), {{1, 1, 1}, {0, 2, 2}}, {{NAN, 0, 0}, {1, 1, 1}}};
-  PairFinder finder;
+  PairFinder finder(withThreads(0, GetParam()));
   finder.update(view(boxes));
-  EXPECT_EQ(finder.stats().oversizedBoxes, 1u) << "inverted boxes are in the tree";
+  EXPECT_EQ(finder.stats().oversizedBoxes, 1u) << "inverted boxes are ordinary";
   EXPECT_EQ(finder.stats().nanBoxes, 1u);
 }
 
-// Around the number below which they are not: all kinds of boxes, in every place.
+// All kinds of boxes, in numbers up to and just above 256. More boxes than that are sorted.
 TEST(PairFinder, FewBoxesAreSearchedInTheOrderOfTheirIndices) {
   Random random(29);
   for (const std::size_t n : {1u, 15u, 16u, 17u, 33u, 255u, 256u, 257u})
@@ -223,7 +247,7 @@ TEST(PairFinder, FewBoxesAreSearchedInTheOrderOfTheirIndices) {
     }
 }
 
-TEST(PairFinder, LongCodesAreExactToo) {
+TEST_P(EveryHierarchy, LongCodesAreExactToo) {
   Random random(17);
   for (const auto& [width, bits] : {std::pair{1e3f, 30}, {1e5f, 42}, {1e6f, 63}}) {
     Boxes boxes;
@@ -232,7 +256,7 @@ TEST(PairFinder, LongCodesAreExactToo) {
           boxAt(random.uniform(0, width), random.uniform(0, 10), random.uniform(0, 10), 4));
     boxes[7].max[0] = INFINITY;
     boxes[2000].min[1] = NAN;
-    PairFinder finder;
+    PairFinder finder(withThreads(0, GetParam()));
     finder.update(view(boxes));
     EXPECT_EQ(finder.stats().mortonBits, bits);
     EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
@@ -262,10 +286,14 @@ TEST(PairFinder, UsesAtMostTheThreadsThatPay) {
     PairFinder finder(options);
     EXPECT_EQ(finder.stats().threads, used);
     DeviceOptions device;
-    device.backend = Backend::host;
+    device.memory = MemorySpace::host;
     device.threads = asked;
     EXPECT_NO_THROW(DevicePairFinder{device});
   }
+}
+
+TEST_P(EveryHierarchy, IsReportedByStats) {
+  EXPECT_EQ(PairFinder(withThreads(1, GetParam())).stats().hierarchy, GetParam());
 }
 
 TEST(PairFinder, SaysWhichBackendAndWhy) {
@@ -275,37 +303,55 @@ TEST(PairFinder, SaysWhichBackendAndWhy) {
   PairFinder finder(options);
   EXPECT_EQ(finder.stats().backend, "host");
   EXPECT_EQ(finder.stats().threads, 2);
-  EXPECT_EQ(finder.stats().reason, "asked for");
+  EXPECT_EQ(finder.stats().reason, "requested");
+  EXPECT_EQ(finder.stats().spaceReason, SpaceReason::requested);
+  if (!whyUnavailable(Backend::cuda).empty())
+    EXPECT_EQ(PairFinder().stats().spaceReason, SpaceReason::unavailable);
   EXPECT_GT(PairFinder().stats().threads, 0);
   EXPECT_NE(PairFinder().stats().reason, "");
 }
 
-// GPULBVH_SIMD is for automatic only.
-TEST(PairFinder, UsesTheInstructionsThatAreAskedFor) {
-  Random random(19);
-  const Boxes boxes = test::boxSets()[0].make(300, random);
-  const char* const names[] = {"baseline", "avx2", "avx512", "neon"};
-  test::setVariable("GPULBVH_SIMD", "avx2");
-  Options options;
-  options.backend = Backend::host;
-  EXPECT_STRNE(PairFinder(options).stats().instructions.c_str(), "avx512");
-  int available = 0;
-  for (const InstructionSet set : {InstructionSet::baseline, InstructionSet::avx2,
-                                   InstructionSet::avx512, InstructionSet::neon}) {
-    options.instructions = set;
-    if (!whyUnavailable(set).empty()) {
-      EXPECT_THROW(PairFinder{options}, std::runtime_error);
-      continue;
-    }
-    ++available;
-    PairFinder finder(options);
-    finder.update(view(boxes));
-    EXPECT_EQ(finder.stats().instructions, names[static_cast<int>(set) - 1]);
-    EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
+template <class F>
+std::string messageOf(const F& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
   }
-  EXPECT_GE(available, 1);
-  EXPECT_EQ(whyUnavailable(InstructionSet::automatic), "");
-  test::unsetVariable("GPULBVH_SIMD");
+  return {};
+}
+
+TEST(PairFinder, MessagesHaveTheValueThatWasWrong) {
+  const Boxes boxes(200, boxAt(0, 0, 0, 1));
+  const std::vector<Filter> filters(5, Filter{1, 1});
+  const std::vector<std::uint64_t> changed(3);
+  PairFinder finder;
+  EXPECT_EQ(messageOf([&] { finder.update(view(boxes), view(filters)); }),
+            "5 filters for 200 boxes");
+  EXPECT_EQ(messageOf([&] { finder.update(view(boxes), {}, view(changed)); }),
+            "`changed` has 3 words, but 200 boxes need 4");
+  EXPECT_EQ(messageOf([&] {
+              finder.update({boxes.data(), (1u << 30) + 1u});
+            }),
+            "1073741825 boxes, at most 2^30 are possible");
+  EXPECT_EQ(messageOf([] { PairFinder{withThreads(-7)}; }),
+            "Options::threads is -7, but must be 0 or more");
+}
+
+TEST(PairFinder, TryUpdateSaysWhyNot) {
+  const Boxes boxes(200, boxAt(0, 0, 0, 1));
+  const std::vector<Filter> filters(5, Filter{1, 1});
+  Options options = withThreads(1);
+  options.maxPairs = 30;
+  PairFinder finder(options);
+  EXPECT_EQ(finder.tryUpdate({boxes.data(), 8}), UpdateStatus::done);
+  EXPECT_EQ(finder.added().size, 28u);
+  EXPECT_EQ(finder.tryUpdate(view(boxes), view(filters)), UpdateStatus::invalidArguments);
+  EXPECT_EQ(finder.tryUpdate(view(boxes)), UpdateStatus::tooManyPairs);
+  EXPECT_EQ(finder.pairs().size, 28u);
+  EXPECT_TRUE(finder.added().empty());
+  EXPECT_EQ(finder.tryUpdate({boxes.data(), 4}), UpdateStatus::done);
+  EXPECT_EQ(finder.removed().size, 22u);
 }
 
 TEST(PairFinder, InstancesAreIndependent) {

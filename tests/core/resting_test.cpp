@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What a step on the host searches for: those boxes that have left their skins (skin.h), or all;
-// and steps after one that failed.
+// Tests which boxes a step on the host searches for: the boxes that left their skins (skin.h), or
+// all boxes. Also tests steps after a failed step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "broadphase/host/step.h"
 #include "portable.h"
 #include "simd_test.h"
+#include "skin_hook.h"
 #include "support.h"
 #include "watched_finder.h"
 
@@ -32,14 +33,14 @@ using test::toVector;
 using test::view;
 using test::Watched;
 
-/// With a skin from the first step on.
+/// The finders of these tests use a skin from the first step on.
 class Resting : public testing::Test {
  protected:
-  void SetUp() override { test::setVariable("GPULBVH_SKIN", "always"); }
-  void TearDown() override { test::unsetVariable("GPULBVH_SKIN"); }
+  void SetUp() override { test::forceSkin("always"); }
+  void TearDown() override { test::forceSkin("automatic"); }
 };
 
-TEST_F(Resting, OnlyWhatChangesMuchIsSearched) {
+TEST_F(Resting, OnlyBoxesThatChangeMuchAreSearched) {
   Random random(55);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(400, random);
@@ -47,7 +48,7 @@ TEST_F(Resting, OnlyWhatChangesMuchIsSearched) {
   const int mortonBits = scene.finder.stats().mortonBits;
   EXPECT_GT(mortonBits, 0);
   EXPECT_EQ(scene.step(), 0u);
-  EXPECT_EQ(scene.finder.stats().mortonBits, mortonBits) << "of the last search of all";
+  EXPECT_EQ(scene.finder.stats().mortonBits, mortonBits) << "that of the last full search";
   for (std::size_t i = 0; i < 30; ++i) scene.boxes[i].max[0] += 0.1f;
   EXPECT_EQ(scene.step(), 30u);
   for (int k = 0; k < 6; ++k) EXPECT_EQ(scene.step(), 0u);
@@ -70,23 +71,23 @@ TEST_F(Resting, FiltersMayChange) {
     EXPECT_LE(scene.step(), 2u);
   }
   scene.filters.clear();
-  EXPECT_EQ(scene.step(), 600u) << "all filters gone: all boxes searched";
+  EXPECT_EQ(scene.step(), 600u) << "after filters were dropped, all are searched";
 }
 
 TEST_F(Resting, NewBoxesAreSearchedAlone) {
   Random random(53);
   for (const int threads : {1, 3}) {
     Watched scene(threads);
-    scene.boxes = test::boxSets()[0].make(1020, random);  // beside a power of two
+    scene.boxes = test::boxSets()[0].make(1020, random);  // just below a power of two
     scene.step();
-    for (int k = 0; k < 6; ++k) {  // while there is room for more
+    for (int k = 0; k < 6; ++k) {  // while the capacity suffices
       const Boxes more = test::boxSets()[0].make(5, random);
       scene.boxes.insert(scene.boxes.end(), more.begin(), more.end());
-      scene.removeObject(random.below(850));
+      scene.replaceObject(random.below(850));
       EXPECT_EQ(scene.step(), 6u);
     }
     scene.boxes.pop_back();
-    EXPECT_EQ(scene.step(), scene.boxes.size()) << "fewer: all are searched";
+    EXPECT_EQ(scene.step(), scene.boxes.size()) << "after a box was dropped, all are searched";
   }
 }
 
@@ -98,14 +99,15 @@ TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
   scene.boxes.front() = scene.boxes[8];
   scene.step();
   for (const std::uint32_t i : {399u, 0u, 7u, 8u}) {
-    scene.removeObject(i);
+    scene.replaceObject(i);
     EXPECT_EQ(scene.step(), 1u);
     EXPECT_GT(scene.finder.added().size, 0u);
   }
 }
 
-// Sixty-four may be beside the blocks of the others. Then all are packed again, but not searched.
-TEST_F(Resting, NewBoxesAreSearchedAloneHoweverManyCome) {
+// Up to 64 new boxes are kept outside the blocks. When more come, all boxes are packed again, but
+// not searched.
+TEST_F(Resting, AnyNumberOfNewBoxesIsSearchedAlone) {
   Watched scene(1);
   const auto add = [&] { scene.boxes.push_back(boxAt(3.0f * float(scene.boxes.size()), 0, 0, 1)); };
   for (int i = 0; i < 40; ++i) add();
@@ -116,8 +118,9 @@ TEST_F(Resting, NewBoxesAreSearchedAloneHoweverManyCome) {
   }
 }
 
-// Enough candidates that every thread tests some; then so few boxes that one tests all.
-TEST_F(Resting, ThreadsTestTheirParts) {
+// First there are enough candidates for every thread. Then there are so few boxes that one thread
+// does all tests.
+TEST_F(Resting, ThreadsShareTheTests) {
   Random random(54);
   Boxes start;
   for (int i = 0; i < 3000; ++i)
@@ -153,7 +156,7 @@ TEST_F(Resting, AllAreSearchedIfMoreThanHalfMove) {
   EXPECT_EQ(scene.step(), 400u);
 }
 
-// Its candidates are more than its list may hold (1,024).
+// The box becomes a hub because it has more candidates than a list may hold (1,024).
 TEST_F(Resting, AllAreSearchedIfABoxBecomesAHub) {
   Watched scene(1);
   for (int i = 0; i < 40 * 40; ++i)
@@ -194,12 +197,12 @@ TEST(Skin, BoxesThatStopAfterLongMotionRestSoon) {
   }
 }
 
-TEST_F(Resting, StepAfterAFailedOneHasAllPairs) {
+TEST_F(Resting, StepAfterAFailedStepFindsAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.step();
   const Boxes apart = scene.boxes;
-  for (const std::size_t crowd : {10u, 7u}) {  // too many: with the pairs that rest, and alone
+  for (const std::size_t crowd : {10u, 7u}) {  // 55 and 28 pairs, of which 20 are allowed
     for (std::size_t i = 0; i < crowd; ++i) scene.boxes[i] = apart[50];
     EXPECT_THROW(scene.finder.update(view(scene.boxes)), std::length_error);
     EXPECT_EQ(scene.finder.pairs().size, 0u);
@@ -211,9 +214,8 @@ TEST_F(Resting, StepAfterAFailedOneHasAllPairs) {
   }
 }
 
-// Pairs of the last step that was finished have greater indices than any box of the one that
-// failed.
-TEST_F(Resting, StepAfterAFailedOneWithFewerBoxesHasAllPairs) {
+// Some pairs of the step before have greater indices than any box of the failed step.
+TEST_F(Resting, StepAfterAFailedStepWithFewerBoxesFindsAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 1000; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.boxes[999] = scene.boxes[5];
@@ -223,7 +225,7 @@ TEST_F(Resting, StepAfterAFailedOneWithFewerBoxesHasAllPairs) {
   const Boxes fewer = scene.boxes;
   for (std::size_t i = 90; i < 97; ++i) scene.boxes[i] = fewer[80];
   EXPECT_THROW(scene.finder.update(view(scene.boxes)), std::length_error);
-  EXPECT_EQ(scene.finder.packed().boxes, nullptr);
+  EXPECT_EQ(packedOf(scene.finder), nullptr);
   scene.boxes = fewer;
   scene.boxes[60] = boxAt(19.5f, 0, 0, 1);
   scene.step();
@@ -240,15 +242,15 @@ TEST_F(Resting, AddedOrDroppedFiltersAreNoticedAfterAPause) {
     for (Aabb& box : scene.boxes) box.max[0] += 0.1f;
     scene.step();
     scene.filters = filtered ? none : some;
-    scene.step();  // compares nothing
+    scene.step();  // compares no boxes, because filters were added or dropped
     scene.filters = filtered ? some : none;
     for (std::size_t i = 0; i < 20; ++i) scene.boxes[i].max[1] += 0.3f;
     scene.step(true);
   }
 }
 
-// Boxes that are still as they were in the failed step have not been searched for.
-TEST_F(Resting, StepAfterAFailedSearchOfAllHasAllPairs) {
+// Boxes that have not changed since the failed step must be searched for, too.
+TEST_F(Resting, StepAfterAFailedFullSearchFindsAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.step();
@@ -264,11 +266,11 @@ TEST_F(Resting, UnwrittenCopiesAreNotCompared) {
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(50, random);
   scene.step(true);
-  scene.boxes.assign(50, boxAt(0, 0, 0, 0));  // as memory that was never written
+  scene.boxes.assign(50, boxAt(0, 0, 0, 0));  // equals memory that was never written
   scene.step();
 }
 
-TEST_F(Resting, CallersMayTellWhatChanged) {
+TEST_F(Resting, CallersMayPassChangeBits) {
   Random random(59);
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(500, random);
@@ -285,17 +287,19 @@ TEST_F(Resting, CallersMayTellWhatChanged) {
       scene.boxes.push_back(scene.boxes[random.below(500)]);
       scene.filters.push_back({1, -1});
     }
-    restingSteps += scene.step(random.below(5) != 0) < scene.boxes.size();  // in some not told
+    // Some steps get no bits.
+    restingSteps += scene.step(random.below(5) != 0) < scene.boxes.size();
   }
   EXPECT_GE(restingSteps, 55u);
   const std::vector<std::uint64_t> tooFew(1);
-  EXPECT_NE(scene.finder.packed().boxes, nullptr);
+  EXPECT_NE(packedOf(scene.finder), nullptr);
   EXPECT_THROW(scene.finder.update(view(scene.boxes), view(scene.filters), view(tooFew)),
                std::invalid_argument);
-  EXPECT_EQ(scene.finder.packed().boxes, nullptr);
+  EXPECT_EQ(packedOf(scene.finder), nullptr);
 }
 
-// As after steps on a GPU: what the candidates knew does not count any more.
+// After steps on a GPU, the host gets the previous pairs from there. Its own flags of the
+// candidates' overlaps are then out of date.
 TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
   Random random(63);
   Boxes boxes = test::boxSets()[0].make(300, random);
@@ -316,19 +320,6 @@ TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
   EXPECT_EQ(toVector(pipeline->pairs()), all);
   EXPECT_EQ(toVector(pipeline->added()), Pairs(all.begin(), all.begin() + 5));
   EXPECT_EQ(pipeline->removed().size, 0u);
-}
-
-TEST_F(Resting, BuildTreeDoesNotChangeTheNextStep) {
-  Random random(58);
-  Watched scene(1);
-  scene.boxes = test::boxSets()[0].make(500, random);
-  scene.step();
-  for (int k = 0; k < 5; ++k) {
-    scene.finder.buildTree(view(scene.boxes));
-    EXPECT_EQ(scene.finder.tree().nodes.size, 2 * 500u - 1);
-    scene.boxes[random.below(500)].max[1] += 0.2f;
-    EXPECT_LE(scene.step(), 5u);
-  }
 }
 
 }  // namespace

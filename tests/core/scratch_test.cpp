@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The memory that the stages of a step share: pieces lie apart, are aligned, and are found out when
-// they are used after they were given back.
+// Tests the scratch memory, which the stages of a step share. Pieces are aligned and do not
+// overlap, and uses of returned pieces are detected.
 #include "broadphase/core/scratch.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,15 @@ namespace {
 
 using HostScratch = Scratch<HostMemory>;
 
-TEST(Scratch, PiecesLieApartAndAreAligned) {
+TEST(Scratch, PiecesTakeWholeCacheLines) {
+  EXPECT_EQ(scratchBytes<std::uint8_t>(0), 0u);
+  EXPECT_EQ(scratchBytes<std::uint8_t>(1), kScratchAlignment);
+  EXPECT_EQ(scratchBytes<std::uint8_t>(kScratchAlignment), kScratchAlignment);
+  EXPECT_EQ(scratchBytes<std::uint8_t>(kScratchAlignment + 1), 2 * kScratchAlignment);
+  EXPECT_EQ(scratchBytes<std::uint64_t>(kScratchAlignment), 8 * kScratchAlignment);
+}
+
+TEST(Scratch, PiecesAreDisjointAndAligned) {
   HostScratch scratch;
   scratch.reset(scratchBytes<std::uint8_t>(3) + scratchBytes<Node>(5));
   const View<std::uint8_t> bytes = scratch.lend<std::uint8_t>("bytes", 3);
@@ -29,7 +37,7 @@ TEST(Scratch, PiecesLieApartAndAreAligned) {
   EXPECT_EQ(nodes[4].rope, kNullIndex);
 }
 
-TEST(Scratch, AFrameGivesBackWhatWasLentInIt) {
+TEST(Scratch, FrameTakesItsPiecesBack) {
   HostScratch scratch;
   scratch.reset(2 * scratchBytes<std::uint64_t>(100));
   const View<std::uint64_t> kept = scratch.lend<std::uint64_t>("kept", 100);
@@ -43,7 +51,7 @@ TEST(Scratch, AFrameGivesBackWhatWasLentInIt) {
   EXPECT_EQ(kept[99], 12u);
 }
 
-TEST(Scratch, LendsNoMoreThanThereIs) {
+TEST(Scratch, LendsNoMoreThanItHas) {
   HostScratch scratch;
   EXPECT_THROW(scratch.lend<std::uint32_t>("anything", 1), std::logic_error);
   scratch.reset(scratchBytes<std::uint32_t>(1000));
@@ -60,7 +68,7 @@ TEST(Scratch, LendsNoMoreThanThereIs) {
   EXPECT_EQ(scratch.bytes(), bytes);
 }
 
-TEST(Scratch, NeedsNoMemoryForTheSameAgain) {
+TEST(Scratch, ReusesMemoryForSmallerSizes) {
   HostScratch scratch;
   scratch.reset(scratchBytes<Pair>(500));
   const Pair* const first = scratch.lend<Pair>("pairs", 500).data;
@@ -68,7 +76,7 @@ TEST(Scratch, NeedsNoMemoryForTheSameAgain) {
   EXPECT_EQ(scratch.lend<Pair>("pairs", 400).data, first);
 }
 
-/// A piece that was written, and given back.
+/// A piece that was written to before reset() took it back.
 [[maybe_unused]] View<std::uint32_t> givenBack(HostScratch& scratch) {
   scratch.reset(scratchBytes<std::uint32_t>(64));
   const View<std::uint32_t> piece = scratch.lend<std::uint32_t>("piece", 64);
@@ -77,8 +85,8 @@ TEST(Scratch, NeedsNoMemoryForTheSameAgain) {
   return piece;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || LBVH_HAS_FEATURE(address_sanitizer)
-TEST(ScratchDeathTest, AddressSanitizerReportsAPieceThatWasGivenBack) {
+#if defined(__SANITIZE_ADDRESS__) || GPULBVH_HAS_FEATURE(address_sanitizer)
+TEST(ScratchDeathTest, AddressSanitizerReportsUsesOfReturnedPieces) {
   HostScratch scratch;
   const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_DEATH(EXPECT_EQ(piece[3], 5u), "use-after-poison");
@@ -87,7 +95,7 @@ TEST(ScratchDeathTest, AddressSanitizerReportsAPieceThatWasGivenBack) {
   EXPECT_EQ(piece[3], 6u);
 }
 #elif !defined(NDEBUG)
-TEST(Scratch, DebugBuildsOverwriteWhatWasGivenBack) {
+TEST(Scratch, DebugBuildsOverwriteReturnedPieces) {
   HostScratch scratch;
   const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_EQ(piece[3], 0xDBDBDBDBu);

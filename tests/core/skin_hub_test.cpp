@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Steps with a skin in which boxes move that have more candidates than a row may hold (hub.h):
-// exact and with the right delta, whatever they and their neighbours do.
+// Tests steps with a skin in which hubs move. A hub is a box with more candidates than a row may
+// hold (candidate_rows.h). Pairs and deltas are exact, whatever hubs and their neighbours do.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "portable.h"
+#include "skin_hook.h"
 #include "support.h"
 #include "watched_finder.h"
 
@@ -20,9 +21,9 @@ using test::Random;
 using test::Watched;
 
 constexpr std::uint32_t kHubs = 4;
-constexpr int kSide = 36;  // 1,296 boxes, of which each hub overlaps most
+constexpr int kSide = 36;  // 1,296 boxes; each hub overlaps most of them
 
-/// Hubs on a layer of boxes. They overlap each other, too.
+/// Hubs that overlap a layer of boxes, and each other.
 Boxes platforms() {
   Boxes boxes;
   for (std::uint32_t k = 0; k < kHubs; ++k) {
@@ -43,28 +44,28 @@ void shift(Aabb& box, float x, float y, float z) {
   }
 }
 
-/// Its parameters are a name that GPULBVH_SKIN takes, and a number of threads.
+/// Parameters: an argument of forceSkin(), and the number of threads.
 class SkinHubTest : public testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
-  void SetUp() override { test::setVariable("GPULBVH_SKIN", std::get<0>(GetParam())); }
-  void TearDown() override { test::unsetVariable("GPULBVH_SKIN"); }
+  void SetUp() override { test::forceSkin(std::get<0>(GetParam())); }
+  void TearDown() override { test::forceSkin("automatic"); }
 
   void moveHub(Watched& scene, std::uint32_t hub) {
     Aabb& box = scene.boxes[hub];
     const auto little = [&] { return random_.uniform(-0.2f, 0.2f); };
     switch (random_.below(8)) {
-      case 0:  // away from all, or back
+      case 0:  // away from all boxes, or back
         return shift(box, 0, box.min[1] < 50 ? 100.0f : -100.0f, 0);
       case 1:
         box.max[0] = std::isnan(box.max[0]) ? box.min[0] + 20 : NAN;
         return;
       case 2:
-        return scene.removeObject(hub);
+        return scene.replaceObject(hub);
       case 3:
         if (!scene.filters.empty())
           scene.filters[hub].mask = static_cast<std::int32_t>(random_.bits());
         return;
-      case 4:  // over some of them only
+      case 4:  // the hub then overlaps only some of the boxes
         box.max[2] = box.min[2] + random_.uniform(5, 25);
         return;
       default:
@@ -80,7 +81,7 @@ class SkinHubTest : public testing::TestWithParam<std::tuple<const char*, int>> 
         shift(box, 0, random_.uniform(-0.02f, 0.02f), 0);
       else
         shift(box, random_.uniform(-2, 2), random_.uniform(-0.5f, 0.5f), random_.uniform(-2, 2));
-      if (k == 29) scene.removeObject(i);
+      if (k == 29) scene.replaceObject(i);
       if (k == 28 && !scene.filters.empty()) scene.filters[i].group = 1 << random_.below(4);
     }
   }
@@ -106,7 +107,7 @@ TEST_P(SkinHubTest, HubsMayMoveAmongTheirNeighbours) {
       few += scene.step(k % 5 < 3, k % 4 == 0) < 100;
       ASSERT_FALSE(HasFailure()) << "step " << k;
     }
-    EXPECT_GE(few, 55u) << "hubs are searched for alone";
+    EXPECT_GE(few, 45u) << "hubs are searched for alone";
   }
 }
 

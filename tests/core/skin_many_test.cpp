@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Steps with a skin in worlds that no cache holds, where memory is prefetched and the threads share
-// all parts of a step: they are those of a finder without a skin, which other tests compare with
-// brute force.
+// Tests steps with a skin in worlds larger than any cache. There memory is prefetched, and threads
+// share all parts of a step. Results must equal those of a finder without a skin, which other tests
+// compare with brute force.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "portable.h"
+#include "skin_hook.h"
 #include "support.h"
 
 namespace lbvh {
@@ -21,16 +22,16 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-/// Its parameters are a number of boxes and one of threads.
+/// Parameters: the number of boxes, and the number of threads.
 class SkinManyTest : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   static PairFinder finderWith(const char* skin, int threads) {
-    test::setVariable("GPULBVH_SKIN", skin);
+    test::forceSkin(skin);
     Options options;
     options.backend = Backend::host;
     options.threads = threads;
     PairFinder finder(options);
-    test::unsetVariable("GPULBVH_SKIN");
+    test::forceSkin("automatic");
     return finder;
   }
 
@@ -78,7 +79,7 @@ TEST_P(SkinManyTest, AllMayMoveALittle) {
   }
 }
 
-TEST_P(SkinManyTest, FewMayMoveFarAndSomeMayCome) {
+TEST_P(SkinManyTest, FewMayMoveFarAndBoxesMayBeAdded) {
   step();
   for (int k = 0; k < 6; ++k) {
     for (std::size_t i = 3; i < boxes_.size(); i += 11)

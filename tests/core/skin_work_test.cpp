@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What steps with a skin cost, whatever moves: by counts of boxes tested against blocks, beside
-// those of a finder without a skin. And what queries cost after them.
+// Measures the work of steps with a skin for many kinds of motion: how many blocks are tested,
+// compared with a finder without a skin. Also measures the work of queries after such steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "broadphase/host/scene_query.h"
+#include "broadphase/host/block_query.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/step.h"
 #include "portable.h"
+#include "skin_hook.h"
 #include "support.h"
 
 namespace lbvh {
@@ -31,14 +32,16 @@ using test::view;
 const SimdKernels& own = simdKernels();
 std::uint64_t blocksTested = 0, candidatesTested = 0;
 
-/// The processor's own, which count on one thread what they do.
+/// The processor's kernels with counters, which are for one thread only.
 SimdKernels countingKernels() {
   SimdKernels kernels = own;
   kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                       std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
-                      const NeighbourLists& lists, const NeighbourCount& count) {
+                      const NeighbourLists& lists, const NeighbourCount& count,
+                      const NeighbourFilter* filter) {
     const std::uint64_t before = *count.tests;
-    const bool isWhole = own.search(queries, targets, kind, begin, end, memory, lists, count);
+    const bool isWhole =
+        own.search(queries, targets, kind, begin, end, memory, lists, count, filter);
     blocksTested += *count.tests - before;
     return isWhole;
   };
@@ -54,9 +57,9 @@ class Finder {
  public:
   explicit Finder(const char* skin, int threads = 1)
       : kernels_(threads == 1 ? countingKernels() : own) {
-    test::setVariable("GPULBVH_SKIN", skin);
+    test::forceSkin(skin);
     pipeline_ = makeHostPipeline(threads, kernels_);
-    test::unsetVariable("GPULBVH_SKIN");
+    test::forceSkin("automatic");
   }
 
   /// @return how many boxes were searched for
@@ -69,14 +72,14 @@ class Finder {
   }
 
   Pipeline* operator->() const { return pipeline_.get(); }
-  SceneQuery scene() const { return SceneQuery(pipeline_->packed()); }
+  const PackedBoxes& scene() const { return *pipeline_->packed(); }
 
  private:
   const SimdKernels kernels_;
   std::unique_ptr<Pipeline> pipeline_;
 };
 
-/// Boxes in a cube, each of which has about five neighbours, and how they may move.
+/// Boxes in a cube with about five neighbours each, and ways to move them.
 struct Moving {
   explicit Moving(int count) : side(1.1f * std::cbrt(static_cast<float>(count))) {
     boxes.resize(static_cast<std::size_t>(count));
@@ -94,7 +97,7 @@ struct Moving {
     for (Aabb& box : boxes)
       if (random.uniform(0, 1) < share) teleport(box);
   }
-  /// Each `every`-th box flies straight on, within the cube.
+  /// Moves each `every`-th box straight on, and turns it back at the faces of the cube.
   void fly(std::size_t every, float by) {
     for (std::size_t i = 0; i < boxes.size(); i += every)
       for (int axis = 0; axis < 3; ++axis) {
@@ -123,11 +126,11 @@ std::vector<Motion> motions() {
                    [=](Moving& scene, int) { scene.teleport(percent / 100); }});
   for (const std::size_t every : {20u, 10u, 3u, 1u})
     for (const float by : {0.05f, 0.3f, 1.0f, 4.0f})
-      all.push_back({"each " + std::to_string(every) + "th flies " + std::to_string(by),
+      all.push_back({"1 of " + std::to_string(every) + " flies " + std::to_string(by),
                      [=](Moving& scene, int) { scene.fly(every, by); }});
   for (const std::size_t every : {50u, 10u, 3u})
     all.push_back(
-        {"each " + std::to_string(every) + "th jumps and returns", [=](Moving& scene, int step) {
+        {"1 of " + std::to_string(every) + " jumps and returns", [=](Moving& scene, int step) {
            if (step % 2 == 1) return scene.boxes.swap(scene.before);
            scene.before = scene.boxes;
            for (std::size_t i = 0; i < scene.boxes.size(); i += every)
@@ -150,12 +153,20 @@ std::vector<Motion> motions() {
 
 constexpr int kRestFirst = 6, kSteps = 40;
 
-TEST(SkinWork, AStepTestsFewMoreBlocksThanASearchOfAll) {
+/// How many blocks a full search by rank tests right after the boxes were sorted. A search for a
+/// skin finds each pair from both sides, and tests about 1.7 times as many blocks.
+double testsOfNewOrder(const Boxes& boxes) {
+  Finder finder("never");
+  finder.step(boxes);
+  return static_cast<double>(blocksTested);
+}
+
+TEST(SkinWork, StepTestsFewMoreBlocksThanAFullSearch) {
   for (const Motion& motion : motions()) {
     SCOPED_TRACE(motion.name);
     Finder finder("automatic"), plain("never");
     Moving scene(8000);
-    std::vector<double> costs;
+    std::vector<double> costs, plainCosts;
     std::uint64_t candidates = 0;
     for (int k = -kRestFirst; k < kSteps; ++k) {
       if (k >= 0) motion.step(scene, k);
@@ -163,26 +174,39 @@ TEST(SkinWork, AStepTestsFewMoreBlocksThanASearchOfAll) {
       const auto cost = static_cast<double>(blocksTested);
       candidates += candidatesTested;
       plain.step(scene.boxes);
-      costs.push_back(cost / static_cast<double>(blocksTested));
+      const auto plainCost = static_cast<double>(blocksTested);
+      const double all = testsOfNewOrder(scene.boxes);
+      costs.push_back(cost / (1.7 * all));
+      plainCosts.push_back(plainCost / all);
       EXPECT_LE(costs.back(), isAll ? 2.5 : 1.5) << "step " << k;
+      EXPECT_LE(plainCosts.back(), 2.8) << "step " << k << ", without a skin";
       ASSERT_EQ(toVector(finder->added()), toVector(plain->added())) << "step " << k;
       ASSERT_EQ(toVector(finder->removed()), toVector(plain->removed())) << "step " << k;
     }
     for (std::size_t k = 10; k <= costs.size(); ++k) {
       double ten = 0;
-      for (std::size_t i = k - 10; i < k; ++i) ten += costs[i];
+      double plainTen = 0;
+      for (std::size_t i = k - 10; i < k; ++i) {
+        ten += costs[i];
+        plainTen += plainCosts[i];
+      }
       EXPECT_LE(ten, 15) << "until step " << k;
+      EXPECT_LE(plainTen, 18) << "until step " << k << ", without a skin";
     }
-    std::printf("%-28s blocks %4.2f of a search of all, at most %4.2f; candidates %4.1f a box\n",
-                motion.name.c_str(),
-                std::accumulate(costs.begin(), costs.end(), 0.0) / double(costs.size()),
-                *std::max_element(costs.begin(), costs.end()),
-                double(candidates) / double(costs.size() * scene.boxes.size()));
+    const auto mean = [](const std::vector<double>& of) {
+      return std::accumulate(of.begin(), of.end(), 0.0) / double(of.size());
+    };
+    std::printf(
+        "%-28s blocks %4.2f of a full search, at most %4.2f; without a skin %4.2f of a search "
+        "by rank, at most %4.2f; candidates per box %4.1f\n",
+        motion.name.c_str(), mean(costs), *std::max_element(costs.begin(), costs.end()),
+        mean(plainCosts), *std::max_element(plainCosts.begin(), plainCosts.end()),
+        double(candidates) / double(costs.size() * scene.boxes.size()));
   }
 }
 
-// Below and beyond the number of candidates from which a box is a hub.
-TEST(SkinWork, AMovingPlatformCostsWhatItHasPartnersFor) {
+// Platforms with fewer and with more candidates than make a box a hub.
+TEST(SkinWork, MovingPlatformCostsInProportionToItsPartners) {
   constexpr int kSide = 100;
   for (const int side : {20, 30, 33, 40, 60, 80}) {
     Finder finder("always");
@@ -207,25 +231,39 @@ TEST(SkinWork, AMovingPlatformCostsWhatItHasPartnersFor) {
   }
 }
 
-/// How often a bound or a box is tested when queries look for what small boxes overlap, and when
-/// they follow rays along an axis, in all of the scene.
-std::size_t testsOfQueries(const SceneQuery& scene, float side) {
+// All boxes have so many candidates that usually each would be a hub. Then none of them is a hub.
+TEST(SkinWork, MovingBoxInACrowdCostsInProportionToItsPartners) {
+  Finder finder("automatic");
+  Boxes boxes(1500, boxAt(0, 0, 0, 0.5f));
+  for (int k = 0; k < 40; ++k) {
+    boxes[700] = boxAt(0.01f * float(k % 5), 0, 0, 0.5f);
+    const std::size_t searched = finder.step(boxes);
+    if (k < 20) continue;  // until the finder uses a skin
+    EXPECT_LE(searched, 1u) << k;
+    EXPECT_LE(candidatesTested, 1500u) << k;
+  }
+  EXPECT_EQ(finder->pairs().size, 1500u * 1499 / 2);
+}
+
+/// How many bounds and boxes 100 queries test. Half of the queries look for overlaps with a small
+/// box, and the others for overlaps with a beam along an axis.
+std::size_t testsOfQueries(const PackedBoxes& scene, float side) {
   Random random(902);
   std::size_t tests = 0;
   for (int k = 0; k < 100; ++k) {
     Aabb around =
         boxAt(random.uniform(0, side), random.uniform(0, side), random.uniform(0, side), 1);
     if (k % 2 == 0) around.min[k % 3] = -(around.max[k % 3] = INFINITY);
-    const auto hits = [&](const auto& bounds) {
+    const auto hits = [&](const Aabb& bounds) {
       ++tests;
       return overlap(bounds, around);
     };
-    scene.forEach(hits, [](std::uint32_t) {});
+    queryPacked(scene, hits, [](std::uint32_t) {});
   }
   return tests;
 }
 
-TEST(SkinWork, QueriesAreFastSomeStepsAfterBoxesCameToRest) {
+TEST(SkinWork, QueriesBecomeFastAfterBoxesComeToRest) {
   for (const bool isTold : {false, true})
     for (const Motion& motion : motions()) {
       SCOPED_TRACE(motion.name);
@@ -247,15 +285,14 @@ TEST(SkinWork, QueriesAreFastSomeStepsAfterBoxesCameToRest) {
     }
 }
 
-// A tree that was built in between stays as it is.
 TEST(SkinWork, UpdatesWithoutChangesMakeQueriesFastAgain) {
   const auto finderWith = [](const char* skin) {
-    test::setVariable("GPULBVH_SKIN", skin);
+    test::forceSkin(skin);
     Options options;
     options.backend = Backend::host;
     options.threads = 1;
     PairFinder finder(options);
-    test::unsetVariable("GPULBVH_SKIN");
+    test::forceSkin("automatic");
     return finder;
   };
   PairFinder finder = finderWith("automatic"), plain = finderWith("never");
@@ -265,26 +302,21 @@ TEST(SkinWork, UpdatesWithoutChangesMakeQueriesFastAgain) {
     finder.update(view(scene.boxes));
   }
   plain.update(view(scene.boxes));
-  const auto tests = [&](const SceneQuery& query) {
-    return static_cast<double>(testsOfQueries(query, scene.side));
+  const auto tests = [&](const PairFinder& of) {
+    return static_cast<double>(testsOfQueries(*packedOf(of), scene.side));
   };
-  const double best = tests(SceneQuery(plain.packed()));
-  EXPECT_GT(tests(SceneQuery(finder.packed())), 1.2 * best) << "the order is worn";
-  finder.buildTree(view(scene.boxes));
-  const double ofTree = tests(SceneQuery(finder.tree()));
+  const double best = tests(plain);
+  EXPECT_GT(tests(finder), 1.2 * best) << "the order is worn";
   for (int k = 0; k < 100; ++k) finder.updateUnchanged();
-  EXPECT_EQ(tests(SceneQuery(finder.tree())), ofTree);
-  finder.update(view(scene.boxes));  // drops the tree
-  for (int k = 0; k < 100; ++k) finder.updateUnchanged();
-  EXPECT_LT(tests(SceneQuery(finder.packed())), 1.1 * best);
+  EXPECT_LT(tests(finder), 1.1 * best);
   EXPECT_EQ(toVector(finder.pairs()), toVector(plain.pairs()));
 }
 
-TEST(SkinWork, BoxesAreOrderedAlikeOnAnyNumberOfThreads) {
-  const auto orderOf = [](const SceneQuery& scene) {
+TEST(SkinWork, BoxOrderDoesNotDependOnThreadCount) {
+  const auto orderOf = [](const PackedBoxes& scene) {
     std::vector<std::uint32_t> order;
-    scene.forEach([](const auto&) { return true; },
-                  [&](std::uint32_t box) { order.push_back(box); });
+    queryPacked(
+        scene, [](const Aabb&) { return true; }, [&](std::uint32_t box) { order.push_back(box); });
     return order;
   };
   for (const float share : {0.01f, 0.05f, 0.4f}) {

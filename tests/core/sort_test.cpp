@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The host's radix sort against std::stable_sort: order, stability, every width and thread count.
+// Compares the host's radix sort with std::stable_sort: order, stability, every width and thread
+// count.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ void expectStableSort(std::size_t n, int bits, int threads, Random& random) {
   const Key mask = bits == 8 * sizeof(Key) ? ~Key{0} : (Key{1} << bits) - 1;
   std::vector<Key> keys(n), spareKeys(n);
   std::vector<std::uint32_t> values(n), spareValues(n);
-  // Few different keys, so that stability shows.
+  // There are few different keys, so that a lack of stability shows.
   for (Key& key : keys) key = (static_cast<Key>(random.below(50)) * Key{0x9E3779B9u} << 7) & mask;
   std::iota(values.begin(), values.end(), 0u);
   std::vector<std::uint32_t> expected = values;
@@ -58,13 +59,14 @@ TEST(Sort, OrdersIndicesLikeAStableSort) {
         std::iota(expected.begin(), expected.end(), 0u);
         std::stable_sort(expected.begin(), expected.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
-        HostSpace(threads).orderByKey(test::view(keys), all(order), spare.data(), spare.data() + n,
-                                      0, 31);
+        HostSpace space(threads);
+        space.radixSort().order(space.tasks(), test::view(keys), order.data(), spare.data(),
+                                spare.data() + n, 0, 31);
         ASSERT_EQ(order, expected) << n << " keys, " << distinct << ", " << threads << " threads";
       }
 }
 
-TEST(Sort, LooksAtTheBitsThatWereAskedForOnly) {
+TEST(Sort, SortsByRequestedBitsOnly) {
   std::vector<std::uint32_t> keys{0xFFFF0002u, 1u, 0xABCD0000u}, spare(3), values{7, 8, 9},
       spareV(3);
   HostSpace(1).sortByKey(all(keys), all(values), all(spare), all(spareV), 0, 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A machine that does not say how many threads it has, such as some containers: oneTBB then returns
-// 0. Replaces oneTBB's function in this process.
+// Tests containers in which oneTBB cannot find the number of threads and returns 0. This program
+// replaces oneTBB's function by one that returns 0.
 #include <gtest/gtest.h>
 #include <tbb/info.h>
 
@@ -35,10 +35,10 @@ TEST(UnknownConcurrency, IsOneThread) {
 TEST(UnknownConcurrency, BatchesOfQueriesAreAnswered) {
   Random random(8);
   const Boxes boxes = boxSets().front().make(300, random);
-  PairFinder finder;
-  finder.buildTree(view(boxes));
+  BoxTree tree;
+  tree.build(view(boxes));
   BatchHits hits;
-  aabbTestBatch(finder.tree(), view(boxes), view(boxes), hits);
+  tree.aabbTest(view(boxes), hits);
   for (std::size_t i = 0; i < boxes.size(); ++i) EXPECT_GE(hits.of(i).size, 1u) << i;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The founding documents' variants on the host. Counts how much work each does, and compares that
-// with what the documents say.
+// Tests the founding documents' variants on the host. Counts the work of each variant, and compares
+// it with what the documents say.
 #include "variants_checks.h"
 
 namespace lbvh::variants {
@@ -8,7 +8,7 @@ namespace {
 
 using test::Random;
 
-TEST(Variants, AllGiveTheSame) {
+TEST(Variants, AllGiveTheSameResults) {
   Random random(101);
   for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 700u}) {
     SCOPED_TRACE(n);

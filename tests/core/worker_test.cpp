@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The thread that does one job at a time.
+// Tests Worker, a thread that runs one job at a time.
 #include "broadphase/choose/worker.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "broadphase/core/test_hooks.h"
 #include "gate.h"
 
 #if defined(__unix__)
@@ -33,7 +34,7 @@ TEST(Worker, RunsJobsInOrderOnOneOtherThread) {
   EXPECT_NE(first, std::this_thread::get_id());
 }
 
-TEST(Worker, PassesOnWhatAJobThrowsOnce) {
+TEST(Worker, RethrowsAJobsExceptionOnce) {
   Worker worker;
   EXPECT_THROW(worker.run([] { throw std::length_error("x"); }), std::length_error);
   worker.wait();
@@ -42,7 +43,47 @@ TEST(Worker, PassesOnWhatAJobThrowsOnce) {
   EXPECT_TRUE(hasRun);
 }
 
-TEST(Worker, StartsWithoutWaitingAndItsEndWaits) {
+/// Forces workers to spin, or not to spin, as long as it exists.
+struct Spinning {
+  explicit Spinning(TestHooks::Spin spin) { testHooks.spin = spin; }
+  ~Spinning() { testHooks.spin = TestHooks::Spin::automatic; }
+};
+
+// A worker must find a job while it spins, while it falls asleep, and while it sleeps.
+TEST(Worker, NoticesEachJobAndItsEndWhetherItSpinsOrSleeps) {
+  for (const auto spin : {TestHooks::Spin::always, TestHooks::Spin::never}) {
+    const Spinning spinning(spin);
+    Worker worker;
+    int done = 0;
+    for (int round = 0; round < 600; ++round) {
+      const auto wait = [](int us) {
+        if (us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+      };
+      worker.run([&] {
+        wait(round % 3 * 40);
+        ++done;
+      });
+      ASSERT_EQ(done, round + 1);
+      ASSERT_FALSE(worker.isBusy());
+      wait(round % 4 * 30);
+    }
+  }
+}
+
+TEST(Worker, CallerMayDoOtherWorkDuringTheJob) {
+  Worker worker;
+  test::Gate mayEnd(false);
+  bool hasEnded = false;
+  const auto job = [&] {
+    mayEnd.pass();
+    hasEnded = true;
+  };
+  // If mayEnd were opened only after the job, the job would wait for ever.
+  worker.run(job, [&]() noexcept { mayEnd.open(); });
+  EXPECT_TRUE(hasEnded);
+}
+
+TEST(Worker, StartReturnsAtOnceAndDestructorWaits) {
   test::Gate mayEnd(false);
   std::atomic<bool> hasEnded{false};
   std::function<void()> job = [&] {
@@ -76,7 +117,7 @@ int statusOfChild(const F& f) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-TEST(Worker, StaysBehindInAChildProcess) {
+TEST(Worker, DoesNotExistInAChildProcess) {
   test::Gate mayEnd(false);
   std::function<void()> job = [&] { mayEnd.pass(); };
   Worker worker;
@@ -84,13 +125,13 @@ TEST(Worker, StaysBehindInAChildProcess) {
   EXPECT_TRUE(worker.isHere());
   EXPECT_EQ(statusOfChild([&] {
               if (worker.isHere()) std::_Exit(1);
-              worker.~Worker();  // neither waits nor ends what is not there
+              worker.~Worker();  // must not wait for a thread that does not exist here
             }),
             7);
   mayEnd.open();
 }
 
-TEST(Worker, AProcessEndsWhenTheJobHasEnded) {
+TEST(Worker, ProcessExitWaitsForTheJob) {
   EXPECT_EQ(statusOfChild([] {
               auto* const forgotten = new Worker;
               static std::function<void()> job = [] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The real GPU pipeline under the choice of spaces: warmed up in the background, tried on copies,
-// and made to take turns with the host. Skipped where there is no device.
+// Tests AdaptivePipeline with the real GPU pipeline. That is warmed up in the background, tried on
+// copies, and alternates with the host. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -29,7 +29,8 @@ using test::view;
 
 class CudaAdaptive : public test::OnCuda {};
 
-/// Each space in its turn for a few steps; the other one is tried in between, or not.
+/// Alternates between the spaces every four steps. If requested, it also tries the other space in
+/// between.
 class InTurns final : public SpaceChooser {
  public:
   explicit InTurns(bool tries) : tries_(tries) {}
@@ -37,8 +38,9 @@ class InTurns final : public SpaceChooser {
   bool wantsGpu() const override { return true; }
   bool wantsTrial() const override { return tries_ && step_ % 16 < 8; }
   void stepped(Where, const StepFigures&) noexcept override { ++step_; }
-  void tried(Where, double) noexcept override {}
-  double medianMs(Where) const noexcept override { return 0; }
+  void tried(Where, const TrialFigures&) noexcept override {}
+  double meanMs(Where) const noexcept override { return 0; }
+  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
   const char* why() const noexcept override { return "its turn"; }
 
  private:
@@ -55,7 +57,7 @@ std::unique_ptr<AdaptivePipeline> makeAdaptive(bool tries) {
                                             std::make_unique<InTurns>(tries));
 }
 
-/// A step on both, whose lists must agree.
+/// Runs a step on both pipelines. All lists must agree.
 void stepBoth(AdaptivePipeline& adaptive, Pipeline& host, const StepInput& input) {
   StepStats stats;
   adaptive.step(input, stats);
@@ -65,8 +67,8 @@ void stepBoth(AdaptivePipeline& adaptive, Pipeline& host, const StepInput& input
   ASSERT_EQ(toVector(adaptive.pairs()), toVector(host.pairs()));
 }
 
-// Under PTXVM_FAIL one call of the warm-up, a trial or a step fails; see cuda_faults.sh.
-TEST_F(CudaAdaptive, PairsAreTheSameWhoeverServes) {
+// With PTXVM_FAIL, one call of the warm-up, a trial or a step fails. See cuda_faults.sh.
+TEST_F(CudaAdaptive, PairsAreTheSameOnBothSpaces) {
   Random random(201);
   const auto adaptive = makeAdaptive(true);
   const auto host = makeHost().pipeline;
@@ -103,7 +105,7 @@ TEST_F(CudaAdaptive, PairsAreTheSameWhoeverServes) {
   if (!mayFail) EXPECT_EQ(onGpu, enough) << adaptive->info()->reason;
 }
 
-// However slow the GPU is (the interpreter is), the program runs on the host, and says so.
+// If the GPU is slow, as the interpreter is, the program runs on the host and reports it.
 TEST_F(CudaAdaptive, SettlesOnTheFasterSpace) {
   Random random(202);
   AdaptivePipeline adaptive(makeHost().pipeline, makeHost, makeGpu,
@@ -116,20 +118,20 @@ TEST_F(CudaAdaptive, SettlesOnTheFasterSpace) {
     ASSERT_NO_FATAL_FAILURE(stepBoth(adaptive, *host, {view(boxes), {}, {}, 1u << 20}));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_GT(info.hostMedianMs, 0);
-  EXPECT_GT(info.gpuMedianMs, 0);
-  const bool isHost = info.hostMedianMs < info.gpuMedianMs;
+  EXPECT_GT(info.hostMeanMs, 0);
+  EXPECT_GT(info.gpuMeanMs, 0);
+  const bool isHost = info.hostMeanMs < info.gpuMeanMs;
   EXPECT_EQ(info.backend == "host", isHost) << info.backend;
   EXPECT_EQ(info.reason, isHost ? "faster than the GPU" : "faster than the host");
 }
 
-TEST_F(CudaAdaptive, ASmallWorldStaysOnTheHostAndSaysWhy) {
+TEST_F(CudaAdaptive, SmallWorldStaysOnTheHostAndSaysWhy) {
   Random random(203);
   PairFinder finder;
   EXPECT_EQ(finder.stats().backend, "host");
   finder.update(view(test::boxSets()[0].make(20, random)));
   EXPECT_EQ(finder.stats().backend, "host");
-  EXPECT_EQ(finder.stats().reason, "a GPU needs longer to begin");
+  EXPECT_EQ(finder.stats().reason, "steps are shorter than launches on a GPU");
 }
 
 #if defined(HAS_SCENES)
@@ -155,7 +157,7 @@ Boxes boxesOf(World& world) {
   return boxes;
 }
 
-TEST_F(CudaAdaptive, SixHundredStepsOfDebrisHaveTheHostsHashes) {
+TEST_F(CudaAdaptive, HashesOfSixHundredStepsOfDebrisEqualTheHosts) {
   World world(makeBroadphase("gpu-lbvh", setupFor(120, onHost())));
   buildDebris(world, {120, 1});
   const auto adaptive = makeAdaptive(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A DevicePairFinder on a device whose calls fail. cuda_faults.sh injects the errors; without them
-// it is a test like others. Skipped where there is no device.
+// Tests a DevicePairFinder on a device whose calls fail. cuda_faults.sh injects the errors. Without
+// them this is an ordinary test. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,11 +16,11 @@ using test::DeviceArrays;
 using test::Random;
 using test::SceneModel;
 
-/// Steps of an engine that goes on after an error.
+/// Makes steps like an engine that continues after an error.
 class Engine {
  public:
-  /// Whatever an attempt throws, the next one is right. After a search that threw all pairs are
-  /// added; the engine may have dropped its list.
+  /// After an attempt that throws, the next one must be right. It reports all pairs as added,
+  /// because the engine may have dropped its list.
   void step(const SceneModel& model) {
     const test::SceneAnswer expected = answerOf(model);
     DeviceArrays memory;
@@ -32,7 +32,7 @@ class Engine {
     last_ = expected.pairs;
     memory.wait();
     const test::Found found = fetch(memory, lists, scene, request);
-    if ((found.report.errors & kListIsCut) != 0) {
+    if (found.report.has(DeviceError::pairsTruncated)) {
       last_ = {};
       return step(model);
     }
@@ -56,10 +56,10 @@ class Engine {
   }
 
   DevicePairFinder finder_;
-  test::Pairs last_;  ///< of the last search, if that did not throw
+  test::Pairs last_;  ///< pairs of the last search, if that did not throw
 };
 
-/// After a kernel that faulted nothing works on the device any more.
+/// Whether a kernel has faulted. After that nothing works on the device.
 bool isLost() {
   cudaGetLastError();
   for (int attempt = 0; attempt < 2; ++attempt)
@@ -82,9 +82,9 @@ TEST_F(CudaDeviceFaults, SearchesAreRightWhateverFails) {
         engine->step(model);
         break;
       } catch (const std::exception& error) {
-        if (isLost()) return;  // every call says so
+        if (isLost()) return;  // every call fails then
         if (std::string(error.what()).rfind("CUB", 0) == 0)
-          return;  // which is for good, see space.cuh
+          return;  // these errors are permanent (space.cuh)
         ASSERT_LT(++failures, 3) << error.what();
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// What a DevicePairFinder keeps between calls on the device: graphs and direct calls in turns,
-// reservations of several kinds, memory. Skipped where there is no device.
+// Tests the state of a DevicePairFinder between calls on the device: graphs and direct calls
+// alternate, and there are several kinds of reservations. Also tests its memory. Skipped if there
+// is no device.
 #include <gtest/gtest.h>
 
 #include "device_arrays.cuh"
@@ -33,7 +34,7 @@ class CudaDeviceGraph : public test::WithDeviceArrays {
   }
 };
 
-/// Boxes two metres apart.
+/// A row of boxes, each of which touches the next one.
 SceneModel row(std::size_t n, float from = 0) {
   SceneModel model;
   for (std::size_t i = 0; i < n; ++i)
@@ -47,7 +48,7 @@ DeviceRequest withChanges() {
   return request;
 }
 
-TEST_F(CudaDeviceGraph, AReservationMendsARefusedCapture) {
+TEST_F(CudaDeviceGraph, ReservingMakesARefusedCapturePossible) {
   DevicePairFinder finder;
   const DeviceScene scene = put(*memory_, row(20));
   finder.reserve(scene, {}, 1000);
@@ -57,9 +58,9 @@ TEST_F(CudaDeviceGraph, AReservationMendsARefusedCapture) {
   captured(ask);
 }
 
-TEST_F(CudaDeviceGraph, ReservationsOfTwoKindsStandSideBySide) {
+TEST_F(CudaDeviceGraph, ReservationsOfTwoKindsCoexist) {
   DeviceRequest neighbours;
-  neighbours.form = PairForm::neighbours;
+  neighbours.layout = PairLayout::neighbours;
   for (const DeviceRequest& request : {withChanges(), neighbours}) {
     DevicePairFinder finder;
     const DeviceScene scene = put(*memory_, row(20));
@@ -69,7 +70,7 @@ TEST_F(CudaDeviceGraph, ReservationsOfTwoKindsStandSideBySide) {
   }
 }
 
-TEST_F(CudaDeviceGraph, QueriesAreOfTheSearchThatRanLast) {
+TEST_F(CudaDeviceGraph, QueriesUseTheSearchThatRanLast) {
   DevicePairFinder finder;
   const SceneModel many = row(1500), few = row(3, -500);
   const DeviceScene large = put(*memory_, many), small = put(*memory_, few);
@@ -105,7 +106,7 @@ TEST_F(CudaDeviceGraph, MemoryGrowsWithTheScene) {
   EXPECT_LT(accountant.bytes, 20 * first);
 }
 
-TEST_F(CudaDeviceGraph, RoomForHitsIsNoMoreThanTheLimit) {
+TEST_F(CudaDeviceGraph, MemoryForHitsStaysWithinTheLimit) {
   Accountant accountant;
   DeviceOptions options;
   options.allocator = accountant.allocator();
@@ -119,7 +120,8 @@ TEST_F(CudaDeviceGraph, RoomForHitsIsNoMoreThanTheLimit) {
   EXPECT_LT(accountant.bytes - before, 4u << 20);
 }
 
-/// Fails each allocation of a search in turn. @return false if there are no more
+/// Lets a search fail after a number of allocations.
+/// @return false if the search needed no more allocations
 bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {
   Accountant accountant;
   DeviceOptions options;
@@ -143,7 +145,7 @@ bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {
   return threw;
 }
 
-TEST_F(CudaDeviceGraph, AfterASearchWithoutMemoryQueriesReadNothingThatIsGone) {
+TEST_F(CudaDeviceGraph, QueriesAfterAFailedSearchReadNoFreedMemory) {
   std::size_t allocations = 0;
   while (hitsNothingFreed(*memory_, allocations)) ++allocations;
   EXPECT_GT(allocations, 3u);

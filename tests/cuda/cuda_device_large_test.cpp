@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Scenes for a DevicePairFinder that are too large to hold against every pair of boxes: the device
-// finds what the host finds. Skipped where there is no device.
+// Tests a DevicePairFinder with scenes that are too large for brute force. The device must find the
+// same pairs as the host. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using test::HostArrays;
 using test::Random;
 using test::SceneModel;
 
-/// Worlds of 1 to some thousands of boxes at the same place, boxes and a plane in all of them.
+/// Worlds of 1 to 2,048 boxes at the same place. Some boxes and a plane are in all worlds.
 SceneModel manyWorlds(std::size_t n, Random& random) {
   SceneModel model;
   while (model.boxes.size() < n) {
@@ -39,14 +39,14 @@ SceneModel manyWorlds(std::size_t n, Random& random) {
 }
 
 template <class Space>
-Found found(Space& space, Backend backend, const SceneModel& model, PairForm form) {
+Found found(Space& space, MemorySpace memory, const SceneModel& model, PairLayout form) {
   DeviceOptions options;
-  options.backend = backend;
+  options.memory = memory;
   options.threads = 1;
-  options.leastCapacity = 16 * model.boxes.size();
+  options.initialPairCapacity = 16 * model.boxes.size();
   DevicePairFinder finder(options);
   DeviceRequest request;
-  request.form = form;
+  request.layout = form;
   request.countsByWorld = true;
   return ask(space, finder, put(space, model), request);
 }
@@ -54,12 +54,13 @@ Found found(Space& space, Backend backend, const SceneModel& model, PairForm for
 TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
   if (const std::string why = whyUnavailable(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
   Random random(410);
-  const SceneModel model = manyWorlds(140000, random);  // a radix sort, 137 groups of blocks
+  // Enough boxes for a radix sort; they fill 137 groups of blocks.
+  const SceneModel model = manyWorlds(140000, random);
   DeviceArrays device;
   HostArrays host;
-  for (const PairForm form : {PairForm::sorted, PairForm::neighbours}) {
-    const Found here = found(host, Backend::host, model, form);
-    const Found there = found(device, Backend::cuda, model, form);
+  for (const PairLayout form : {PairLayout::sorted, PairLayout::neighbours}) {
+    const Found here = found(host, MemorySpace::host, model, form);
+    const Found there = found(device, MemorySpace::device, model, form);
     EXPECT_GT(here.report.pairs, model.boxes.size());
     EXPECT_EQ(there.report.pairs, here.report.pairs);
     EXPECT_EQ(there.report.errors, 0u);
@@ -70,7 +71,8 @@ TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
   }
 }
 
-/// Of the first boxes, and of all of them: behind more than one window of a list.
+/// Boxes of queries. The first overlaps all boxes, which need more than one window of a list. The
+/// others overlap few boxes.
 test::Boxes largeQueries() {
   constexpr float kFar = 1e30f;
   return {{{-kFar, -kFar, -kFar}, {kFar, kFar, kFar}},
@@ -79,9 +81,9 @@ test::Boxes largeQueries() {
 }
 
 template <class Space>
-test::FoundHits foundHits(Space& space, Backend backend, const SceneModel& model) {
+test::FoundHits foundHits(Space& space, MemorySpace memory, const SceneModel& model) {
   DeviceOptions options;
-  options.backend = backend;
+  options.memory = memory;
   options.threads = 1;
   DevicePairFinder finder(options);
   ask(space, finder, put(space, model), {});
@@ -99,10 +101,10 @@ TEST(CudaDeviceLarge, QueriesHitWhatTheyHitOnTheHost) {
         test::boxAt(40 * random.uniform(), 40 * random.uniform(), 40 * random.uniform(), 0.1f));
   DeviceArrays device;
   HostArrays host;
-  const test::FoundHits here = foundHits(host, Backend::host, model);
-  const test::FoundHits there = foundHits(device, Backend::cuda, model);
+  const test::FoundHits here = foundHits(host, MemorySpace::host, model);
+  const test::FoundHits there = foundHits(device, MemorySpace::device, model);
   EXPECT_EQ(here.of[0].size(), model.boxes.size());
-  EXPECT_EQ(there.report.pairs, here.report.pairs);
+  EXPECT_EQ(there.report.hits, here.report.hits);
   EXPECT_EQ(there.report.errors, 0u);
   EXPECT_TRUE(there.of == here.of);
 }

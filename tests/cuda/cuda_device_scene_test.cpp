@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// DevicePairFinder's searches and queries on the device: what they give on the host, and what
-// only a device has, captured streams and an allocator. Skipped where there is no device.
+// Tests DevicePairFinder's searches and queries on the device: the checks that also run on the
+// host, and tests of captured streams and allocators. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,55 +24,55 @@ using test::SceneModel;
 using CudaDeviceScene = test::WithDeviceArrays;
 using CudaDeviceQueries = test::WithDeviceArrays;
 
-TEST_F(CudaDeviceScene, FindsWhatTheModelSays) { test::findsWhatTheModelSays(*memory_, {}, 100); }
-TEST_F(CudaDeviceScene, NeedsNothingElse) { test::needsNothingElse(*memory_, {}); }
-TEST_F(CudaDeviceScene, TakesWhatIsNotThere) { test::takesWhatIsNotThere(*memory_, {}); }
+TEST_F(CudaDeviceScene, FindsThePairsOfTheModel) { test::findsWhatTheModelSays(*memory_, {}, 100); }
+TEST_F(CudaDeviceScene, WorksWithEachArrayAlone) { test::needsNothingElse(*memory_, {}); }
+TEST_F(CudaDeviceScene, AcceptsAbsentArrays) { test::takesWhatIsNotThere(*memory_, {}); }
 TEST_F(CudaDeviceScene, ListsAllRemovedPairs) { test::listsAllRemovedPairs(*memory_, {}); }
-TEST_F(CudaDeviceScene, SweepsBeforeItGrows) { test::sweepsBeforeItGrows(*memory_, {}); }
-TEST_F(CudaDeviceScene, StopsOnlyBeyondItsLimit) { test::stopsOnlyBeyondItsLimit(*memory_, {}); }
-TEST_F(CudaDeviceScene, AllFormsAgree) { test::allFormsAgree(*memory_, {}, 24); }
-TEST_F(CudaDeviceScene, TellsWhatHasChanged) { test::tellsWhatHasChanged(*memory_, {}); }
-TEST_F(CudaDeviceScene, KeepsWhateverTheRoomIs) { test::keepsWhateverTheRoomIs(*memory_, {}); }
+TEST_F(CudaDeviceScene, AddsDisplacementsBeforeMargins) { test::sweepsBeforeItGrows(*memory_, {}); }
+TEST_F(CudaDeviceScene, StopsOnlyBeyondMaxPairs) { test::stopsOnlyBeyondItsLimit(*memory_, {}); }
+TEST_F(CudaDeviceScene, AllLayoutsAgree) { test::allFormsAgree(*memory_, {}, 24); }
+TEST_F(CudaDeviceScene, ReportsChanges) { test::tellsWhatHasChanged(*memory_, {}); }
+TEST_F(CudaDeviceScene, KeepsPreviousPairsWhateverTheCapacity) {
+  test::keepsWhateverTheRoomIs(*memory_, {});
+}
 TEST_F(CudaDeviceScene, ReservingWritesNothing) { test::reservingWritesNothing(*memory_, {}); }
-TEST_F(CudaDeviceScene, TheCallerMayOwnTheLists) {
+TEST_F(CudaDeviceScene, CallerMayOwnTheLists) {
   test::callerOwnsTheLists(*memory_, {});
   test::callerOwnsTheNeighbours(*memory_, {});
   test::callerOwnsTheChanges(*memory_, {});
 }
-TEST_F(CudaDeviceScene, HasTheRoomThatWasReserved) {
-  test::hasTheRoomThatWasReserved(*memory_, {});
-}
+TEST_F(CudaDeviceScene, HasTheReservedCapacity) { test::hasTheRoomThatWasReserved(*memory_, {}); }
 TEST_F(CudaDeviceScene, RefusesBadInput) {
   test::refusesBadScenes(*memory_, {});
   test::refusesBadRequests(*memory_, {});
   test::refusesBadQueries(*memory_, {});
   test::refusesHalfAnAllocator(*memory_, {});
 }
-TEST_F(CudaDeviceScene, ReportsWhatOnlyTheDeviceSees) {
+TEST_F(CudaDeviceScene, ReportsErrorsInTheArrays) {
   test::reportsWhatOnlyTheDeviceSees(*memory_, {});
 }
 
 TEST_F(CudaDeviceScene, ReportsNanInPackedBoxes) { test::reportsNanInPackedBoxes(*memory_, {}); }
 
-TEST_F(CudaDeviceQueries, StopOnlyBeyondTheLimit) {
+TEST_F(CudaDeviceQueries, StopOnlyBeyondMaxPairs) {
   test::stopsBatchesOnlyBeyondTheLimit(*memory_, {});
 }
-TEST_F(CudaDeviceQueries, AreAnsweredAsTheModelSays) { test::answersQueries(*memory_, {}, 40); }
+TEST_F(CudaDeviceQueries, HaveTheHitsOfTheModel) { test::answersQueries(*memory_, {}, 40); }
 TEST_F(CudaDeviceQueries, HitNothingBeforeASearch) { test::hitsNothingBeforeASearch(*memory_, {}); }
-TEST_F(CudaDeviceQueries, RoomForThemIsNoSearch) {
+TEST_F(CudaDeviceQueries, KeepTheLastSearchWhenReserved) {
   test::reservesQueriesAfterASearch(*memory_, {});
 }
 TEST_F(CudaDeviceQueries, WithoutWorldsAllBoxesAreInWorldZero) {
   test::withoutWorldsAllBoxesAreInWorldZero(*memory_, {});
 }
-TEST_F(CudaDeviceQueries, TheLeastIndexWinsATie) { test::theLeastIndexWinsATie(*memory_, {}); }
-TEST_F(CudaDeviceQueries, TheCallerMayOwnTheHits) { test::callerOwnsTheHits(*memory_, {}); }
+TEST_F(CudaDeviceQueries, SmallestIndexWinsATie) { test::theLeastIndexWinsATie(*memory_, {}); }
+TEST_F(CudaDeviceQueries, CallerMayOwnTheHits) { test::callerOwnsTheHits(*memory_, {}); }
 
-TEST_F(CudaDeviceScene, RefusesTheHostsArrays) {
+TEST_F(CudaDeviceScene, RefusesArraysInHostMemory) {
   int device = 0, readsAll = 0;
   cudaCheck(cudaGetDevice(&device));
   cudaCheck(cudaDeviceGetAttribute(&readsAll, cudaDevAttrPageableMemoryAccess, device));
-  if (readsAll != 0) GTEST_SKIP() << "this device reads them";
+  if (readsAll != 0) GTEST_SKIP() << "this device reads the host's memory";
   const test::Boxes boxes(3, test::boxAt(0, 0, 0, 1));
   const std::vector<Ray> rays(3);
   DevicePairFinder finder;
@@ -91,7 +91,7 @@ TEST_F(CudaDeviceScene, RefusesTheHostsArrays) {
                std::invalid_argument);
 }
 
-/// A step of an engine: a search, and rays after it.
+/// An engine's step: a search, then rays.
 class CapturedStep {
  public:
   static constexpr std::size_t kBoxes = 70, kRays = 12;
@@ -115,13 +115,14 @@ class CapturedStep {
     graph_ = endCapture(memory_.stream());
   }
 
-  /// With other boxes, rays, worlds and filters where the last ones were.
+  /// Replaces the contents of the arrays of boxes, rays, worlds and filters, and launches the
+  /// graph.
   void replay() {
     const SceneModel model = test::steadyScene(kBoxes, kWorlds, random_);
     const std::vector<Ray> rays = test::randomRays(kRays, random_);
     const Indices worlds = test::randomWorlds(kRays, model, false, random_);
-    memory_.overwrite(scene_.lower.data, model.packed());
-    memory_.overwrite(scene_.count, model.count);
+    memory_.overwrite(scene_.min.data, model.packed());
+    memory_.overwrite(scene_.boxCount, model.count);
     memory_.overwrite(scene_.worlds, model.worlds);
     memory_.overwrite(scene_.filters, model.filters);
     memory_.overwrite(batch_.rays.data, rays);
@@ -158,7 +159,7 @@ class CapturedStep {
   Pairs before_;
 };
 
-TEST_F(CudaDeviceScene, ACapturedStepReplaysAHundredTimes) {
+TEST_F(CudaDeviceScene, CapturedStepReplaysAHundredTimes) {
   CapturedStep step(*memory_);
   step.capture();
   for (int launch = 0; launch < 100; ++launch) {
@@ -167,7 +168,7 @@ TEST_F(CudaDeviceScene, ACapturedStepReplaysAHundredTimes) {
   }
 }
 
-/// A search with changes in a graph, and others between its launches.
+/// Runs a search with changes in a graph, and other searches between its launches.
 class CapturedChanges {
  public:
   explicit CapturedChanges(DeviceArrays& memory)
@@ -217,28 +218,28 @@ class CapturedChanges {
   Pairs before_;
 };
 
-TEST_F(CudaDeviceScene, AGraphTellsWhatHasChangedSinceAnySearch) {
+TEST_F(CudaDeviceScene, GraphReportsChangesSinceAnySearch) {
   CapturedChanges step(*memory_);
   for (const std::size_t boxes : {20u, 60u, 40u, 58u}) {
     SCOPED_TRACE(boxes);
     step.launch();
     step.findAmong(boxes);
-    step.findWithoutChanges(5 * boxes);  // whose memory grows
+    step.findWithoutChanges(5 * boxes);  // grows the finder's memory
   }
   step.launch();
 }
 
-TEST_F(CudaDeviceScene, WhatAGraphKeepsStaysWhereItIs) {
+TEST_F(CudaDeviceScene, FailedSearchDoesNotMoveTheMemoryOfAGraph) {
   CapturedChanges step(*memory_);
   step.launch();
   step.cannotFindAmong(500);
   step.launch();
 }
 
-TEST_F(CudaDeviceScene, ACaptureHasOnlyTheRoomThatWasReserved) {
+TEST_F(CudaDeviceScene, CaptureHasOnlyReservedMemory) {
   const DeviceScene scene = put(*memory_, test::crowd(20));
   DeviceRequest neighbours;
-  neighbours.form = PairForm::neighbours;
+  neighbours.layout = PairLayout::neighbours;
   DevicePairFinder finder;
   finder.reserve(scene, {}, 500);
   CUstream_st* const stream = memory_->stream();
@@ -267,8 +268,8 @@ TEST_F(CudaDeviceScene, TakesMemoryFromTheAllocator) {
   EXPECT_EQ(accountant.wrong, 0u);
 }
 
-/// The next one adds all pairs, and tells no errors of the one that threw.
-TEST_F(CudaDeviceScene, StartsAfreshAfterASearchThatThrew) {
+/// The next search reports all pairs as added, and no errors of the search that threw.
+TEST_F(CudaDeviceScene, ReportsAllPairsAsAddedAfterASearchThatThrew) {
   Random random(233);
   const SceneModel good = test::steadyScene(40, 3, random);
   SceneModel bad = test::steadyScene(700, 3, random);
@@ -282,7 +283,7 @@ TEST_F(CudaDeviceScene, StartsAfreshAfterASearchThatThrew) {
     Accountant accountant;
     DeviceOptions options;
     options.allocator = accountant.allocator();
-    options.leastCapacity = 2000;
+    options.initialPairCapacity = 2000;
     DevicePairFinder finder(options);
     const DeviceScene scene = put(*memory_, good), large = put(*memory_, bad);
     ask(*memory_, finder, scene, request);
@@ -300,7 +301,7 @@ TEST_F(CudaDeviceScene, StartsAfreshAfterASearchThatThrew) {
   }
 }
 
-TEST_F(CudaDeviceScene, TellsWhenTheAllocatorHasNothing) {
+TEST_F(CudaDeviceScene, ThrowsIfTheAllocatorReturnsNull) {
   DeviceOptions options;
   options.allocator = {[](std::size_t, CUstream_st*, void*) -> void* { return nullptr; },
                        [](void*, std::size_t, CUstream_st*, void*) {}, nullptr};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Boxes that stay on the device: the same pairs in the same order as the host finds, on a stream
-// that runs and on one that is captured. Skipped where there is no device.
+// Tests DevicePairFinder with boxes in device memory. It must find the same pairs in the same order
+// as on the host, in plain streams and in captured graphs. Skipped if there is no device.
 #include "broadphase/device_pair_finder.h"
 
 #include <gtest/gtest.h>
@@ -20,6 +20,7 @@ using test::Pairs;
 using test::pairsOf;
 using test::pairsOnHost;
 using test::Random;
+using test::reserve;
 
 class DeviceFinder : public test::OnCuda {
  protected:
@@ -36,14 +37,15 @@ class DeviceFinder : public test::OnCuda {
 
   using Answer = test::DeviceAnswer;
 
-  /// Asks on a stream, and looks at the lists only after the stream has come to its end.
+  /// Searches on a stream, waits for the stream, and only then reads the lists.
   Answer find(DevicePairFinder& finder, const Boxes& boxes,
               const std::vector<Filter>& filters = {}) {
     boxes_.assign(boxes);
     filters_.assign(filters);
-    const DevicePairs found = finder.find(boxes_.view(), filters_.view(), stream_);
+    const DeviceLists found =
+        finder.find(DeviceScene::of(boxes_.view(), filters_.view().data), {}, stream_);
     cudaCheck(cudaStreamSynchronize(stream_));
-    return {pairsOf(found), countOf(found), found.capacity};
+    return {pairsOf(found), countOf(found), found.pairs.size};
   }
 
   auto finding() {
@@ -67,7 +69,7 @@ class DeviceFinder : public test::OnCuda {
 
 TEST_F(DeviceFinder, AgreesWithBruteForce) { test::agreesWithBruteForce({}, finding()); }
 
-TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
+TEST_F(DeviceFinder, ReportsATruncatedListAndGrowsForTheNext) {
   DevicePairFinder finder;
   const Boxes boxes(300, test::boxAt(0, 0, 0, 1));
   const std::uint64_t all = 300 * 299 / 2;
@@ -80,8 +82,10 @@ TEST_F(DeviceFinder, ReportsAnIncompleteListAndGrowsForTheNext) {
   EXPECT_GE(second.capacity, all);
   EXPECT_EQ(second.pairs, pairsOnHost(boxes));
 
-  DevicePairFinder large(all);
-  EXPECT_EQ(find(large, boxes).pairs, second.pairs) << "has room at once";
+  DeviceOptions options;
+  options.initialPairCapacity = all;
+  DevicePairFinder large(options);
+  EXPECT_EQ(find(large, boxes).pairs, second.pairs) << "its initial capacity suffices";
 }
 
 TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
@@ -90,60 +94,60 @@ TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
   const OnDevice<Aabb> device(boxes);
   DevicePairFinder finder;
   for (const std::size_t n : {300u, 700u, 500u})
-    finder.find(View<const Aabb>{device.view().data, n}, {}, stream_);
-  const DevicePairs last = finder.find(View<const Aabb>{device.view().data, 600}, {}, stream_);
+    finder.find(DeviceScene::of({device.view().data, n}), {}, stream_);
+  const DeviceLists last = finder.find(DeviceScene::of({device.view().data, 600}), {}, stream_);
   cudaCheck(cudaStreamSynchronize(stream_));
   EXPECT_EQ(pairsOf(last), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 600)));
 }
 
-TEST_F(DeviceFinder, RefusesWhatDoesNotFit) { test::refusesWhatDoesNotFit({}); }
+TEST_F(DeviceFinder, RefusesTooManyBoxesAndPairs) { test::refusesWhatDoesNotFit({}); }
 
-TEST_F(DeviceFinder, ASearchStopsAtItsLimit) { test::stopsAtItsLimit({}, finding()); }
+TEST_F(DeviceFinder, SearchStopsAtMaxPairs) { test::stopsAtItsLimit({}, finding()); }
 
-TEST_F(DeviceFinder, ACapturedSearchReadsTheBoxesOfEachLaunch) {
+TEST_F(DeviceFinder, CapturedSearchReadsTheBoxesOfEachLaunch) {
   Random random(97);
   DevicePairFinder finder;
-  finder.reserve(400, 6000);
+  reserve(finder, 400, 6000);
   boxes_.assign(Boxes(400, test::boxAt(0, 0, 0, 1)));
   beginCapture();
-  const DevicePairs found = finder.find(boxes_.view(), {}, stream_);
+  const DeviceLists found = finder.find(DeviceScene::of(boxes_.view()), {}, stream_);
   const GraphExec graph = endCapture();
-  EXPECT_EQ(found.capacity, 6000u);
-  for (const test::BoxSet& set : test::boxSets()) {  // some of them want codes of 63 bits
+  EXPECT_EQ(found.pairs.size, 6000u);
+  for (const test::BoxSet& set : test::boxSets()) {  // some of these sets need codes of 63 bits
     SCOPED_TRACE(set.name);
     const Boxes boxes = set.make(400, random);
     boxes_.assign(boxes);
     launch(graph);
     const Pairs expected = pairsOnHost(boxes);
     EXPECT_EQ(countOf(found), expected.size());
-    if (expected.size() <= found.capacity) EXPECT_EQ(pairsOf(found), expected);
+    if (expected.size() <= found.pairs.size) EXPECT_EQ(pairsOf(found), expected);
   }
 }
 
-TEST_F(DeviceFinder, ASearchForNothingIsNoOrderToKeep) {
+TEST_F(DeviceFinder, EmptySearchKeepsNoOrder) {
   Random random(100);
   DevicePairFinder finder;
   find(finder, {});
-  finder.reserve(300, 0);
+  reserve(finder, 300, 0);
   const Boxes boxes = test::boxSets()[0].make(300, random);
   EXPECT_EQ(find(finder, boxes).pairs, pairsOnHost(boxes));
   const OnDevice<Aabb> there(boxes);
   find(finder, {});
   beginCapture();
-  const DevicePairs found = finder.find({there.view().data, 200}, {}, stream_);
+  const DeviceLists found = finder.find(DeviceScene::of({there.view().data, 200}), {}, stream_);
   launch(endCapture());
   EXPECT_EQ(pairsOf(found), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 200)));
 }
 
-TEST_F(DeviceFinder, ACapturedSearchSurvivesWhatTheFinderDoesBesides) {
+TEST_F(DeviceFinder, CapturedSearchSurvivesLaterSearches) {
   Random random(98);
   DevicePairFinder finder;
   const Boxes boxes = test::boxSets()[0].make(300, random);
   const Pairs expected = pairsOnHost(boxes);
-  finder.reserve(300, 0);
+  reserve(finder, 300, 0);
   const OnDevice<Aabb> there(boxes);
   beginCapture(cudaStreamCaptureModeThreadLocal);
-  const DevicePairs found = finder.find(there.view(), {}, stream_);
+  const DeviceLists found = finder.find(DeviceScene::of(there.view()), {}, stream_);
   const GraphExec graph = endCapture();
   launch(graph);
   EXPECT_EQ(pairsOf(found), expected);
@@ -152,27 +156,29 @@ TEST_F(DeviceFinder, ACapturedSearchSurvivesWhatTheFinderDoesBesides) {
   find(finder, many);
   EXPECT_EQ(find(finder, many).pairs, pairsOnHost(many)) << "has grown";
   launch(graph);
-  EXPECT_EQ(pairsOf(found), expected) << "where it was";
-  finder.reserve(800, 1 << 18);
+  EXPECT_EQ(pairsOf(found), expected) << "in the same place";
+  reserve(finder, 800, 1 << 18);
   launch(graph);
   EXPECT_EQ(pairsOf(found), expected);
   EXPECT_EQ(find(finder, boxes).pairs, expected);
 }
 
-TEST_F(DeviceFinder, ACaptureGoesOnAfterASearchWithoutRoom) {
+TEST_F(DeviceFinder, CaptureContinuesAfterASearchWithoutMemory) {
   Random random(99);
   const Boxes boxes = test::boxSets()[0].make(200, random);
   const OnDevice<Aabb> there(boxes);
   DevicePairFinder finder;
   find(finder, test::boxSets()[0].make(500, random));
   beginCapture();
-  EXPECT_THROW(finder.find(there.view(), {}, stream_), std::length_error) << "nothing reserved";
+  EXPECT_THROW(finder.find(DeviceScene::of(there.view()), {}, stream_), std::length_error)
+      << "nothing reserved";
   endCapture();
-  finder.reserve(200, 4000);
+  reserve(finder, 200, 4000);
   beginCapture();
   boxes_.assign({});
-  EXPECT_THROW(finder.find({there.view().data, 201}, {}, stream_), std::length_error);
-  const DevicePairs found = finder.find(there.view(), {}, stream_);
+  EXPECT_THROW(finder.find(DeviceScene::of({there.view().data, 201}), {}, stream_),
+               std::length_error);
+  const DeviceLists found = finder.find(DeviceScene::of(there.view()), {}, stream_);
   launch(endCapture());
   EXPECT_EQ(pairsOf(found), pairsOnHost(boxes));
 }

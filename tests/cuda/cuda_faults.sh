@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Fails every CUDA call of some steps, one after the other, on the PTX interpreter, and has the test
-# check pairs and delta each time.
-# Usage: cuda_faults.sh CUDA_TESTS recorded|unrecorded|background|device
+# Makes the CUDA calls of some steps on the PTX interpreter fail, one call in each run. The test checks
+# pairs and deltas in each run.
+# Usage: cuda_faults.sh CUDA_TESTS recorded|binary|unrecorded|background|device [STRIDE]
 #   recorded     steps that are recorded in graphs and repeated
+#   binary       the same over a binary tree
 #   unrecorded   steps without graphs
 #   background   a GPU that is tried in the background, and takes turns with the host
 #   device       searches of DevicePairFinder
+# With a STRIDE above 1, only every STRIDE-th call fails.
 set -u
-program=$1 steps=$2
+program=$1 steps=$2 stride=${3:-1}
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
@@ -17,7 +19,7 @@ trap 'rm -rf "$results"' EXIT
 never=''
 case $steps in
   recorded)
-    test=Cuda.StepsAreRightWhateverFails least=200
+    test=Each/Cuda.StepsAreRightWhateverFails/wide least=200
     never=cudaDeviceSynchronize:1=1,cudaFree:1=1,cudaMalloc:1=1,cudaMemcpy:1=1
     rules=(
       any:%d=2             # out of memory, once
@@ -28,12 +30,17 @@ case $steps in
       malloc:%d=2
     )
     ;;
+  binary)
+    test=Each/Cuda.StepsAreRightWhateverFails/binary least=100
+    never=cudaDeviceSynchronize:1=1,cudaFree:1=1,cudaMalloc:1=1,cudaMemcpy:1=1
+    rules=(any:%d=2 launch:%d=719:sticky)
+    ;;
   unrecorded)
-    test=Cuda.StepsWithoutGraphsAreRightWhateverFails least=60 never=graph:1=1
+    test=Each/Cuda.StepsWithoutGraphsAreRightWhateverFails/wide least=60 never=graph:1=1
     rules=(any:%d=2 launch:%d=719:sticky)
     ;;
   background)
-    test=CudaAdaptive.PairsAreTheSameWhoeverServes least=80
+    test=CudaAdaptive.PairsAreTheSameOnBothSpaces least=80
     rules=(any:%d=2 launch:%d=719:sticky)
     ;;
   device)
@@ -46,13 +53,18 @@ case $steps in
     ;;
 esac
 
+if [ "$stride" -gt 1 ]; then least=3; fi
+
 run() { timeout 300 "$program" --gtest_filter="$test" 2>&1; }
 
-# RULE is an injection rule with %d for the number of the call. Prints "INJECTED WRONG" at last.
+# fail_each RULE: RULE is an injection rule with %d for the number of the call. The last line of
+# output is "INJECTED WRONG", the numbers of injected errors and of wrong results.
 fail_each() {
-  local rule=$1 nth output status injected=0 wrong=0 missed=0
-  # In the background as many calls are made as time allows: the end is where three in a row are not.
-  for ((nth = 1; missed < 3; ++nth)); do
+  local rule=$1 nth output status injected=0 wrong=0 missed=0 most=3
+  if [ "$stride" -gt 1 ]; then most=1; fi
+  # The number of calls in the background depends on time. So the loop ends after three numbers in a row
+  # for which there was no call.
+  for ((nth = 1; missed < most; nth += stride)); do
     # shellcheck disable=SC2059
     output=$(PTXVM_FAIL=$(printf "$rule" "$nth") run)
     status=$?
@@ -73,7 +85,7 @@ fail_each() {
 }
 
 if [ -n "$never" ] && PTXVM_FAIL=$never run | grep 'injected error'; then
-  echo "$test calls what it must not"
+  echo "$test makes a call that it must not make"
   exit 1
 fi
 

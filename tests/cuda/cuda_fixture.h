@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The fixture of tests that want a GPU through the library's own face.
+// The fixture of tests that use a GPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,10 +8,12 @@
 #include <string>
 
 #include "broadphase/options.h"
+#include "broadphase/pair_finder.h"
+#include "support.h"
 
 namespace lbvh::test {
 
-/// Skips where there is no device.
+/// Skips if there is no device.
 class OnCuda : public testing::Test {
  protected:
   void SetUp() override {
@@ -20,5 +22,16 @@ class OnCuda : public testing::Test {
     if (!why.empty()) GTEST_SKIP() << why;
   }
 };
+
+/// Checks that the last step ran on the GPU, and that its pairs and changes are those of a finder
+/// on the host.
+inline void expectAsOnHost(PairFinder& gpu, PairFinder& host) {
+  ASSERT_EQ(toVector(gpu.added()), toVector(host.added()));
+  ASSERT_EQ(toVector(gpu.removed()), toVector(host.removed()));
+  ASSERT_EQ(toVector(gpu.pairs()), toVector(host.pairs()));
+  ASSERT_EQ(gpu.stats().oversizedBoxes, host.stats().oversizedBoxes);
+  ASSERT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
+  ASSERT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
+}
 
 }  // namespace lbvh::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Lists of pairs on the GPU, old ones against new ones, in every shape, and the chains of tiles
-// between them. Skipped where there is no device.
+// Tests comparisons of previous and current lists of pairs on the GPU, with lists of all kinds.
+// Also tests the chained sums over tiles. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using test::writable;
 
 class CudaLists : public test::OnCuda {};
 
-/// Pipelines on the GPU and on the host, which are told the same.
+/// A pipeline on the GPU and one on the host, with the same input.
 class Both {
  public:
   explicit Both(const Options& options = {})
@@ -46,7 +46,7 @@ class Both {
     expectTheSame();
   }
 
-  /// As if the other space had done the step before.
+  /// Pretends that the other space has done the previous step.
   void setPreviousPairs(const Pairs& pairs) {
     gpu_.setPreviousPairs(view(pairs));
     host_->setPreviousPairs(view(pairs));
@@ -58,7 +58,7 @@ class Both {
   void expectTheSame() {
     ASSERT_EQ(test::toVector(gpu_.added()), test::toVector(host_->added()));
     ASSERT_EQ(test::toVector(gpu_.removed()), test::toVector(host_->removed()));
-    ASSERT_EQ(download(gpu_.pairs()), test::toVector(host_->pairs()));
+    ASSERT_EQ(test::toVector(gpu_.pairs()), test::toVector(host_->pairs()));
   }
 
   CudaPipeline gpu_;
@@ -78,8 +78,8 @@ Pairs listOf(std::uint32_t first, std::uint32_t begin, std::uint32_t end) {
   return pairs;
 }
 
-// The pairs alone do not tell how many boxes there were.
-TEST_F(CudaLists, AnOldListMayReachBeyondAllBoxes) {
+// Pairs from another space may have boxes that do not exist in this step.
+TEST_F(CudaLists, PreviousPairsMayNameBoxesBeyondTheLast) {
   for (const std::uint32_t end : {200u, 300u, 5000u, 140000u}) {
     SCOPED_TRACE(end);
     Both both;
@@ -89,7 +89,7 @@ TEST_F(CudaLists, AnOldListMayReachBeyondAllBoxes) {
   }
 }
 
-// Recordings hold the addresses of all buffers, of which each grows in its own time.
+// Recordings hold the addresses of all buffers. Here each buffer grows in a different step.
 TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
   Both both;
   const Boxes few = apart(250), some = apart(8192), more = apart(8700);
@@ -97,12 +97,13 @@ TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
     ASSERT_NO_FATAL_FAILURE(both.step(*boxes));
 }
 
-// The largest of a round: 1,024 pairs and 256 a list; and one more. New lists, old lists, both.
-TEST_F(CudaLists, TilesInOneRoundInSeveralAndOfHubs) {
+// A round holds up to 1,024 pairs, and up to 256 pairs a list. The lists reach these limits, or
+// exceed them by one pair. These are the new lists, the old lists, or both.
+TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
   Random random(601);
   struct Shape {
     const char* name;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> lists;  ///< of box, so many
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> lists;  ///< box, list length
   };
   const Shape shapes[] = {
       {"none", {}},
@@ -111,7 +112,7 @@ TEST_F(CudaLists, TilesInOneRoundInSeveralAndOfHubs) {
       {"hub alone", {{20, 257}}},
       {"hub first", {{0, 300}, {1, 5}, {63, 9}}},
       {"hub last", {{0, 17}, {62, 33}, {63, 300}}},
-      {"hubs one behind the other", {{10, 300}, {11, 257}, {12, 256}, {13, 700}, {70, 257}}},
+      {"consecutive hubs", {{10, 300}, {11, 257}, {12, 256}, {13, 700}, {70, 257}}},
       {"rounds between hubs",
        {{0, 200},
         {5, 256},
@@ -143,26 +144,26 @@ TEST_F(CudaLists, TilesInOneRoundInSeveralAndOfHubs) {
   }
 }
 
-// Windows of 65,536 boxes and regions of 128 windows: pairs at the ends of both, in some only, and
-// many in one; the new ones in no order. Up to the largest number of a box.
-TEST_F(CudaLists, HubsOfManyWindows) {
+// Pairs lie at the ends of windows (65,536 boxes) and of regions (128 windows). Some windows have
+// many pairs, others have none. New pairs are unsorted. Indices go up to the maximum.
+TEST_F(CudaLists, HubsMaySpanManyWindows) {
   Random random(607);
   constexpr std::uint32_t kWindow = 65536, kRegion = 128 * kWindow, kBoxes = 1u << 30;
-  std::vector<std::uint32_t> seconds;
+  std::vector<std::uint32_t> partners;
   for (const std::uint32_t border : {kWindow, 3 * kWindow, 70 * kWindow, kRegion - kWindow, kRegion,
                                      3 * kRegion, kBoxes - kRegion, kBoxes})
     for (const std::uint32_t k : {1u, 2u, 4096u}) {
-      seconds.push_back(border - k);
-      if (border + k <= kBoxes) seconds.push_back(border + k - 1);
+      partners.push_back(border - k);
+      if (border + k <= kBoxes) partners.push_back(border + k - 1);
     }
-  for (std::uint32_t k = 0; k < 1500; ++k) seconds.push_back(5 * kWindow + 17 * k);
-  for (std::uint32_t k = 0; k < 1000; ++k) seconds.push_back(100 + random.below(20 * kWindow));
-  Comparison::tidy(seconds);
+  for (std::uint32_t k = 0; k < 1500; ++k) partners.push_back(5 * kWindow + 17 * k);
+  for (std::uint32_t k = 0; k < 1000; ++k) partners.push_back(100 + random.below(20 * kWindow));
+  Comparison::tidy(partners);
   Lists many(64), others(64), none(64);
-  many[3] = many[40] = seconds;
+  many[3] = many[40] = partners;
   many[7] = everyOther(8, 300);
-  for (std::size_t k = 0; k < seconds.size(); ++k)
-    if (k % 3 != 0) others[3].push_back(seconds[k] + (k % 7 == 0 && seconds[k] + 1 < kBoxes));
+  for (std::size_t k = 0; k < partners.size(); ++k)
+    if (k % 3 != 0) others[3].push_back(partners[k] + (k % 7 == 0 && partners[k] + 1 < kBoxes));
   Comparison::tidy(others[3]);
   for (const auto& [fresh, old] : {std::pair{&many, &none},
                                    {&none, &many},
@@ -175,9 +176,9 @@ TEST_F(CudaLists, HubsOfManyWindows) {
   ASSERT_NO_FATAL_FAILURE((Comparison{others, many, some, kBoxes - 64}.check(random)));
 }
 
-// Lists of each length around what registers hold, whole ones that come and go, removed objects
-// among first boxes, second ones, and of hubs.
-TEST_F(CudaLists, ListsOfAllLengthsComeAndGo) {
+// Lists have all lengths around the number of pairs that registers hold. Whole lists appear and
+// disappear. Removed objects are first boxes of pairs, second boxes, and hubs.
+TEST_F(CudaLists, ListsOfAllLengthsMayComeAndGo) {
   Random random(602);
   for (const std::uint32_t most : {1u, 8u, 20u, 40u}) {
     Lists old = Comparison::randomLists(400, most, random);
@@ -198,7 +199,7 @@ TEST_F(CudaLists, ListsOfAllLengthsComeAndGo) {
   }
 }
 
-// More or fewer boxes than before, at the borders of tiles.
+// The number of boxes grows and shrinks at the borders of tiles.
 TEST_F(CudaLists, NumbersOfBoxesMayDiffer) {
   Random random(603);
   const auto lists = [&](std::size_t n) { return Comparison::randomLists(n, 4, random); };
@@ -219,8 +220,8 @@ TEST_F(CudaLists, NumbersOfBoxesMayDiffer) {
         {}}.check(random)));
 }
 
-// 100 tiles in each of both sums, for which a block looks back more than twice.
-TEST_F(CudaLists, ManyTiles) {
+// Both sums have about 100 tiles, so a block looks back more than twice.
+TEST_F(CudaLists, SumsOverManyTilesAreExact) {
   Random random(604);
   const Lists old = Comparison::randomLists(6400, 3, random);
   ASSERT_NO_FATAL_FAILURE((Comparison{Comparison::changed(old, 4, random), old, {}}.check(random)));
@@ -233,8 +234,8 @@ TEST_F(CudaLists, ManyTiles) {
     const std::size_t tiles = SumCounts::tiles(n);
     const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
     CudaSpace space;
-    space.launch(tiles, kThreads, sumCountsKernel,
-                 SumCounts{{writable(there), n}, {writable(words), writable(words) + 1}});
+    space.launch<sumCountsKernel>(
+        tiles, kThreads, SumCounts{{writable(there), n}, {writable(words), writable(words) + 1}});
     space.wait();
     EXPECT_EQ(download(there.view()), sums) << n;
   }
@@ -251,16 +252,17 @@ static __global__ void lookBackKernel(LookBack in) {
   *in.before = sumOfTilesBefore(in.chain, in.tile, in.own);
 }
 
-// Tiles before have told their own sums, and one of them that of all. Both counts use all bits.
-TEST_F(CudaLists, ATileSumsUpToTheNearestThatKnowsAll) {
+// The earlier tiles have published their own sums, and one of them has published its inclusive sum.
+// That inclusive sum holds both counts of a DeltaSum, and `added` is close to 2^31.
+TEST_F(CudaLists, LookBackStopsAtTheNearestInclusiveSum) {
   for (const std::uint32_t tile : {0u, 1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u})
     for (const std::uint32_t known : {0u, 1u, 30u, 31u, 32u, 33u, 64u, 99u}) {
       if (known >= std::max(tile, 1u)) continue;
-      SCOPED_TRACE(testing::Message() << tile << " behind " << known);
+      SCOPED_TRACE(testing::Message() << tile << " after " << known);
       std::vector<unsigned long long> words(tile + 1);
       unsigned long long sum = 0;
       for (std::uint32_t k = 0; k < tile; ++k) {
-        // The tiles before the known one are not asked: they say nonsense.
+        // Tiles before tile `known` must not be read, so their words have wrong sums.
         const unsigned long long all = DeltaSum{(3ull << 31) | 0x7FFF0000}.both;
         const unsigned long long own = (k + 1ull) << 31 | (k % 7);
         words[k] = k == known ? all << 2 | 2 : k < known ? 999999ull << 2 | 1 : own << 2 | 1;
@@ -270,19 +272,19 @@ TEST_F(CudaLists, ATileSumsUpToTheNearestThatKnowsAll) {
       const OnDevice<unsigned long long> there(words);
       const OnDevice<unsigned long long> before(std::vector<unsigned long long>(1));
       CudaSpace space;
-      space.launch(1, 32, lookBackKernel,
-                   LookBack{{nullptr, writable(there)}, tile, 5, writable(before)});
+      space.launch<lookBackKernel>(1, 32,
+                                   LookBack{{nullptr, writable(there)}, tile, 5, writable(before)});
       space.wait();
       EXPECT_EQ(download(before.view())[0], sum);
-      EXPECT_EQ(download(there.view())[tile], (sum + 5) << 2 | 2) << "tells all";
+      EXPECT_EQ(download(there.view())[tile], (sum + 5) << 2 | 2) << "publishes its inclusive sum";
     }
 }
 
-// Lists that are copied once more when their number is known, both, one, and none.
-TEST_F(CudaLists, CopiedListsAreThoseOfTheHost) {
+// Lists are copied again when their lengths are known: both lists, one list, and no list.
+TEST_F(CudaLists, CopiedListsEqualTheHosts) {
   Random random(605);
   Options options;
-  options.mappedMiB = 0;
+  options.pinnedDeltaMiB = 0;
   Both both(options);
   Boxes crowd(60, test::boxAt(0, 0, 0, 1)), loose = apart(70), half = crowd, other = crowd;
   for (std::size_t i = 0; i < 30; ++i) half[i] = loose[i];
@@ -294,8 +296,8 @@ TEST_F(CudaLists, CopiedListsAreThoseOfTheHost) {
         both.step(*boxes, boxes == &half ? removedObjects : std::vector<std::uint8_t>{}));
 }
 
-// As a program does that changes between its spaces: what they give each other is all they know.
-TEST_F(CudaLists, PairsOfAnotherSpaceAreComparedWith) {
+// When a program switches spaces, one space gets only the pairs of the other.
+TEST_F(CudaLists, DeltasAreRelativeToPairsOfAnotherSpace) {
   Random random(606);
   Both both;
   Boxes boxes = test::boxSets()[0].make(300, random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// How large the launches of a step on a GPU are, and whether it sorts. Needs no GPU.
+// Tests how large the launches of a step on a GPU are, and whether the step sorts. Needs no GPU.
 #include <gtest/gtest.h>
 
 #include "broadphase/cuda/step_plan.h"
@@ -14,7 +14,7 @@ StepHeader searched(std::uint64_t extents, std::uint64_t looks) {
   return step;
 }
 
-/// Begins with a step that sorts, and succeeds.
+/// A plan after its first step, which sorts and succeeds.
 OrderPlan planAfterASort(std::size_t boxes, std::uint64_t handedIn, const StepHeader& step) {
   OrderPlan plan;
   plan.begin(boxes, handedIn);
@@ -30,10 +30,10 @@ bool sortsNext(OrderPlan plan, std::size_t boxes, std::uint64_t handedIn) {
   return plan.sorts();
 }
 
-TEST(OrderPlan, KeepsTheOrderOfAsManyBoxes) {
+TEST(OrderPlan, KeepsTheOrderIfTheCapacityIsTheSame) {
   const OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
   EXPECT_FALSE(sortsNext(plan, 512, 300));
-  EXPECT_FALSE(sortsNext(plan, 512, 260)) << "fewer boxes in the same room";
+  EXPECT_FALSE(sortsNext(plan, 512, 260)) << "fewer boxes of the same capacity";
   EXPECT_TRUE(sortsNext(plan, 768, 300));
   EXPECT_TRUE(sortsNext(plan, 256, 256));
   OrderPlan never = plan;
@@ -41,7 +41,7 @@ TEST(OrderPlan, KeepsTheOrderOfAsManyBoxes) {
   EXPECT_TRUE(sortsNext(never, 512, 300));
 }
 
-TEST(OrderPlan, SortsWhereManyBoxesAreNewSinceTheLastSort) {
+TEST(OrderPlan, SortsIfManyBoxesAreNewSinceTheLastSort) {
   OrderPlan plan = planAfterASort(10240, 10000, searched(1000, 1000));
   const std::uint64_t most = 10000 + 10000 / 256 + 32;
   EXPECT_FALSE(sortsNext(plan, 10240, most));
@@ -49,17 +49,18 @@ TEST(OrderPlan, SortsWhereManyBoxesAreNewSinceTheLastSort) {
   plan.begin(10240, most);
   plan.observe(searched(1000, 1000), false);
   plan.succeed(10240);
-  EXPECT_TRUE(sortsNext(plan, 10240, most + 1)) << "what was kept is not what was sorted";
+  EXPECT_TRUE(sortsNext(plan, 10240, most + 1))
+      << "boxes are new since the last sort, not since the last step";
 }
 
-TEST(OrderPlan, AStepThatFailsHasNoOrder) {
+TEST(OrderPlan, FailedStepLeavesNoOrder) {
   OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
   plan.begin(512, 300);
   EXPECT_FALSE(plan.sorts());
   EXPECT_TRUE(sortsNext(plan, 512, 300));
 }
 
-TEST(OrderPlan, AKeptOrderIsGivenUpInTheMiddleOfAStep) {
+TEST(OrderPlan, KeptOrderMayBeDroppedWithinAStep) {
   OrderPlan plan = planAfterASort(512, 300, searched(100000, 1000));
   EXPECT_TRUE(plan.covers(searched(~std::uint64_t{0}, 0))) << "a step that sorts is searched";
   plan.begin(512, 300);
@@ -78,7 +79,7 @@ TEST(OrderPlan, AKeptOrderIsGivenUpInTheMiddleOfAStep) {
   EXPECT_EQ(plan.mostExtents(), 2 * 300000u + 65536u);
 }
 
-TEST(OrderPlan, RunsAgainInTheKeptOrderWhereOnlyTheRoomWasShort) {
+TEST(OrderPlan, RunsAgainInTheKeptOrderIfOnlyTheCapacityWasTooSmall) {
   OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
   plan.begin(512, 300);
   plan.observe(searched(1000, 1000), false);
@@ -86,10 +87,11 @@ TEST(OrderPlan, RunsAgainInTheKeptOrderWhereOnlyTheRoomWasShort) {
   EXPECT_FALSE(plan.sorts());
 }
 
-TEST(OrderPlan, TheNextStepSortsWhereTheSearchLooksAtMuchMore) {
+TEST(OrderPlan, NextStepSortsIfTheSearchTestsMuchMore) {
   for (const std::uint64_t looks : {1000u, 1404u, 1405u}) {
     OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
-    for (int kept = 0; kept < 2; ++kept) {  // measured at the last sort, not at the last step
+    // The limit is relative to the last sort, not to the last step.
+    for (int kept = 0; kept < 2; ++kept) {
       plan.begin(512, 300);
       EXPECT_FALSE(plan.sorts());
       plan.observe(searched(1000, kept == 0 ? 1404 : looks), false);
@@ -99,12 +101,32 @@ TEST(OrderPlan, TheNextStepSortsWhereTheSearchLooksAtMuchMore) {
   }
 }
 
-TEST(OrderPlan, TheNextStepSortsWhereCodesGetLonger) {
+TEST(OrderPlan, NextStepSortsIfCodesGetLonger) {
   OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
   plan.begin(512, 300);
   plan.observe(searched(1000, 1000), true);
   plan.succeed(512);
   EXPECT_TRUE(sortsNext(plan, 512, 300));
+}
+
+TEST(FewPlan, SearchesForFewIfAnEighthOrLessHasChanged) {
+  FewPlan plan;
+  EXPECT_TRUE(plan.searchesFew(0, 1000));
+  EXPECT_TRUE(plan.searchesFew(125, 1000));
+  EXPECT_FALSE(plan.searchesFew(126, 1000));
+}
+
+TEST(FewPlan, PausesLongerAfterEachFailureInARow) {
+  FewPlan plan;
+  for (const int pause : {1, 2, 4, 8, 16, 32, 64, 64}) {
+    plan.fellShort();
+    for (int step = 0; step < pause; ++step) EXPECT_FALSE(plan.searchesFew(1, 1000)) << pause;
+    EXPECT_TRUE(plan.searchesFew(1, 1000)) << pause;
+  }
+  plan.succeed();
+  plan.fellShort();
+  EXPECT_FALSE(plan.searchesFew(1, 1000));
+  EXPECT_TRUE(plan.searchesFew(1, 1000));
 }
 
 StepPlan planFor(std::size_t boxes, std::uint64_t mostPairs = 1 << 20) {
@@ -121,7 +143,7 @@ StepHeader found(std::uint64_t pairs, int bits = 10) {
   return step;
 }
 
-TEST(StepPlan, BeginsWithEightPairsABoxOrAsManyAsBefore) {
+TEST(StepPlan, BeginsWithEightPairsPerBoxOrAsManyAsBefore) {
   EXPECT_EQ(planFor(1000).pairs, 8000u);
   EXPECT_EQ(planFor(1000, 5000).pairs, 5000u);
   StepPlan plan;
@@ -132,7 +154,7 @@ TEST(StepPlan, BeginsWithEightPairsABoxOrAsManyAsBefore) {
   EXPECT_EQ(plan.pairs, 123u) << "only once";
 }
 
-TEST(StepPlan, CoversWhatHasRoomAndTheRightCodes) {
+TEST(StepPlan, CoversStepsWithinTheCapacityAndWithTheRightCodes) {
   StepPlan plan = planFor(1000);
   EXPECT_TRUE(plan.covers(found(8000)));
   EXPECT_FALSE(plan.covers(found(8001)));
@@ -143,8 +165,8 @@ TEST(StepPlan, CoversWhatHasRoomAndTheRightCodes) {
   EXPECT_EQ(plan.pairs, 8001u + 1000u + 1024u);
 }
 
-// A kept order has no codes. The next step has those that the grid asks for.
-TEST(StepPlan, AKeptOrderNeedsNoOtherCodesUntilItIsSorted) {
+// A kept order has no codes. The next sort uses codes of the length that the grid needs.
+TEST(StepPlan, KeptOrderNeedsNoOtherCodesUntilTheNextSort) {
   StepPlan plan = planFor(1000);
   plan.adaptTo(found(100));
   plan.order.succeed(1000);
@@ -158,8 +180,8 @@ TEST(StepPlan, AKeptOrderNeedsNoOtherCodesUntilItIsSorted) {
   EXPECT_FALSE(plan.covers(found(100, 10)));
 }
 
-// Then nothing was searched, and nothing is known about the pairs.
-TEST(StepPlan, AStepThatWasNotSearchedChangesNoRoom) {
+// If nothing was searched, nothing is known about the number of pairs.
+TEST(StepPlan, StepThatWasNotSearchedChangesNoCapacity) {
   StepPlan plan = planFor(1000);
   plan.adaptTo(found(5000));
   plan.order.succeed(1000);
@@ -173,7 +195,7 @@ TEST(StepPlan, AStepThatWasNotSearchedChangesNoRoom) {
   EXPECT_TRUE(plan.covers(step));
 }
 
-TEST(StepPlan, RoomShrinksWhereItIsFarTooLarge) {
+TEST(StepPlan, CapacityShrinksIfItIsFarTooLarge) {
   StepPlan plan = planFor(1000);
   plan.adaptTo(found(3000));
   EXPECT_EQ(plan.pairs, 8000u) << "less than twice 3,000 + 375 + 1,024";
@@ -183,8 +205,8 @@ TEST(StepPlan, RoomShrinksWhereItIsFarTooLarge) {
   EXPECT_EQ(plan.pairs, 3275u + 409u + 1024u);
 }
 
-TEST(StepPlan, ListsHaveRoomForAQuarterOfThePairsAndNoMoreThanIsMapped) {
-  EXPECT_EQ(StepPlan::listedIn(0), StepPlan::kLeastListed);
+TEST(StepPlan, ListsHoldAQuarterOfThePairsWithinMappedMemory) {
+  EXPECT_EQ(StepPlan::listedIn(0), StepPlan::kMinListed);
   EXPECT_EQ(StepPlan::listedIn(16 << 20), 262144u);
   StepPlan plan;
   plan.mostListed = 1 << 16;

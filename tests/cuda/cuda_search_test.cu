@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The search by blocks alone, for each number of warps that share a block: what it finds, counts
-// and places. Skipped where there is no device.
+// Tests each search separately, over blocks and over a binary tree: which pairs it finds, counts
+// and places. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +9,11 @@
 #include <numeric>
 #include <vector>
 
+#include "broadphase/core/morton.h"
 #include "broadphase/cuda/kernels/block_search.cuh"
+#include "broadphase/cuda/kernels/tree_search.cuh"
 #include "broadphase/cuda/runtime/space.cuh"
+#include "broadphase/lbvh/hierarchy.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
 
@@ -27,8 +30,19 @@ using test::writable;
 
 class CudaSearch : public test::OnCuda {};
 
+/// How to search: over blocks, or over a tree.
+struct Way {
+  std::uint32_t parts;  ///< number of warps that share a block; 0: search over a tree
+  std::uint32_t pool;   ///< number of leaves per warp
+};
+constexpr Way kWays[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 1}, {0, 32}, {0, 128}};
+
+std::ostream& operator<<(std::ostream& out, Way way) {
+  return out << "parts " << way.parts << ", pool " << way.pool;
+}
+
 struct Search {
-  std::uint32_t parts = 1;
+  Way way{1, 0};
   std::size_t room = 1 << 20;
   std::uint64_t limit = 1 << 30;
   std::vector<Filter> filters;
@@ -36,13 +50,44 @@ struct Search {
 };
 
 struct Found {
-  Pairs pairs;  ///< in no order
+  Pairs pairs;  ///< unsorted
   StepHeader header;
 };
 
-/// Packs the boxes as they lie in `order`, and searches. Looks at the counts and places.
-Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uint32_t>& order) {
+void searchBlocks(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
+                  const std::uint32_t* ids, const FoundPairs& found, StepHeader* header) {
+  LeafBlockBuffers buffers{DeviceMemory{}};
+  const LeafBlocks leaves = buffers.ensure(boxes.size);
+  space.fill(leaves.closed, 0);
+  space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
+                                 PackBlocks{boxes, ids, leaves, header});
+  const FindBlockPairs search{leaves, found, header, asked.way.parts};
+  space.launch<findBlockPairsKernel<false>>(search.blocks<false>(),
+                                            FindBlockPairs::kBlockThreads<false>, search);
+  space.wait();
+}
+
+/// Gives all boxes the same code, so that the tree is split by the positions in the order.
+void searchTree(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
+                const std::uint32_t* ids, const FoundPairs& found) {
+  const auto n = static_cast<std::uint32_t>(boxes.size);
+  const OnDevice<std::uint32_t> codes(std::vector<std::uint32_t>(n, 7));
+  const OnDevice<std::uint32_t> arrivals(std::vector<std::uint32_t>(n, kNullIndex));
+  const OnDevice<Node> nodes(std::vector<Node>(2 * n));
+  space.forEach(n, BuildHierarchy<std::uint32_t>{boxes, ids, codes.view().data, n,
+                                                 writable(arrivals), writable(nodes)});
+  const FindTreePairs search{nodes.view().data, n, found, asked.way.pool};
+  space.launch<findTreePairsKernel>(search.blocks(), kThreads, search);
+  space.wait();
+}
+
+/// Searches the boxes in `order`. For a tree, boxes with a NaN are moved after all others. Checks
+/// the counts and places.
+Found search(const Search& asked, const Boxes& boxes, std::vector<std::uint32_t> order) {
   const std::size_t n = boxes.size();
+  if (asked.way.parts == 0)
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::uint32_t id) { return classify(boxes[id]) != BoxClass::nan; });
   CudaSpace space;
   const OnDevice<Aabb> there(boxes);
   const OnDevice<std::uint32_t> ids(order), counts(std::vector<std::uint32_t>(n, 0));
@@ -50,11 +95,7 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
   const OnDevice<Pair> room(Pairs(asked.room));
   const OnDevice<Filter> filters(asked.filters);
   const OnDevice<StepHeader> header(std::vector<StepHeader>{asked.header});
-  LeafBlockBuffers buffers{DeviceMemory{}};
-  const LeafBlocks leaves = buffers.ensure(n);
   StepHeader* const out = writable(header);
-  space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
-               PackBlocks{there.view(), ids.view().data, leaves, out});
   PairRule rule;
   if (!asked.filters.empty()) rule.filters = filters.view().data;
   const FoundPairs found{{writable(room), asked.room},
@@ -63,9 +104,10 @@ Found search(const Search& asked, const Boxes& boxes, const std::vector<std::uin
                          rule,
                          writable(counts),
                          writable(places)};
-  const FindBlockPairs search{leaves, found, out, asked.parts};
-  space.launch(search.blocks(), kThreads, findBlockPairsKernel<false>, search);
-  space.wait();
+  if (asked.way.parts != 0)
+    searchBlocks(space, asked, there.view(), ids.view().data, found, out);
+  else
+    searchTree(space, asked, there.view(), ids.view().data, found);
 
   Found result;
   result.header = download(header.view())[0];
@@ -108,9 +150,7 @@ bool areTrueAndDifferent(const Pairs& found, const Pairs& all) {
          std::adjacent_find(pairs.begin(), pairs.end()) == pairs.end();
 }
 
-constexpr std::uint32_t kParts[] = {1, 2, 4, 8};
-
-TEST_F(CudaSearch, AnyOrderAndAnyPartsGiveAllPairs) {
+TEST_F(CudaSearch, EverySearchFindsAllPairsInAnyOrder) {
   Random random(501);
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
@@ -119,17 +159,17 @@ TEST_F(CudaSearch, AnyOrderAndAnyPartsGiveAllPairs) {
     asked.filters.resize(boxes.size());
     for (Filter& filter : asked.filters)
       filter = {1 << random.below(3), static_cast<int>(random.bits())};
-    for (const std::uint32_t parts : kParts) {
-      asked.parts = parts;
+    for (const Way way : kWays) {
+      asked.way = way;
       const Found found = search(asked, boxes, inAnyOrder(boxes.size(), random));
-      EXPECT_EQ(sorted(found.pairs), test::bruteForce(boxes, asked.filters)) << parts;
+      EXPECT_EQ(sorted(found.pairs), test::bruteForce(boxes, asked.filters)) << way;
     }
   }
 }
 
-// 150 blocks along a line in five groups. Long boxes make some blocks meet all others, of which a
-// list holds 64 at a time.
-TEST_F(CudaSearch, ABlockMeetsMoreBlocksThanItsListHolds) {
+// There are 150 blocks along a line, in five groups. Because of long boxes, some blocks overlap all
+// others, but a list holds only 64 blocks at a time.
+TEST_F(CudaSearch, BlocksMayOverlapMoreBlocksThanAListHolds) {
   Random random(502);
   Boxes boxes;
   for (int i = 0; i < 4800; ++i)
@@ -139,14 +179,14 @@ TEST_F(CudaSearch, ABlockMeetsMoreBlocksThanItsListHolds) {
     boxes[i].max[0] = 9600;
   }
   const Pairs expected = test::bruteForce(boxes);
-  for (const std::uint32_t parts : kParts) {
+  for (const Way way : kWays) {
     Search asked;
-    asked.parts = parts;
-    EXPECT_EQ(sorted(search(asked, boxes, inOrder(boxes.size())).pairs), expected) << parts;
+    asked.way = way;
+    EXPECT_EQ(sorted(search(asked, boxes, inOrder(boxes.size())).pairs), expected) << way;
   }
 }
 
-// Some blocks overlap in their bounds only.
+// Some blocks overlap only with their bounds.
 TEST_F(CudaSearch, ThirtyThreeGroupsAreSearched) {
   Boxes boxes(33 * 1024, Aabb{{1, 1, 1}, {0, 0, 0}});
   for (const std::size_t i : {0u, 31u, 1023u, 1024u, 32767u, 32768u, 33791u})
@@ -156,21 +196,51 @@ TEST_F(CudaSearch, ThirtyThreeGroupsAreSearched) {
   EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.pairs, 21u);
 }
 
-// 1,024 coincident boxes are 32 blocks, each of which meets all, and has all pairs with them.
-TEST_F(CudaSearch, BlocksOfCoincidentBoxes) {
-  for (const std::uint32_t parts : {1u, 8u}) {
+/// The first and last places below some nodes of every level, and the last place of the order.
+std::vector<std::size_t> placesAtBorders(std::size_t n) {
+  std::vector<std::size_t> places;
+  for (std::size_t node = 32; node < n; node *= 32)
+    for (const std::size_t i : {node - 1, node, n / node * node - 1, n / node * node, n - 1})
+      if (i < n) places.push_back(i);
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
+}
+
+// The numbers of boxes need 2, 3 and 4 levels of bounds below the root. Most boxes are NaN. The
+// rest form two clusters far apart, so that pairs are lost if any level omits or mixes up a node.
+TEST_F(CudaSearch, AllPairsAreFoundWithAnyNumberOfLevels) {
+  for (const std::size_t groups : {32u, 33u, 1025u}) {
+    SCOPED_TRACE(groups);
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    Boxes boxes(groups * 1024 - 5, Aabb{{kNan, 0, 0}, {0, 0, 0}});
+    const std::vector<std::size_t> places = placesAtBorders(boxes.size());
+    for (std::size_t k = 0; k < places.size(); ++k)
+      boxes[places[k]] =
+          test::boxAt(k % 3 == 0 ? 900.0f : 5.0f, 5, static_cast<float>(k) * 0.01f, 1);
+    const std::size_t far = (places.size() + 2) / 3, near = places.size() - far;
+    Search asked;
+    asked.room = 1000;
+    EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.pairs,
+              far * (far - 1) / 2 + near * (near - 1) / 2);
+  }
+}
+
+// 1,024 coincident boxes fill 32 blocks. All boxes of each block overlap all boxes of every block.
+TEST_F(CudaSearch, CoincidentBoxesHaveAllPairs) {
+  for (const Way way : {Way{1, 0}, Way{8, 0}, Way{0, 32}}) {
     const Boxes boxes(1024, test::boxAt(0, 0, 0, 1));
     Search asked;
-    asked.parts = parts;
+    asked.way = way;
     const Found found = search(asked, boxes, inOrder(boxes.size()));
     EXPECT_EQ(found.header.pairs, 523776u);
     EXPECT_TRUE(areTrueAndDifferent(found.pairs, test::bruteForce(boxes)));
   }
 }
 
-// 32 pillars stand on four plates: 128 pairs come at once, after few others. The warp is the last
-// of its kernel's block, so that nothing lies behind its memory.
-TEST_F(CudaSearch, AStageHoldsAHundredAndTwentyEightPairs) {
+// 32 pillars stand on four plates, so 128 pairs are found at once, after up to two others. The warp
+// is the last of its thread block, so that no shared memory follows its own.
+TEST_F(CudaSearch, StageHolds128Pairs) {
   for (const std::size_t others : {0, 1, 2}) {
     Boxes boxes(5 * 32, Aabb{{1, 1, -1}, {0, 0, -2}});
     for (std::size_t k = 0; k < 4; ++k) {
@@ -187,18 +257,18 @@ TEST_F(CudaSearch, AStageHoldsAHundredAndTwentyEightPairs) {
     EXPECT_EQ(expected.size(), 128 + others);
     EXPECT_EQ(sorted(search({}, boxes, inOrder(boxes.size())).pairs), expected);
     Search asked;
-    asked.limit = others;  // as many as are written first: more are to come
+    asked.limit = others;  // reached before the 128 pairs are found
     EXPECT_GT(search(asked, boxes, inOrder(boxes.size())).header.pairs, others);
   }
 }
 
-TEST_F(CudaSearch, RoomThatIsTooShortIsFilledAndAllAreCounted) {
+TEST_F(CudaSearch, TooShortListIsFilledAndAllPairsAreCounted) {
   const Boxes boxes(200, test::boxAt(0, 0, 0, 1));
   const Pairs all = test::bruteForce(boxes);
-  for (const std::uint32_t parts : kParts)
+  for (const Way way : kWays)
     for (const std::size_t room : {1, 127, 128, 129, 5000}) {
       Search asked;
-      asked.parts = parts;
+      asked.way = way;
       asked.room = room;
       const Found found = search(asked, boxes, inOrder(boxes.size()));
       EXPECT_EQ(found.header.pairs, all.size());
@@ -207,25 +277,30 @@ TEST_F(CudaSearch, RoomThatIsTooShortIsFilledAndAllAreCounted) {
     }
 }
 
-// A limit stops each warp after the pairs that it holds; below it, nothing is lost.
-TEST_F(CudaSearch, StopsBehindTheLimitAndNotAtIt) {
+// If there are more pairs than the limit, each warp stops after the pairs that it holds. Otherwise
+// no pair is lost.
+TEST_F(CudaSearch, StopsBeyondTheLimitAndNotAtIt) {
   const Boxes boxes(640, test::boxAt(0, 0, 0, 1));
   const Pairs all = test::bruteForce(boxes);
-  for (const std::uint32_t parts : kParts) {
+  for (const Way way : kWays) {
     Search asked;
-    asked.parts = parts;
+    asked.way = way;
     asked.limit = all.size();
     EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.pairs, all.size());
     asked.limit = 1000;
     const Found found = search(asked, boxes, inOrder(boxes.size()));
     EXPECT_GT(found.header.pairs, asked.limit);
-    EXPECT_LE(found.header.pairs, asked.limit + 2 * 128 * 20 * parts);
+    const std::uint32_t warps = way.parts != 0 ? 20 * way.parts : (640 + way.pool - 1) / way.pool;
+    // The staged pairs, and the pairs that the lanes find until the warp reads the count again.
+    const std::uint32_t most =
+        kStaged + (way.parts != 0 ? kStaged : kWarp * TreeSearchMemory::kVisits);
+    EXPECT_LE(found.header.pairs, asked.limit + most * warps);
     EXPECT_TRUE(areTrueAndDifferent(found.pairs, all));
   }
 }
 
-// All blocks lie in order, or in none: then they are as long as the scene.
-TEST_F(CudaSearch, ExtentsTellHowMuchAnOrderIsWorthAndBeyondThemNothingIsSearched) {
+// In a random order, each block is as long as the scene.
+TEST_F(CudaSearch, OrderWithTooLargeExtentsIsNotSearched) {
   Random random(503);
   Boxes boxes;
   for (int i = 0; i < 1500; ++i)
@@ -245,9 +320,9 @@ TEST_F(CudaSearch, ExtentsTellHowMuchAnOrderIsWorthAndBeyondThemNothingIsSearche
             5 * good.header.looks);
 }
 
-// A grid that leaves out far boxes may be a small part of a block, and an oversized box makes one
-// infinite: each counts as three lengths of the scene at most.
-TEST_F(CudaSearch, ExtentsDoNotWrapAround) {
+// The grid excludes far boxes, so a block may be far larger than the grid. With an oversized box a
+// block may even be infinite. But each block adds at most three lengths of the scene.
+TEST_F(CudaSearch, ExtentsDoNotOverflow) {
   Boxes boxes;
   for (int i = 0; i < 2048; ++i) boxes.push_back(test::boxAt(static_cast<float>(i), 0, 0, 0));
   boxes[2047].min[0] = std::numeric_limits<float>::quiet_NaN();

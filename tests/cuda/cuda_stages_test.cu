@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The CUDA space and its stages, element for element.
-// Skipped where there is no device.
+// Tests the CUDA space and its stages, compared with the host element by element. Skipped if there
+// is no device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -94,7 +94,7 @@ void expectTheHostsKeys(const Boxes& boxes, const Grid& grid) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(Hilbert, OneBoxAtATimeHasTheKeysOfSixteen) {
+TEST(Hilbert, KeysOfSingleBoxesEqualThoseOfSixteenAtOnce) {
   Random random(98);
   for (const test::BoxSet& set : test::boxSets()) {
     SCOPED_TRACE(set.name);
@@ -112,8 +112,8 @@ bool isAround(const Corners& bounds, const Corners& box) {
   return true;
 }
 
-// Each box is in its slot, whatever the order, and in the bounds of its block and group; those
-// without a box, or with a NaN, are empty.
+// Each box is in its slot, and within the bounds of its block and group. Slots without a box are
+// empty, and also slots of NaN boxes.
 TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
   Random random(99);
   for (const test::BoxSet& set : test::boxSets()) {
@@ -130,8 +130,9 @@ TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
     const LeafBlocks leaves = buffers.ensure(boxes.size());
     const View<const Aabb> there{space.upload(view(boxes), upload).data, boxes.size()};
     space.fill(header.ensure(1), 0);
-    space.launch(leaves.groupCount, PackBlocks::kGroup, packBlocksKernel,
-                 PackBlocks{there, space.upload(view(order), ids).data, leaves, header.data()});
+    space.launch<packBlocksKernel>(
+        leaves.groupCount, PackBlocks::kGroup,
+        PackBlocks{there, space.upload(view(order), ids).data, leaves, header.data()});
     space.wait();
 
     const std::size_t groups = leaves.groupCount;
@@ -158,13 +159,13 @@ TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
         EXPECT_TRUE(isAround(bounds[i / 1024], slot));
       } else {
         EXPECT_EQ(slot.id, kNullIndex);
-        EXPECT_NE(slot.min[0], slot.min[0]) << "a number";
+        EXPECT_NE(slot.min[0], slot.min[0]) << "not a NaN";
       }
     }
   }
 }
 
-TEST_F(CudaStages, CodesAndOrderAreTheSame) {
+TEST_F(CudaStages, CodesAndOrderEqualTheHosts) {
   Random random(92);
   for (const std::size_t n : {1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u}) {
     SCOPED_TRACE(n);
@@ -193,7 +194,7 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
     for (int i = 0; i < times; ++i) {
       report[0].pairs = static_cast<std::uint64_t>(name + i);
       const int result = space.replay(recordings, name, [&] {
-        space.forEach(1, Report{&report[0], &report[1]});
+        space.forEach(Report::kWords, Report{&report[0], &report[1]});
         return ++calls, name;
       });
       space.wait();
@@ -212,8 +213,8 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   EXPECT_EQ(calls, 22) << "and now forgotten";
 }
 
-// Memory moves once on each side, between steps that are the same otherwise.
-TEST_F(CudaStages, ARecordingIsForgottenWhereMemoryMoves) {
+// The host's memory moves once, and later the device's, between steps that are otherwise equal.
+TEST_F(CudaStages, RecordingIsForgottenWhenMemoryMoves) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> reports(space.hostMemory());
@@ -225,8 +226,8 @@ TEST_F(CudaStages, ARecordingIsForgottenWhereMemoryMoves) {
       StepHeader* const report = reports.data();
       report[0].pairs = ++pairs;
       space.replay(recordings, 1, [&] {
-        space.forEach(1, Report{&report[0], header.data()});
-        space.forEach(1, Report{header.data(), &report[1]});
+        space.forEach(Report::kWords, Report{&report[0], header.data()});
+        space.forEach(Report::kWords, Report{header.data(), &report[1]});
         return ++calls;
       });
       space.wait();
@@ -252,7 +253,7 @@ TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
   bool fails = false;
   const auto step = [&] {
     return space.replay(recordings, 1, [&] {
-      space.forEach(1, Report{&report[0], &report[1]});
+      space.forEach(Report::kWords, Report{&report[0], &report[1]});
       if (fails) cudaCheck(cudaErrorMemoryAllocation);
       return 1;
     });
@@ -273,7 +274,7 @@ TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
   }
 }
 
-TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
+TEST_F(CudaStages, StepRunsEvenIfItCannotBeRecorded) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
@@ -284,9 +285,9 @@ TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
     ++report[0].pairs;
     space.replay(recordings, 7, [&] {
       ++calls;
-      space.forEach(1, Report{&report[0], &report[1]});
+      space.forEach(Report::kWords, Report{&report[0], &report[1]});
       if (isDisturbed) std::thread([] { cudaDeviceSynchronize(); }).join();
-      space.forEach(1, Report{&report[0], &report[1]});
+      space.forEach(Report::kWords, Report{&report[0], &report[1]});
       return 0;
     });
     space.wait();
@@ -295,19 +296,19 @@ TEST_F(CudaStages, AStepWhoseRecordingIsRefusedRunsAllTheSame) {
   };
   EXPECT_EQ(step(), 1);
   isDisturbed = true;
-  EXPECT_EQ(step(), 3) << "recorded in vain, and run";
+  EXPECT_EQ(step(), 3) << "recording failed, then the step ran";
   isDisturbed = false;
   EXPECT_EQ(step(), 4) << "recorded";
   EXPECT_EQ(step(), 4);
 }
 
-// In a process of its own, which has no GPU any more afterwards.
+// Runs in its own process, because a sticky error makes the GPU unusable for the process.
 TEST_F(CudaStages, KnowsWhetherAnErrorIsStickyWithoutWaitingForTheDevice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto failTwice = [] {
     CudaSpace space;
     if (space.isLost()) std::_Exit(1);
-    space.forEach(1, Report{nullptr, nullptr});
+    space.forEach(Report::kWords, Report{nullptr, nullptr});
     try {
       space.wait();
     } catch (const SpaceError&) {
@@ -318,7 +319,7 @@ TEST_F(CudaStages, KnowsWhetherAnErrorIsStickyWithoutWaitingForTheDevice) {
   EXPECT_EXIT(failTwice(), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
+TEST_F(CudaStages, NothingIsRecordedIfGraphsAreOff) {
   CudaSpaceOptions options;
   options.graphs = false;
   CudaSpace space(options);
@@ -328,10 +329,10 @@ TEST_F(CudaStages, NothingIsRecordedWhereGraphsAreOff) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST_F(CudaStages, MemoryIsFreedInTheOrderOfTheStreamOrInTheEnd) {
+TEST_F(CudaStages, MemoryIsFreedInStreamOrderOrAtTheEnd) {
   cudaStream_t stream = nullptr;
   cudaCheck(cudaStreamCreate(&stream));
-  // The device's free memory would also count what the pool keeps, and what other programs use.
+  // The device's free memory would also include what the pool keeps, and what other programs use.
   cudaMemPool_t pool = nullptr;
   cudaCheck(cudaDeviceGetMemPool(&pool, 0));
   const auto used = [&] {
@@ -360,15 +361,15 @@ TEST_F(CudaStages, MemoryIsFreedInTheOrderOfTheStreamOrInTheEnd) {
         }
         const std::size_t most = (hasPools ? 1 : 2) * device.bytes() + 2 * pinned.bytes();
         EXPECT_GE(memory.bytes(), device.bytes() + pinned.bytes());
-        EXPECT_LE(memory.bytes(), most) << "doubles what waits to be freed";
+        EXPECT_LE(memory.bytes(), most) << "memory that waits to be freed at most doubles it";
         EXPECT_GE(used(), before + (hasPools ? device.bytes() : 0));
         const CudaMemory::Ban ban(memory);
         EXPECT_THROW(device.ensure(100 * kMiB), std::length_error);
         EXPECT_GE(device.capacity(), 16 * kMiB) << "nothing has changed";
       }
-      EXPECT_EQ(used(), before) << "of a pool, freed in the order of the stream";
-      if (!hasPools) EXPECT_TRUE(isAllocated(onDevice)) << "waits for the end";
-      EXPECT_TRUE(isAllocated(onHost)) << "waits for the end";
+      EXPECT_EQ(used(), before) << "pool memory is freed in stream order";
+      if (!hasPools) EXPECT_TRUE(isAllocated(onDevice)) << "freed at the end";
+      EXPECT_TRUE(isAllocated(onHost)) << "freed at the end";
       memory.requireMayGrow();
     }
     if (!hasPools) EXPECT_FALSE(isAllocated(onDevice));
@@ -377,14 +378,15 @@ TEST_F(CudaStages, MemoryIsFreedInTheOrderOfTheStreamOrInTheEnd) {
   cudaStreamDestroy(stream);
 }
 
-// 300 coincident boxes have 44,850 pairs: new ones in the first step, gone in the third.
+// 300 coincident boxes have 44,850 pairs, which are added in the first step and removed in the
+// third.
 TEST_F(CudaStages, LongListsNeedLittlePageLockedMemory) {
   Random random(93);
   const Boxes crowd(300, test::boxAt(0, 0, 0, 1)), loose = test::boxSets()[0].make(300, random);
   const std::size_t pairs = 300 * 299 / 2, uploads = 2 * 24 * 512 + 4096;
   for (const std::size_t mappedMiB : {0, 1, 16}) {
     Options options;
-    options.mappedMiB = mappedMiB;
+    options.pinnedDeltaMiB = mappedMiB;
     CudaPipeline gpu(options);
     const auto host = makeHostPipeline(1, simdKernels());
     StepStats stats;
@@ -394,7 +396,7 @@ TEST_F(CudaStages, LongListsNeedLittlePageLockedMemory) {
       host->step({view(*boxes), {}, {}, options.maxPairs}, stats);
       EXPECT_EQ(test::toVector(gpu.added()), test::toVector(host->added()));
       EXPECT_EQ(test::toVector(gpu.removed()), test::toVector(host->removed()));
-      EXPECT_EQ(download(gpu.pairs()), test::toVector(host->pairs()));
+      EXPECT_EQ(test::toVector(gpu.pairs()), test::toVector(host->pairs()));
       if (inFirst == 0) inFirst = gpu.pinnedBytes();
       EXPECT_LE(gpu.pinnedBytes(), std::max<std::size_t>(32768, mappedMiB << 20) + uploads);
       EXPECT_LE(gpu.pinnedBytes(), gpu.memoryBytes());
@@ -403,7 +405,7 @@ TEST_F(CudaStages, LongListsNeedLittlePageLockedMemory) {
   }
 }
 
-TEST_F(CudaStages, ListsGrowWithWhatChangesButForTheFirstStep) {
+TEST_F(CudaStages, ListsGrowWithChangesExceptInTheFirstStep) {
   StepPlan plan;
   plan.mostPairs = 1 << 20;
   plan.mostListed = StepPlan::listedIn(4 << 20);
@@ -420,8 +422,8 @@ TEST_F(CudaStages, ListsGrowWithWhatChangesButForTheFirstStep) {
   EXPECT_LE(5 * plan.listed * sizeof(Pair), 4u << 20);
 }
 
-// What no test can run: as many pairs as 32 bits cannot count.
-TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
+// Tests only the checks of counts, because no test can have more pairs than 32 bits can count.
+TEST_F(CudaStages, TooLargeCountsAreRefused) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   constexpr std::size_t k2To32 = std::size_t{1} << 32;
   CudaSpace space;
@@ -432,17 +434,17 @@ TEST_F(CudaStages, CountsAreRefusedBeforeTheyAreCut) {
   EXPECT_THROW(space.sortInto(tooMany, tooMany, tooMany, tooMany, 0, 32), std::length_error);
 
   StepPlan plan;
-  plan.mostPairs = CudaSpace::kMostElements;
+  plan.mostPairs = CudaSpace::kMaxElements;
   plan.begin(std::size_t{1} << 30, std::size_t{1} << 30, 0);
-  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements) << "eight a box are too many";
+  EXPECT_EQ(plan.pairs, CudaSpace::kMaxElements) << "eight pairs per box are too many";
   StepHeader step;
-  step.pairs = CudaSpace::kMostElements;
+  step.pairs = CudaSpace::kMaxElements;
   plan.adaptTo(step);
   EXPECT_TRUE(plan.covers(step));
-  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements);
+  EXPECT_EQ(plan.pairs, CudaSpace::kMaxElements);
   step.pairs = kAll / 4;
   plan.adaptTo(step);
-  EXPECT_EQ(plan.pairs, CudaSpace::kMostElements);
+  EXPECT_EQ(plan.pairs, CudaSpace::kMaxElements);
   EXPECT_FALSE(plan.covers(step));
 
   StepPlan small;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// cuda_stress: many updates of large box sets on the GPU while others disturb it, each
-// held against the host's result bit by bit. For what tests of one small step cannot show: missing
-// fences, and calls that other threads make fail. A line a part; the exit status is 1 if any result
-// was wrong, and 77 if there is no GPU.
+// cuda_stress: updates large box sets many times on the GPU, while other work disturbs it. Each
+// result is compared with the host's bit by bit. This finds what tests of one small step cannot
+// find: missing fences, and calls that fail because of other threads. Prints a line for each part.
+// The exit status is 1 if any result was wrong, and 77 if there is no GPU.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +21,7 @@ struct Part {
   const char* name;
   const char* what;
   Outcome (*run)(const Load& load);
-  bool mayEndOnHost;  ///< whatever the GPU refuses is finished there
+  bool mayEndOnHost;  ///< the host may finish work that the GPU refuses
 };
 
 constexpr Part kParts[] = {
@@ -33,13 +33,13 @@ constexpr Part kParts[] = {
 
 constexpr const char* kUsage =
     "usage: cuda_stress [--boxes N,N,...] [--rounds N] [--seconds S] [--part NAME] [--spoil]\n"
-    "  --boxes    in the sets, ascending (1000000,4000000)\n"
-    "  --rounds   of a part (1000)\n"
-    "  --seconds  of a part, at most, without its preparation (60)\n"
-    "  --part     only this one: device, updates or threads\n"
-    "  --spoil    give the third result of each part a wrong bit: they must all fail\n";
+    "  --boxes    sizes of the box sets, ascending (1000000,4000000)\n"
+    "  --rounds   maximum number of rounds of each part (1000)\n"
+    "  --seconds  maximum time of each part, without its preparation (60)\n"
+    "  --part     run only this part: device, updates or threads\n"
+    "  --spoil    flip a bit in the third result of each part, so that all parts must fail\n";
 
-/// @return false if `text` is no number above 0
+/// @return false if `text` is not a number above 0
 template <class T>
 bool parse(std::string_view text, T& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -81,9 +81,9 @@ bool parseArguments(int argc, char** argv, Load& load, std::string& part) {
   return true;
 }
 
-/// What is wrong with what came of a part; empty if nothing is.
+/// Why a part has failed. Empty if it succeeded.
 std::string verdict(const Part& part, const Outcome& outcome) {
-  if (outcome.rounds == 0) return "it had no time for a single round";
+  if (outcome.rounds == 0) return "no time for a single round";
   if (outcome.different > 0) return outcome.complaint;
   if (outcome.onHost == outcome.rounds) return "nothing ran on the GPU: " + outcome.complaint;
   if (outcome.onHost > 0 && !part.mayEndOnHost) return "the GPU failed: " + outcome.complaint;
@@ -98,7 +98,7 @@ bool runPart(const Part& part, const Load& load) {
     std::printf("%s: %ld %s; %ld differ; the host finished %ld; %s\n", part.name, outcome.rounds,
                 part.what, outcome.different, outcome.onHost, outcome.disturbance.c_str());
     if (outcome.onHost > 0 && wrong.empty())
-      std::printf("%s: the first that the host finished: %s\n", part.name,
+      std::printf("%s: the host finished the first of them because: %s\n", part.name,
                   outcome.complaint.c_str());
   } catch (const std::exception& error) {
     wrong = error.what();

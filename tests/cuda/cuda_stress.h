@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What the parts of cuda_stress share: how long a part runs, what came of it, and the disturbers.
+// Shared by the parts of cuda_stress: how long a part runs, its outcome, and the work that disturbs
+// it.
 #pragma once
 
 #include <atomic>
@@ -12,30 +13,41 @@
 #include <vector>
 
 #include "broadphase/types.h"
+#include "support.h"
 
 namespace lbvh::stress {
 
+/// Uniform boxes. With `stretched`, one box lies so far away that codes of 30 bits are too coarse,
+/// and codes of 63 bits are used. A search that still uses 30 bits is not much slower.
+inline test::Boxes uniformBoxes(std::size_t n, bool stretched, test::Random& random) {
+  test::Boxes boxes = test::boxSets()[0].make(n, random);
+  if (stretched) boxes.back() = {{2500, 0, 0}, {2501, 1, 1}};
+  return boxes;
+}
+
 struct Load {
-  std::vector<std::size_t> sizes;  ///< boxes in a set
-  long rounds = 0;                 ///< of a part
-  double seconds = 0;              ///< of a part, at most
-  bool spoils = false;             ///< the third result of each part gets a wrong bit
+  std::vector<std::size_t> sizes;  ///< number of boxes of each set
+  long rounds = 0;                 ///< maximum number of rounds of each part
+  double seconds = 0;              ///< maximum time of each part, without its preparation
+  bool spoils = false;             ///< whether to flip a bit in the third result of each part
 };
 
 struct Outcome {
   long rounds = 0;
-  long different = 0;       ///< rounds whose result was not the host's
-  long onHost = 0;          ///< rounds that the GPU refused, so that the host finished them
-  std::string complaint;    ///< about the first difference, or the first refusal
-  std::string disturbance;  ///< what else ran, in words
+  long different = 0;  ///< number of rounds whose result was not the host's
+  /// Number of rounds that the GPU refused, so that the host finished them.
+  long onHost = 0;
+  std::string complaint;    ///< the first difference, or why the GPU first refused
+  std::string disturbance;  ///< which other work ran
 };
 
-/// Deals out the rounds of a part to its threads until they, or the time, are over.
+/// Hands out the rounds of a part to its threads, until the maximum number or time is reached.
 class Rounds {
  public:
   explicit Rounds(const Load& load) : load_(load), begin_(Clock::now()) {}
 
-  /// Whether there is another round. `spoil` says whether its result is to be spoilt.
+  /// Whether there is another round. If so, sets `spoil` to whether a bit of its result must be
+  /// flipped.
   bool next(bool& spoil) {
     const std::lock_guard lock(mutex_);
     const std::chrono::duration<double> passed = Clock::now() - begin_;
@@ -69,12 +81,14 @@ class Rounds {
   Outcome outcome_;
 };
 
-/// While it lives, kernels on a stream of their own move memory as fast as the device can.
+/// During its lifetime, kernels on a separate stream move memory as fast as the device can.
 class MemoryHog {
  public:
   explicit MemoryHog(std::size_t bytes);
   ~MemoryHog();
-  /// Stops it. @return how often it went through its memory @throws SpaceError if a call failed
+  /// Stops the copies.
+  /// @return how often they went through the memory
+  /// @throws SpaceError if a call failed
   long stop();
 
  private:
@@ -84,10 +98,11 @@ class MemoryHog {
   std::atomic<bool> isOver_{false};
   long passes_ = 0;
   std::string error_;
-  std::thread thread_;  ///< last, so that it sees the others
+  std::thread thread_;  ///< the last member, because it uses the others
 };
 
-/// cudaDeviceSynchronize, for code that no CUDA compiler sees. @return whether it succeeded
+/// Calls cudaDeviceSynchronize, for files that are not compiled by a CUDA compiler.
+/// @return whether it succeeded
 bool synchroniseDevice();
 
 Outcome stressDeviceFinders(const Load& load);

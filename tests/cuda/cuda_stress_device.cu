@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// The part of cuda_stress whose results stay on the device and are compared there, bit by bit: the
-// pairs of DevicePairFinder. And the kernel that hogs the memory.
+// The part of cuda_stress that searches with DevicePairFinder. Its pairs stay on the device and are
+// compared there bit by bit. Also has the kernel of the memory hog.
 #include <algorithm>
 #include <memory>
 
-#include "broadphase/cuda/runtime/buffer.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/pair_finder.h"
 #include "cuda_stress.h"
@@ -47,7 +47,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Compares on the device, on a stream that waits for nobody.
+/// Compares arrays on the device, on a stream that waits for no other stream.
 class Comparison {
  public:
   Comparison() { different_.ensure(1); }
@@ -71,10 +71,10 @@ class Comparison {
     return different;
   }
 
-  /// One bit in the middle.
+  /// Flips one bit in the middle of an array.
   template <class T>
   void spoil(View<const T> results) {
-    if (results.empty()) throw std::logic_error("nothing to spoil");
+    if (results.empty()) throw std::logic_error("nothing to spoil: there are 0 results");
     auto* word = reinterpret_cast<std::uint32_t*>(const_cast<T*>(results.data + results.size / 2));
     flipBit<<<1, 1, 0, stream_>>>(word);
     cudaCheck(cudaStreamSynchronize(stream_));
@@ -109,9 +109,10 @@ struct DeviceCase {
   View<const Pair> wanted;
 };
 
-std::unique_ptr<DeviceCase> deviceCase(std::size_t n, PairFinder& host, test::Random& random) {
+std::unique_ptr<DeviceCase> deviceCase(std::size_t n, bool stretched, PairFinder& host,
+                                       test::Random& random) {
   auto one = std::make_unique<DeviceCase>();
-  one->boxes = test::boxSets()[0].make(n, random);
+  one->boxes = uniformBoxes(n, stretched, random);
   host.update(view(one->boxes));
   one->wanted = upload(host.pairs(), one->pairs);
   upload(view(one->boxes), one->there);
@@ -142,7 +143,8 @@ void MemoryHog::run() {
     const std::size_t n = bytes_ / sizeof(uint4);
     cudaCheck(cudaMemsetAsync(memory.ensure(n).data, 0, bytes_, stream));
     do {
-      // Some launches wait, so that there is no gap. Few blocks, so that others get in between.
+      // Several launches are queued, so that there is no gap. They have few blocks, so that other
+      // kernels also run.
       for (int i = 0; i < 4; ++i) {
         move<<<static_cast<unsigned>(std::min<std::size_t>((n + 255) / 256, 264)), 256, 0,
                stream>>>(memory.data(), n);
@@ -169,23 +171,29 @@ Outcome stressDeviceFinders(const Load& load) {
   PairFinder host(options);
   std::vector<std::unique_ptr<DeviceCase>> cases;
   for (const std::size_t n : load.sizes)
-    for (int set = 0; set < 2; ++set) cases.push_back(deviceCase(n, host, random));
+    for (const bool stretched : {false, true})
+      cases.push_back(deviceCase(n, stretched, host, random));
   Comparison comparison;
   const Stream stream;
   std::size_t most = 0;
   for (const auto& one : cases) most = std::max(most, one->wanted.size);
-  DevicePairFinder gpu(most);
+  DeviceOptions deviceOptions;
+  deviceOptions.initialPairCapacity = most;
+  DevicePairFinder gpu(deviceOptions);
   MemoryHog hog(64 * load.sizes.back());
   Rounds rounds(load);
   bool spoil = false;
+  // Each set is searched twice in a row, because only the second search begins with codes of the
+  // right length.
   for (std::size_t round = 0; rounds.next(spoil); ++round) {
     const DeviceCase& one = *cases[round / 2 % cases.size()];
     const View<const Aabb> boxes{one.there.data(), one.boxes.size()};
-    const DevicePairs found = gpu.find(boxes, {}, stream);
+    const DeviceLists found = gpu.find(DeviceScene::of(boxes), {}, stream);
     std::uint64_t count = 0;
-    cudaCheck(cudaMemcpyAsync(&count, found.count, sizeof count, cudaMemcpyDeviceToHost, stream));
+    cudaCheck(cudaMemcpyAsync(&count, &found.report->pairs, sizeof count, cudaMemcpyDeviceToHost,
+                              stream));
     cudaCheck(cudaStreamSynchronize(stream));
-    const View<const Pair> pairs{found.data, std::min<std::size_t>(count, found.capacity)};
+    const View<const Pair> pairs{found.pairs.data, std::min<std::size_t>(count, found.pairs.size)};
     if (spoil) comparison.spoil(pairs);
     const unsigned long long words = comparison.words(pairs, one.wanted);
     if (words > 0) rounds.differs(describe("uniform", one.boxes.size(), words));

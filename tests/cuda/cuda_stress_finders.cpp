@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The parts of cuda_stress that go through PairFinder: whole updates, with their deltas, held
-// against what the host found; beside the memory hog, and on two threads beside a third that
-// synchronises the device all the time.
+// The parts of cuda_stress that use PairFinder. They compare whole updates and their deltas with
+// the host's. One part runs while the memory hog runs. The other part uses two threads, while a
+// third one synchronises the device all the time.
 #include <array>
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace {
 using test::Boxes;
 using test::view;
 
-/// Depends on the order.
+/// A hash that depends on the order of the pairs.
 std::uint64_t hashOf(View<const Pair> pairs) {
   std::uint64_t hash = pairs.size;
   for (const Pair pair : pairs) {
@@ -29,7 +29,7 @@ struct Hashes {
   std::uint64_t pairs, added, removed;
 };
 
-Hashes hashesOf(const PairFinder& finder) {
+Hashes hashesOf(PairFinder& finder) {
   return {hashOf(finder.pairs()), hashOf(finder.added()), hashOf(finder.removed())};
 }
 
@@ -39,18 +39,16 @@ PairFinder finderOn(Backend backend) {
   return PairFinder(options);
 }
 
-/// Boxes on a way that comes back to its begin: some move in each frame, and one becomes another
-/// object.
+/// A cycle of frames. Between frames some boxes move, and one becomes another object.
 class Scene {
  public:
   static constexpr std::size_t kFrames = 6;
 
-  Scene(std::size_t n, std::uint32_t seed) {
+  Scene(std::size_t n, std::uint32_t seed, bool stretched = false) {
     test::Random random(seed);
-    const test::BoxSet& uniform = test::boxSets()[0];
-    frames_[0] = uniform.make(n, random);
+    frames_[0] = uniformBoxes(n, stretched, random);
     for (std::size_t frame = 1; frame < kFrames; ++frame) {
-      const Boxes other = uniform.make(n, random);
+      const Boxes other = uniformBoxes(n, stretched, random);
       frames_[frame] = frames_[frame - 1];
       for (std::size_t i = 0; i < n / 10 + 1; ++i) {
         const std::uint32_t at = random.below(static_cast<std::uint32_t>(n));
@@ -58,7 +56,8 @@ class Scene {
       }
     }
     PairFinder host = finderOn(Backend::host);
-    for (std::size_t step = 0; step <= kFrames; ++step) {  // the first step comes from nowhere
+    // Frame 0 comes again at the end, for its delta.
+    for (std::size_t step = 0; step <= kFrames; ++step) {
       update(host, step);
       wanted_[step % kFrames] = hashesOf(host);
     }
@@ -66,12 +65,12 @@ class Scene {
 
   void update(PairFinder& finder, std::size_t step) const {
     const Boxes& boxes = frames_[step % kFrames];
-    finder.removeObject(static_cast<std::uint32_t>(step % kFrames * 7 % boxes.size()));
+    finder.replaceObject(static_cast<std::uint32_t>(step % kFrames * 7 % boxes.size()));
     finder.update(view(boxes));
   }
 
-  /// Compares the finder's last update, and tells `rounds` what is wrong with it.
-  void check(const PairFinder& finder, std::size_t step, bool spoil, Rounds& rounds) const {
+  /// Compares the finder's last update with the host's, and reports differences to `rounds`.
+  void check(PairFinder& finder, std::size_t step, bool spoil, Rounds& rounds) const {
     const Hashes& wanted = wanted_[step % kFrames];
     Hashes found = hashesOf(finder);
     if (spoil) {
@@ -81,7 +80,7 @@ class Scene {
     }
     std::string wrong;
     if (found.pairs != wanted.pairs) wrong += " pairs";
-    // The first update has no update before it.
+    // The first update has no update before it, so all of its pairs are added.
     if (found.added != (step == 0 ? wanted.pairs : wanted.added)) wrong += " added";
     if (step > 0 && found.removed != wanted.removed) wrong += " removed";
     if (!wrong.empty())
@@ -96,7 +95,7 @@ class Scene {
   std::array<Hashes, kFrames> wanted_{};
 };
 
-/// Calls cudaDeviceSynchronize in a loop while it lives.
+/// Calls cudaDeviceSynchronize in a loop during its lifetime.
 class Synchroniser {
  public:
   Synchroniser() : thread_([this] { run(); }) {}
@@ -122,7 +121,7 @@ class Synchroniser {
 
   std::atomic<bool> isOver_{false};
   long calls_ = 0, refused_ = 0;
-  std::thread thread_;  ///< last, so that it sees the others
+  std::thread thread_;  ///< the last member, because it uses the others
 };
 
 }  // namespace
@@ -130,10 +129,11 @@ class Synchroniser {
 Outcome stressFinders(const Load& load) {
   std::vector<Scene> scenes;
   std::vector<PairFinder> finders;
-  for (const std::size_t n : load.sizes) {
-    scenes.emplace_back(n, 103);
-    finders.push_back(finderOn(Backend::cuda));
-  }
+  for (const std::size_t n : load.sizes)
+    for (const bool stretched : {false, true}) {
+      scenes.emplace_back(n, 103, stretched);
+      finders.push_back(finderOn(Backend::cuda));
+    }
   MemoryHog hog(64 * load.sizes.back());
   Rounds rounds(load);
   bool spoil = false;
@@ -147,7 +147,7 @@ Outcome stressFinders(const Load& load) {
                         " times through its memory");
 }
 
-// A finder records its graphs in its first steps. So there are new finders all the time.
+// A finder records its graphs in its first steps, so new finders are made all the time.
 Outcome stressThreads(const Load& load) {
   constexpr std::size_t kStepsOfAFinder = 2 * Scene::kFrames + 3;
   const std::size_t n = load.sizes.front() / 8 + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The CUDA space through the public face: the same pairs and deltas as the host's, whatever happens
-// to the GPU. Skipped where there is no device.
+// Tests the CUDA space through the public interface. It must give the same pairs and deltas as the
+// host, whatever fails on the GPU. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,16 +17,18 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-class Cuda : public test::OnCuda {
+/// Runs with each hierarchy. The host's finder, which is the reference, always has the wide one.
+class Cuda : public test::OnCuda, public testing::WithParamInterface<Hierarchy> {
  protected:
   static PairFinder finderOn(Backend backend) {
     Options options;
     options.backend = backend;
     options.threads = 1;
+    if (backend == Backend::cuda) options.hierarchy = GetParam();
     return PairFinder(options);
   }
 
-  /// The same update on both; all lists must agree.
+  /// Runs the same update on both finders. All lists must agree.
   static void step(PairFinder& gpu, PairFinder& host, const Boxes& boxes,
                    const std::vector<Filter>& filters = {},
                    const std::vector<std::uint64_t>& changed = {}) {
@@ -41,10 +43,11 @@ class Cuda : public test::OnCuda {
     EXPECT_EQ(gpu.stats().nanBoxes, host.stats().nanBoxes);
   }
 
-  /// On the GPU, or on the host if the GPU cannot be set up.
+  /// A finder on the GPU, or on the host if setting up the GPU fails.
   static PairFinder finderWhateverFails(Options options) {
     options.threads = 1;
     options.backend = Backend::cuda;
+    options.hierarchy = GetParam();
     try {
       return PairFinder(options);
     } catch (const std::runtime_error&) {
@@ -56,22 +59,23 @@ class Cuda : public test::OnCuda {
     Random random(86);
     PairFinder finder = finderWhateverFails(options), host = finderOn(Backend::host);
     Boxes boxes = test::boxSets()[0].make(150, random);
-    std::vector<std::uint64_t> changed;  // none in every third step
+    std::vector<std::uint64_t> changed;  // empty in every third step
     for (int round = 0; round < rounds; ++round) {
       step(finder, host, boxes, {}, changed);
       changed.assign(round % 3 == 0 ? 0 : 3, 0);
-      for (std::size_t i = 0; i < (round % 2 == 0 ? 40 : 10); ++i) {  // whole pieces, records
+      // 40 changes are sent as pieces, 10 as records.
+      for (std::size_t i = 0; i < (round % 2 == 0 ? 40 : 10); ++i) {
         const std::size_t to = random.below(150);
         boxes[to] = boxes[i];
         if (!changed.empty()) changed[to / 64] |= std::uint64_t{1} << to % 64;
       }
-      finder.removeObject(7);
-      host.removeObject(7);
+      finder.replaceObject(7);
+      host.replaceObject(7);
     }
   }
 };
 
-TEST_F(Cuda, AgreesWithTheHostAtEverySize) {
+TEST_P(Cuda, AgreesWithTheHostAtEverySize) {
   Random random(81);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   for (const std::size_t n : {0u, 1u, 2u, 3u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 12486u})
@@ -79,7 +83,7 @@ TEST_F(Cuda, AgreesWithTheHostAtEverySize) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-TEST_F(Cuda, AgreesWithTheHostOnEveryKindOfBoxes) {
+TEST_P(Cuda, AgreesWithTheHostOnEveryKindOfBoxes) {
   Random random(82);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   for (const test::BoxSet& set : test::boxSets()) {
@@ -89,7 +93,7 @@ TEST_F(Cuda, AgreesWithTheHostOnEveryKindOfBoxes) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-TEST_F(Cuda, FollowsFiltersMovesAndRemovedObjects) {
+TEST_P(Cuda, FollowsFiltersMovesAndRemovedObjects) {
   Random random(83);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   Boxes boxes = test::boxSets()[0].make(400, random);
@@ -103,8 +107,8 @@ TEST_F(Cuda, FollowsFiltersMovesAndRemovedObjects) {
     for (Filter& filter : filters) filter = {1 << random.below(3), static_cast<int>(random.bits())};
     for (int removals = round % 3; removals > 0; --removals) {
       const std::uint32_t i = random.below(400);
-      gpu.removeObject(i);
-      host.removeObject(i);
+      gpu.replaceObject(i);
+      host.replaceObject(i);
     }
     if (round % 2 == 0)
       step(gpu, host, boxes, filters);
@@ -114,7 +118,8 @@ TEST_F(Cuda, FollowsFiltersMovesAndRemovedObjects) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-/// Rows of unit boxes, each behind one long box that lies over all of them: its list is as long.
+/// Rows of unit boxes. Each row follows one long box that overlaps all of it, so its list has the
+/// row's length.
 Boxes rowsUnderLongBoxes(const std::vector<std::uint32_t>& lengths) {
   Boxes boxes;
   for (std::size_t row = 0; row < lengths.size(); ++row) {
@@ -127,7 +132,7 @@ Boxes rowsUnderLongBoxes(const std::vector<std::uint32_t>& lengths) {
   return boxes;
 }
 
-/// Some boxes leave their row, and come back.
+/// Moves some boxes out of their rows, or back.
 void leaveOrReturn(Boxes& boxes, Random& random) {
   for (std::size_t change = 0; change < boxes.size() / 20; ++change) {
     Aabb& box = boxes[random.below(static_cast<std::uint32_t>(boxes.size()))];
@@ -137,9 +142,9 @@ void leaveOrReturn(Boxes& boxes, Random& random) {
   }
 }
 
-// What registers sort, what a warp sorts, what a block's memory holds, and hubs: up to each of
-// these and one more, alone and beside others.
-TEST_F(Cuda, ListsOfEveryLength) {
+// The lengths are the maximum that registers, a warp, and a block's memory can sort, and one more.
+// There are also hubs, and many short lists.
+TEST_P(Cuda, ListsOfEveryLength) {
   Random random(88);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   std::vector<std::uint32_t> lengths = {8,   9,   16,   17,   32,   33,   64,  65,
@@ -152,16 +157,16 @@ TEST_F(Cuda, ListsOfEveryLength) {
     leaveOrReturn(boxes, random);
     for (int removals = 3 * (round % 2); removals > 0; --removals) {
       const std::uint32_t i = random.below(static_cast<std::uint32_t>(boxes.size()));
-      gpu.removeObject(i);
-      host.removeObject(i);
+      gpu.replaceObject(i);
+      host.replaceObject(i);
     }
   }
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-// More of them than a block sees at a time (65,536), and lists in all boxes of a tile that only
-// fit in several rounds.
-TEST_F(Cuda, HubsAndCrowds) {
+// One hub has more partners than a window holds (65,536). The lists of one tile need several
+// rounds.
+TEST_P(Cuda, HubsAndCrowds) {
   Random random(89);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   Boxes boxes = rowsUnderLongBoxes({66000, 2, 10000});
@@ -170,14 +175,14 @@ TEST_F(Cuda, HubsAndCrowds) {
     step(gpu, host, boxes);
     for (Aabb& box : boxes)
       if (random.below(50) == 0) box.min[2] += 5, box.max[2] += 5;
-    gpu.removeObject(static_cast<std::uint32_t>(66003 * round));
-    host.removeObject(static_cast<std::uint32_t>(66003 * round));
+    gpu.replaceObject(static_cast<std::uint32_t>(66003 * round));
+    host.replaceObject(static_cast<std::uint32_t>(66003 * round));
   }
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-// 1,000 coincident boxes have 499,500 pairs, far more than planned for.
-TEST_F(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
+// 1,000 coincident boxes have 499,500 pairs, far more than the plan has room for.
+TEST_P(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
   Random random(84);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
   step(gpu, host, test::boxSets()[0].make(1000, random));
@@ -186,10 +191,11 @@ TEST_F(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-TEST_F(Cuda, TooManyPairsIsTheSameErrorAsOnTheHost) {
+TEST_P(Cuda, TooManyPairsIsTheSameErrorAsOnTheHost) {
   Options options;
   options.backend = Backend::cuda;
   options.maxPairs = 100;
+  options.hierarchy = GetParam();
   PairFinder gpu(options);
   const Boxes few(5, test::boxAt(0, 0, 0, 1)), many(50, test::boxAt(0, 0, 0, 1));
   gpu.update(view(few));
@@ -200,7 +206,7 @@ TEST_F(Cuda, TooManyPairsIsTheSameErrorAsOnTheHost) {
   EXPECT_TRUE(gpu.removed().empty());
 }
 
-TEST_F(Cuda, TwoFindersAreIndependent) {
+TEST_P(Cuda, TwoFindersAreIndependent) {
   Random random(85);
   PairFinder a = finderOn(Backend::cuda), b = finderOn(Backend::cuda);
   PairFinder hostA = finderOn(Backend::host), hostB = finderOn(Backend::host);
@@ -210,15 +216,17 @@ TEST_F(Cuda, TwoFindersAreIndependent) {
   }
 }
 
-// Enough steps of one kind that recordings of them are made and replayed. Meanwhile everything
-// changes that they must not depend on: the number of boxes, boxes far away, removed objects; and
-// the number of pairs, up and down, so that the room for them changes while the memory does not.
-TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
+// Enough steps of one kind run that they are recorded and replayed. Meanwhile everything changes
+// that recordings must not depend on: the number of boxes, boxes far away, and removed objects. The
+// number of pairs also rises and falls, so that the planned capacity for pairs sometimes changes
+// without a new allocation.
+TEST_P(Cuda, RepeatedStepsFollowEveryChange) {
   Random random(87);
   for (const bool timed : {false, true}) {
     Options options;
     options.backend = Backend::cuda;
     options.stageTimes = timed;
+    options.hierarchy = GetParam();
     PairFinder gpu(options), host = finderOn(Backend::host);
     Boxes boxes = test::boxSets()[0].make(500, random);
     for (int round = 0; round < 28; ++round) {
@@ -230,8 +238,8 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
       if (round % 5 == 4) boxes[random.below(400)] = test::boxAt(1e12f, 0, 0, 1);
       std::fill_n(boxes.begin(), kCrowds[round / 7], test::boxAt(2, 2, 2, 1));
       if (round % 3 == 2) {
-        gpu.removeObject(33);
-        host.removeObject(33);
+        gpu.replaceObject(33);
+        host.replaceObject(33);
       }
       step(gpu, host, boxes);
       EXPECT_EQ(gpu.stats().traversalMs > 0, timed) << round;
@@ -240,16 +248,21 @@ TEST_F(Cuda, RepeatedStepsFollowEveryChange) {
   }
 }
 
-// Steps in which one call fails, by the interpreter's PTXVM_FAIL. tests/cuda/cuda_faults.sh runs
-// these once for every call: of steps that grow, that are recorded, and that are replayed. The GPU
-// may even fail to be set up; then the host does them.
-TEST_F(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
+// With the interpreter's PTXVM_FAIL, one call of these steps fails. tests/cuda/cuda_faults.sh runs
+// this test once for each call. Some steps grow, others are recorded or replayed. If setting up the
+// GPU fails, the host does the steps.
+TEST_P(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
 
-TEST_F(Cuda, StepsWithoutGraphsAreRightWhateverFails) {
+TEST_P(Cuda, StepsWithoutGraphsAreRightWhateverFails) {
   Options options;
   options.graphs = false;
   runSteps(options, 3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Each, Cuda, testing::Values(Hierarchy::wide, Hierarchy::binary),
+                         [](const auto& param) {
+                           return param.param == Hierarchy::wide ? "wide" : "binary";
+                         });
 
 }  // namespace
 }  // namespace lbvh

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What a step sends to the GPU: whatever changed and whoever knows of it, the device has the
-// caller's arrays. Skipped where there is no device.
+// Tests what a step sends to the GPU. After an upload the device must have the caller's arrays,
+// with and without change bits. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,11 +42,11 @@ bool areEqual(const T* a, const T* b, std::size_t n) {
   return n == 0 || std::memcmp(a, b, n * sizeof(T)) == 0;
 }
 
-/// An array, its copy on the device, and what that must be.
+/// An array and its copy on the device, which must be equal after each upload.
 template <class T>
 class Uploaded {
  public:
-  /// New elements are not marked, but where the last upload had others.
+  /// Marks new elements only at indices that the array also had at the last upload.
   void resize(std::size_t n, Random& random) {
     const std::size_t before = host_.size();
     host_.resize(n);
@@ -63,9 +63,13 @@ class Uploaded {
   }
 
   void upload(bool tells) {
-    const View<const T> there =
-        space_.upload(view(host_), buffer_, tells ? view(changed_) : View<const std::uint64_t>{});
+    ChangedSet sent;
+    sent.begin(host_.size());
+    const View<const T> there = space_.upload(
+        view(host_), buffer_, tells ? view(changed_) : View<const std::uint64_t>{}, &sent);
     expectOnDevice(there);
+    expectAllSent(sent);
+    before_ = host_;
     changed_.assign(changed_.size(), 0);
     last_ = host_.size();
   }
@@ -74,6 +78,13 @@ class Uploaded {
   std::size_t size() const { return host_.size(); }
 
  private:
+  /// Checks that all elements that differ from the last upload have been sent.
+  void expectAllSent(const ChangedSet& sent) const {
+    std::vector<bool> isSent(host_.size());
+    sent.forEach([&](std::uint32_t i) { isSent[i] = true; });
+    for (std::size_t i = 0; i < host_.size(); ++i)
+      if (i >= before_.size() || differ(before_[i], host_[i])) ASSERT_TRUE(isSent[i]) << i;
+  }
   void expectOnDevice(View<const T> there) {
     ASSERT_GE(there.size, host_.size());
     std::vector<T> copy(there.size), padding(there.size - host_.size());
@@ -87,8 +98,9 @@ class Uploaded {
   CudaSpace space_;
   UploadBuffer<T> buffer_{space_.memory(), space_.hostMemory()};
   std::vector<T> host_;
+  std::vector<T> before_;  ///< elements of the last upload
   Bits changed_;
-  std::size_t last_ = 0;  ///< how many the last upload had
+  std::size_t last_ = 0;  ///< number of elements of the last upload
 };
 
 class CudaUpload : public test::OnCuda {};
@@ -116,8 +128,8 @@ TEST_F(CudaUpload, BoxesFollowEveryChange) { followChanges<Aabb>(301); }
 TEST_F(CudaUpload, FiltersFollowEveryChange) { followChanges<Filter>(302); }
 TEST_F(CudaUpload, FlagsFollowEveryChange) { followChanges<std::uint8_t>(303); }
 
-// The test breaks the caller's promise: what is not marked is not looked at.
-TEST_F(CudaUpload, BoxesThatAreSaidToRestAreNotRead) {
+// The test breaks the caller's promise, to show that elements without a change bit are not read.
+TEST_F(CudaUpload, BoxesWithoutChangeBitsAreNotRead) {
   CudaSpace space;
   UploadBuffer<Aabb> buffer(space.memory(), space.hostMemory());
   const Boxes before(300, test::boxAt(1, 2, 3, 1)), now(310, test::boxAt(4, 5, 6, 1));
@@ -133,7 +145,7 @@ TEST_F(CudaUpload, BoxesThatAreSaidToRestAreNotRead) {
   }
 }
 
-/// Uploads on the default stream. @return how many records went up
+/// Uploads on the default stream. @return the number of records that were sent
 std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   std::size_t records = 0;
   const auto forEach = [&](std::size_t n, const auto& body) {
@@ -141,7 +153,7 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
     const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
     if (n > 0) forEachKernel<<<blocks, kThreads>>>(body, static_cast<std::uint32_t>(n));
   };
-  const View<const Aabb> there = buffer.upload(view(boxes), {}, nullptr, forEach);
+  const View<const Aabb> there = buffer.upload(view(boxes), {}, nullptr, nullptr, forEach);
   Boxes found(boxes.size());
   const std::size_t bytes = found.size() * sizeof(Aabb);
   EXPECT_EQ(cudaMemcpy(found.data(), there.data, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
@@ -149,8 +161,8 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   return records;
 }
 
-// Of a piece of 10,880 boxes 2,331 are a quarter of its bytes as records of 28.
-TEST_F(CudaUpload, FewChangesGoUpAsRecordsAndManyAsWholePieces) {
+// 2,331 records of 28 bytes are a quarter of the bytes of a piece of 10,880 boxes.
+TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
   UploadBuffer<Aabb> buffer;
   Boxes boxes(20000, test::boxAt(1, 2, 3, 1));
   const auto change = [&](std::size_t from, std::size_t n) {
@@ -167,7 +179,8 @@ TEST_F(CudaUpload, FewChangesGoUpAsRecordsAndManyAsWholePieces) {
   EXPECT_EQ(uploadCounted(buffer, boxes), 0u);
 }
 
-/// The GPU's pipeline beside the host's. The bits are relative to the last step that did not throw.
+/// A pipeline on the GPU and one on the host. A change bit is set if the box may differ from the
+/// box of the last step that did not throw.
 class Followed {
  public:
   Followed() : gpu_(makeCudaPipeline({})), host_(makeHostPipeline(1, simdKernels())) {}
@@ -193,12 +206,12 @@ class Followed {
     gpu_->step(input, stats);
     host_->step(inputNow(), stats);
     endStep();
-    ASSERT_EQ(test::download(gpu_->pairs()), toVector(host_->pairs()));
+    ASSERT_EQ(toVector(gpu_->pairs()), toVector(host_->pairs()));
     ASSERT_EQ(toVector(gpu_->added()), toVector(host_->added()));
     ASSERT_EQ(toVector(gpu_->removed()), toVector(host_->removed()));
   }
 
-  /// The boxes go up, and then the step fails.
+  /// Makes a step that sends its boxes and then fails.
   void stepThatFails() {
     StepInput input = inputNow();
     input.changed = view(changed_);
@@ -206,23 +219,19 @@ class Followed {
     StepStats stats;
     try {
       gpu_->step(input, stats);
-      host_->step(input, stats);  // there were no pairs
+      host_->step(input, stats);  // reached only if there are no pairs
       endStep();
     } catch (const std::length_error&) {
       ++failures;
     }
   }
 
-  /// A step of which the GPU learns no more than the pairs.
+  /// Makes a step on the host, and passes only its pairs to the GPU.
   void stepElsewhere() {
     StepStats stats;
     host_->step(inputNow(), stats);
     gpu_->setPreviousPairs(host_->pairs());
     endStep();
-  }
-
-  void buildTreeOfOthers() {
-    gpu_->buildTree(view(test::boxSets()[1].make(boxes_.size(), random_)));
   }
 
   void filterOrNot() { isFiltered_ = !isFiltered_; }
@@ -231,7 +240,7 @@ class Followed {
   int failures = 0;
 
  private:
-  /// New boxes are not marked, but where the last step had others.
+  /// Marks new boxes only at indices that also existed in the last step.
   void resize(std::size_t n) {
     const Boxes more = test::boxSets()[0].make(n, random_);
     changed_.resize(n / 64 + 1);
@@ -262,7 +271,7 @@ class Followed {
   bool isFiltered_ = true;
 };
 
-TEST_F(CudaUpload, StepsFollowWhatTheirPipelineHasNotSeen) {
+TEST_F(CudaUpload, StepsFollowChangesThatTheGpuHasNotSeen) {
   Followed followed;
   for (int round = 0; round < 150; ++round) {
     SCOPED_TRACE(round);
@@ -270,7 +279,6 @@ TEST_F(CudaUpload, StepsFollowWhatTheirPipelineHasNotSeen) {
     const std::uint32_t event = followed.below(16);
     if (event == 0) followed.stepThatFails();
     if (event == 1) followed.stepElsewhere();
-    if (event == 2) followed.buildTreeOfOthers();
     if (event == 3) followed.filterOrNot();
     if (event < 2) followed.changeSome();
     ASSERT_NO_FATAL_FAILURE(followed.step());
@@ -278,8 +286,9 @@ TEST_F(CudaUpload, StepsFollowWhatTheirPipelineHasNotSeen) {
   EXPECT_GT(followed.failures, 3);
 }
 
-// A box that is another object need not have moved, nor one that was another in the last step.
-TEST_F(CudaUpload, RemovedObjectsAreNotAmongTheChangesThatAreTold) {
+// A box of a replaced object needs no change bit, neither in the step of the replacement nor in the
+// next one.
+TEST_F(CudaUpload, RemovedObjectsNeedNoChangeBits) {
   const auto gpu = makeCudaPipeline({}), host = makeHostPipeline(1, simdKernels());
   const Boxes boxes(20, test::boxAt(0, 0, 0, 1));
   const Bits none(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The founding documents' variants on the CUDA space. Skipped where there is no device.
+// Tests the founding documents' variants on the CUDA space. Skipped if there is no device.
 #include "benchmarks/catalogue/find_production.cuh"
 #include "broadphase/cuda/runtime/space.cuh"
 #include "broadphase/cuda/step.h"
@@ -19,7 +19,7 @@ std::vector<T> download(CudaSpace& space, View<const T> there) {
 namespace lbvh::variants {
 namespace {
 
-TEST(CudaVariants, AllGiveTheSame) {
+TEST(CudaVariants, AllGiveTheSameResults) {
   const std::string why = whyNoCuda();
   if (!why.empty()) GTEST_SKIP() << why;
   cudaDeviceSetLimit(cudaLimitStackSize, 1 << 14);  // for recursion

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The device's memory, for the checks that run on every space (device_scene_asking.h).
+// Arrays in device memory, for the checks that run on every space (device_scene_asking.h).
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace lbvh::test {
 
-/// With a stream of its own, on which it waits only in wait().
+/// Has its own stream, and waits for it only in wait().
 class DeviceArrays {
  public:
   static constexpr bool kNeverCuts = false;
@@ -35,7 +35,7 @@ class DeviceArrays {
   std::vector<std::remove_const_t<T>> get(T* there, std::size_t size) const {
     return download(View<T>{there, size});
   }
-  /// Writes over what was put.
+  /// Overwrites an array that put() made.
   template <class T>
   void overwrite(T* there, const std::vector<std::remove_const_t<T>>& list) {
     toDevice(const_cast<std::remove_const_t<T>*>(there), list.data(), list.size());
@@ -58,17 +58,19 @@ inline GraphExec endCapture(cudaStream_t stream) {
   return GraphExec(exec);
 }
 
-/// Counts what it hands out, and remembers how large each is.
+/// An allocator that counts its allocations and remembers their sizes.
 struct Accountant {
   std::map<void*, std::size_t> out;
   std::size_t handedOut = 0, wrong = 0, bytes = 0;
-  std::size_t most = ~std::size_t{0};  ///< so many, then nothing
+  std::size_t most = ~std::size_t{0};  ///< maximum of `handedOut`; further allocations fail
 
   DeviceAllocator allocator() {
     return {[](std::size_t bytes, CUstream_st*, void* user) {
               return static_cast<Accountant*>(user)->allocate(bytes);
             },
-            [](void* memory, std::size_t bytes, CUstream_st*, void* user) {
+            [](void* memory, std::size_t bytes, CUstream_st* stream, void* user) {
+              // Work may still use the memory, and cudaFree need not wait.
+              cudaStreamSynchronize(stream);
               static_cast<Accountant*>(user)->release(memory, bytes);
             },
             this};
@@ -91,7 +93,7 @@ struct Accountant {
   }
 };
 
-/// A test with memory there. No error of CUDA's is left behind.
+/// The fixture of tests with arrays on the device. A test must leave no CUDA error pending.
 class WithDeviceArrays : public OnCuda {
  protected:
   void SetUp() override {

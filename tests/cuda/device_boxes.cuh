@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// What tests put on the current device, and what comes back.
+// Copies arrays to the current device and back, for tests.
 #pragma once
 
 #include <algorithm>
 #include <type_traits>
 #include <vector>
 
-#include "broadphase/cuda/runtime/buffer.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
+#include "broadphase/device_pair_finder.h"
 #include "broadphase/pair_finder.h"
 #include "support.h"
 
@@ -20,8 +21,8 @@ std::vector<std::remove_const_t<T>> download(View<T> there) {
   return host;
 }
 
-/// Is over when it returns: cudaMemcpy may return before its last bytes are there, and streams that
-/// do not block would not wait for them.
+/// Returns when the copy is complete. cudaMemcpy may return earlier, and non-blocking streams would
+/// not wait for its last bytes.
 template <class T>
 void toDevice(T* there, const T* host, std::size_t size) {
   if (size == 0) return;
@@ -51,15 +52,21 @@ T* writable(const OnDevice<T>& there) {
   return const_cast<T*>(there.view().data);
 }
 
-/// When the stream has come to its end.
-inline std::uint64_t countOf(const DevicePairs& found) {
+/// Must be called after the stream has finished.
+inline std::uint64_t countOf(const DeviceLists& found) {
   std::uint64_t count = 0;
-  cudaCheck(cudaMemcpy(&count, found.count, sizeof count, cudaMemcpyDeviceToHost));
+  cudaCheck(cudaMemcpy(&count, &found.report->pairs, sizeof count, cudaMemcpyDeviceToHost));
   return count;
 }
-inline Pairs pairsOf(const DevicePairs& found) {
+inline Pairs pairsOf(const DeviceLists& found) {
   return download(
-      View<const Pair>{found.data, std::min<std::size_t>(countOf(found), found.capacity)});
+      View<const Pair>{found.pairs.data, std::min<std::size_t>(countOf(found), found.pairs.size)});
+}
+
+/// Reserves memory for searches of packed boxes.
+inline void reserve(DevicePairFinder& finder, std::size_t boxes, std::size_t pairs) {
+  alignas(Aabb) static constexpr Aabb nowhere{};  // no array is read
+  finder.reserve(DeviceScene::of({&nowhere, boxes}), {}, pairs);
 }
 
 inline Pairs pairsOnHost(const Boxes& boxes, const std::vector<Filter>& filters = {}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The comparison of lists of pairs on the current device, held against the standard library's.
+// Compares lists of pairs on the current device, and checks the result with the standard library.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,13 +31,14 @@ inline std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
   return offsets;
 }
 
-/// The comparison alone, of lists that no scene need have.
+/// A comparison without a search, so that lists may be such as no scene has.
 struct Comparison {
   Lists fresh, old;
   std::vector<std::uint8_t> removedObjects;
-  std::uint32_t boxesBehind = 0;  ///< those with lists, which are whole tiles then
+  /// Number of boxes after the last list. Their lists are empty and may fill whole tiles.
+  std::uint32_t boxesBehind = 0;
 
-  /// Most lists have a few, some none; others as they are asked for.
+  /// Lists of random lengths from 0 to `most`.
   static Lists randomLists(std::size_t boxes, std::uint32_t most, Random& random) {
     Lists lists(boxes);
     for (std::uint32_t first = 0; first < boxes; ++first) {
@@ -55,7 +56,7 @@ struct Comparison {
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
 
-  /// Every pair of others is gone, and some are new.
+  /// Removes about one pair in `others` pairs, and adds some new pairs.
   static Lists changed(const Lists& lists, std::uint32_t others, Random& random) {
     Lists now = lists;
     for (std::uint32_t first = 0; first < now.size(); ++first) {
@@ -70,7 +71,8 @@ struct Comparison {
     return now;
   }
 
-  /// Sorts and compares; then once more as lists that are too long are copied, into less room.
+  /// Sorts and compares. Then compares once more, into shorter lists, as after a step whose lists
+  /// were too long.
   void check(Random& random) const {
     const Pairs freshPairs = pairsOf(fresh), oldPairs = pairsOf(old);
     Pairs counting, added, removed;
@@ -81,14 +83,14 @@ struct Comparison {
     std::set_difference(counting.begin(), counting.end(), freshPairs.begin(), freshPairs.end(),
                         std::back_inserter(removed));
 
-    std::vector<std::uint32_t> seconds;
+    std::vector<std::uint32_t> partners;
     for (const auto& list : fresh) {
-      const auto begin = seconds.insert(seconds.end(), list.begin(), list.end());
+      const auto begin = partners.insert(partners.end(), list.begin(), list.end());
       for (auto left = static_cast<std::uint32_t>(list.size()); left > 1; --left)
         std::swap(begin[left - 1], begin[random.below(left)]);
     }
-    seconds.push_back(0);
-    const OnDevice<std::uint32_t> unsorted(seconds), freshOffsets(offsetsOf(fresh)),
+    partners.push_back(0);
+    const OnDevice<std::uint32_t> unsorted(partners), freshOffsets(offsetsOf(fresh)),
         oldOffsets(offsetsOf(old));
     const OnDevice<Pair> oldThere(oldPairs), sortedThere(Pairs(freshPairs.size()));
     const OnDevice<Pair> addedThere(Pairs(added.size() + 1, kUntouched)),
@@ -105,7 +107,7 @@ struct Comparison {
     in.fresh = {sortedThere.view().data, freshOffsets.view().data,
                 static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
     in.old = {oldThere.view().data, oldOffsets.view().data, static_cast<std::uint32_t>(old.size())};
-    in.seconds = unsorted.view().data;
+    in.partners = unsorted.view().data;
     in.sortedPairs = writable(sortedThere);
     in.removedObjects = flags.view();
     in.added = {writable(addedThere), added.size()};
@@ -114,7 +116,7 @@ struct Comparison {
     in.report = writable(report);
     in.chain = {writable(words), writable(words) + 1};
     CudaSpace space;
-    space.launch(tiles, kThreads, compareListsKernel, in);
+    space.launch<compareListsKernel>(tiles, kThreads, in);
     space.wait();
     ASSERT_EQ(download(sortedThere.view()), freshPairs);
     expectList(addedThere, added, added.size());
@@ -125,13 +127,13 @@ struct Comparison {
 
     const OnDevice<Pair> addedAgain(Pairs(added.size() + 1, kUntouched)),
         removedAgain(Pairs(removed.size() + 1, kUntouched));
-    in.seconds = nullptr;
+    in.partners = nullptr;
     in.sortedPairs = nullptr;
     in.report = nullptr;
     in.added = {writable(addedAgain), added.size() / 2};
     in.removed = {writable(removedAgain), removed.size() / 3};
     space.fill(View<unsigned long long>{writable(words), 1 + tiles}, 0);
-    space.launch(tiles, kThreads, compareListsKernel, in);
+    space.launch<compareListsKernel>(tiles, kThreads, in);
     space.wait();
     expectList(addedAgain, added, added.size() / 2);
     expectList(removedAgain, removed, removed.size() / 3);

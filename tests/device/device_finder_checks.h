@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What a DevicePairFinder does on every space. `find(finder, boxes, filters)` puts boxes where the
-// finder wants them, and gives back what it found.
+// Checks a DevicePairFinder on every space. `find(finder, boxes, filters)` copies boxes to the
+// finder's memory, searches, and returns what was found.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ struct DeviceAnswer {
   std::size_t capacity = 0;
 };
 
-/// The second answer: the capacity of the first may still be that of fewer boxes.
+/// Searches twice and returns the second answer, because the first search may still have the
+/// capacity for fewer boxes.
 template <class Find>
 Pairs foundTwice(const Find& find, DevicePairFinder& finder, const Boxes& boxes,
                  const std::vector<Filter>& filters = {}) {
@@ -50,14 +51,16 @@ void agreesWithBruteForce(const DeviceOptions& options, const Find& find) {
 
 inline void refusesWhatDoesNotFit(DeviceOptions options) {
   DevicePairFinder finder(options);
-  const View<const Aabb> tooMany{nullptr, (std::size_t{1} << 30) + 1};
-  EXPECT_THROW(finder.find(tooMany, {}, nullptr), std::length_error);
-  EXPECT_THROW(finder.find({nullptr, 3}, {nullptr, 2}, nullptr), std::invalid_argument);
-  EXPECT_THROW(finder.reserve(tooMany.size, 1), std::length_error);
+  const Aabb any{};
+  const auto sceneOf = [&](std::size_t boxes) { return DeviceScene::of({&any, boxes}); };
+  constexpr std::size_t kMaxBoxes = std::size_t{1} << 30;
+  EXPECT_THROW(finder.find(sceneOf(kMaxBoxes + 1), {}, nullptr), std::length_error);
+  EXPECT_THROW(finder.reserve(sceneOf(kMaxBoxes + 1), {}, 1), std::length_error);
   constexpr std::size_t kMoreThan31Bits = std::size_t{1} << 31;
-  EXPECT_THROW(finder.reserve(1, kMoreThan31Bits), std::length_error);
-  EXPECT_THROW(finder.reserve(std::size_t{1} << 30, 0), std::length_error) << "eight a box";
-  options.leastCapacity = kMoreThan31Bits;
+  EXPECT_THROW(finder.reserve(sceneOf(1), {}, kMoreThan31Bits), std::length_error);
+  EXPECT_THROW(finder.reserve(sceneOf(kMaxBoxes), {}, 0), std::length_error)
+      << "eight pairs per box";
+  options.initialPairCapacity = kMoreThan31Bits;
   EXPECT_THROW(DevicePairFinder{options}, std::length_error);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Rays and boxes against those of a DevicePairFinder's last search, on every space.
+// Checks queries by rays and by boxes on every space. They search the boxes of a DevicePairFinder's
+// last search.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace lbvh::test {
 struct QueryModel {
   std::vector<Ray> rays;
   Boxes boxes;
-  Indices worlds;  ///< for both
+  Indices worlds;  ///< worlds of the rays and of the boxes
 };
 
 inline QueryModel randomQuestions(std::size_t n, const SceneModel& scene, Random& random) {
@@ -44,7 +45,7 @@ void answersRays(Space& space, DevicePairFinder& finder, const SceneModel& scene
   std::vector<std::uint8_t> hit;
   for (const Indices& boxes : expected) hit.push_back(boxes.empty() ? 0 : 1);
   EXPECT_EQ(space.get(any.view().data, n), hit);
-  EXPECT_EQ((all.report.errors & kWorldIsOutOfRange) != 0, haveUnknown(scene, queries.worlds));
+  EXPECT_EQ(all.report.has(DeviceError::worldOutOfRange), haveUnknown(scene, queries.worlds));
   EXPECT_EQ(all.report.errors & kSomeAreCut, 0u);
 }
 
@@ -55,22 +56,24 @@ void answersBoxes(Space& space, DevicePairFinder& finder, const SceneModel& scen
   const BoxBatch batch{{space.put(queries.boxes), n}, space.put(queries.worlds)};
   const FoundHits all = askForHits(space, finder, batch, n);
   EXPECT_EQ(all.of, hitsOf(scene, queries.boxes, queries.worlds));
-  EXPECT_EQ((all.report.errors & kWorldIsOutOfRange) != 0, haveUnknown(scene, queries.worlds));
+  EXPECT_EQ(all.report.has(DeviceError::worldOutOfRange), haveUnknown(scene, queries.worlds));
   EXPECT_EQ(all.report.errors & kSomeAreCut, 0u);
 }
 
-/// The boxes of the search are the finder's own: what the scene had may be gone.
+/// The finder keeps the boxes of its last search, so the scene's arrays may be freed before a
+/// query.
 template <class Space>
 void answersQueries(Space& space, const DeviceOptions& options, std::size_t scenes) {
   constexpr std::size_t kSizes[] = {33, 0, 300, 1, 2, 1025};
-  constexpr PairForm kForms[] = {PairForm::sorted, PairForm::neighbours, PairForm::unsorted};
+  constexpr PairLayout kForms[] = {PairLayout::sorted, PairLayout::neighbours,
+                                   PairLayout::unsorted};
   Random random(221);
   DevicePairFinder finder(options);
   for (std::size_t i = 0; i < scenes; ++i) {
     SCOPED_TRACE("scene " + std::to_string(i));
     const SceneModel scene = spoiltScene(kSizes[i % std::size(kSizes)], random);
     DeviceRequest request;
-    request.form = kForms[i % 3];
+    request.layout = kForms[i % 3];
     ask(space, finder, put(space, scene), request);
     space.clear();
     const QueryModel queries =
@@ -101,7 +104,7 @@ void hitsNothingBeforeASearch(Space& space, const DeviceOptions& options) {
   hitsNothing();
 }
 
-/// Room for queries is no search: they still meet the boxes of the last one.
+/// Reserving memory for queries keeps the last search, so queries still hit its boxes.
 template <class Space>
 void reservesQueriesAfterASearch(Space& space, const DeviceOptions& options) {
   Random random(224);
@@ -114,12 +117,13 @@ void reservesQueriesAfterASearch(Space& space, const DeviceOptions& options) {
   answersBoxes(space, finder, scene, queries);
 }
 
-/// 40 coincident boxes, and some that are as far away in another world.
+/// 40 boxes are at the same distance, in three worlds.
 template <class Space>
 void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
   SceneModel scene;
   scene.boxes.assign(40, boxAt(5, 0, 0, 1));
-  scene.boxes[0] = scene.boxes[20] = boxAt(4.5f, 0, 0, 0.5f);  // begins at the same distance
+  // Begins at the same distance as the others.
+  scene.boxes[0] = scene.boxes[20] = boxAt(4.5f, 0, 0, 0.5f);
   scene.worldCount = 3;
   for (std::uint32_t i = 0; i < 40; ++i) scene.worlds.push_back(2 - i / 16);
   scene.worlds[39] = kAllWorlds;
@@ -131,7 +135,7 @@ void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
     queries.rays.insert(queries.rays.end(), {along, inside});
     queries.worlds.insert(queries.worlds.end(), {world, world});
   }
-  queries.boxes.assign(8, boxAt(3, 0, 0, 1));  // touches all of them
+  queries.boxes.assign(8, boxAt(3, 0, 0, 1));  // touches all boxes
   const std::vector<RayHit> expected{{32, 2}, {32, 0}, {16, 2}, {16, 0},
                                      {0, 2},  {0, 0},  {0, 2},  {0, 0}};
   EXPECT_EQ(closestOf(scene, queries.rays, queries.worlds), expected);
@@ -139,7 +143,7 @@ void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
   answersBoxes(space, finder, scene, queries);
 }
 
-/// Nine boxes and five queries have as many hits as are allowed.
+/// Five queries of nine boxes have 45 hits, which is the maximum that the options allow.
 template <class Space>
 void stopsBatchesOnlyBeyondTheLimit(Space& space, DeviceOptions options) {
   options.maxPairs = 45;
@@ -153,8 +157,8 @@ void stopsBatchesOnlyBeyondTheLimit(Space& space, DeviceOptions options) {
     ask(space, finder, put(space, scene), {});
     const FoundHits found = askForHits(space, finder, batch, 5);
     if (n == 9) EXPECT_EQ(found.of, hitsOf(scene, queries, {}));
-    EXPECT_EQ((found.report.errors & kSearchStopped) != 0, n > 9);
-    EXPECT_EQ(found.report.pairs > options.maxPairs, n > 9);
+    EXPECT_EQ(found.report.has(DeviceError::searchStopped), n > 9);
+    EXPECT_EQ(found.report.hits > options.maxPairs, n > 9);
   }
 }
 
@@ -176,9 +180,9 @@ void callerOwnsTheHits(Space& space, const DeviceOptions& options) {
     space.wait();
     EXPECT_EQ(hits.boxes.data, room.view().data);
     EXPECT_EQ(hits.boxes.size, size);
-    const DeviceReport report = space.get(hits.report, 1)[0];
-    EXPECT_EQ(report.pairs, 210u);
-    EXPECT_EQ(report.errors, size < 210 ? kListIsCut : 0u);
+    const QueryReport report = space.get(hits.report, 1)[0];
+    EXPECT_EQ(report.hits, 210u);
+    EXPECT_EQ(report.errors, size < 210 ? bitOf(DeviceError::pairsTruncated) : 0u);
     EXPECT_TRUE(room.isWhole());
     for (const std::uint32_t box : firstOf(space, hits.boxes, 210)) EXPECT_LT(box, 30u);
     if (size >= 210) EXPECT_EQ(fetchHits(space, hits, 7).of, expected);
@@ -190,8 +194,8 @@ void callerOwnsTheHits(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// All boxes are in world 0, which is there without being counted. Packed boxes are searched as
-/// they are; with counts they are gathered first.
+/// Without worlds, all boxes are in world 0, even if worldCount is 0. Packed boxes are searched in
+/// place. If counts by world are requested, the boxes are gathered first.
 template <class Space>
 void withoutWorldsAllBoxesAreInWorldZero(Space& space, const DeviceOptions& options) {
   SceneModel scene;
@@ -204,9 +208,9 @@ void withoutWorldsAllBoxesAreInWorldZero(Space& space, const DeviceOptions& opti
   const std::vector<float> packed = scene.packed();
   const float* there = space.put(packed);
   DeviceScene asked;
-  asked.boxes = scene.boxes.size();
-  asked.lower = {there, sizeof(Aabb)};
-  asked.upper = {there + 3, sizeof(Aabb)};
+  asked.boxCapacity = scene.boxes.size();
+  asked.min = {there, sizeof(Aabb)};
+  asked.max = {there + 3, sizeof(Aabb)};
   for (const bool counts : {false, true}) {
     SCOPED_TRACE(counts);
     DeviceRequest request;

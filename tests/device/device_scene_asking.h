@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Puts a SceneModel where a DevicePairFinder wants it, asks, and brings back what was found.
+// Copies a SceneModel to the memory of a DevicePairFinder, searches, and copies the results back.
 //
-// A `Space` is memory that the finder's pointers may point to. put(vector) copies it there and
-// returns where; get(pointer, size) copies back; clear() frees what was put. stream() is to be
-// asked on, and wait() waits for it. With `kNeverCuts` the finder's own lists are always whole.
+// A `Space` is memory that the finder's pointers may point to. put(vector) copies a vector into
+// this memory and returns its address. get(pointer, size) copies elements back. clear() frees all
+// copies. Searches run on stream(), and wait() waits for that stream. With `kNeverCuts`, the
+// finder's own lists are never truncated.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,15 +20,15 @@ namespace lbvh::test {
 template <class Space>
 DeviceScene put(Space& space, const SceneModel& model) {
   DeviceScene scene;
-  scene.boxes = model.boxes.size();
+  scene.boxCapacity = model.boxes.size();
   if (model.isPacked && !model.boxes.empty()) {
     const float* corners = space.put(model.packed());
-    scene.lower = {corners, sizeof(Aabb)}, scene.upper = {corners + 3, sizeof(Aabb)};
+    scene.min = {corners, sizeof(Aabb)}, scene.max = {corners + 3, sizeof(Aabb)};
   } else {
-    scene.lower = {space.put(model.corners(false)), model.lowerStep * sizeof(float)};
-    scene.upper = {space.put(model.corners(true)), model.upperStep * sizeof(float)};
+    scene.min = {space.put(model.corners(false)), model.lowerStep * sizeof(float)};
+    scene.max = {space.put(model.corners(true)), model.upperStep * sizeof(float)};
   }
-  scene.count = space.put(model.count);
+  scene.boxCount = space.put(model.count);
   scene.margins = space.put(model.margins);
   scene.displacements = {space.put(model.ways()), model.wayStep * sizeof(float)};
   scene.filters = space.put(model.filters);
@@ -46,23 +47,25 @@ struct Found {
   Indices offsets, neighbours, byWorld;
 };
 
-constexpr std::uint32_t kSomeAreCut = kListIsCut | kAddedAreCut | kRemovedAreCut;
+constexpr std::uint32_t kSomeAreCut = bitOf(DeviceError::pairsTruncated) |
+                                      bitOf(DeviceError::addedTruncated) |
+                                      bitOf(DeviceError::removedTruncated);
 
-/// Of a list with `room` elements, those that there are.
+/// The first `found` elements of a list, or all elements if it has fewer.
 template <class Space, class T>
 std::vector<T> firstOf(Space& space, View<const T> list, std::uint64_t found) {
   return space.get(list.data, std::min<std::size_t>(static_cast<std::size_t>(found), list.size));
 }
 
-/// When the search is over.
+/// Copies the results of a search that has finished.
 template <class Space>
 Found fetch(Space& space, const DeviceLists& lists, const DeviceScene& scene,
             const DeviceRequest& request) {
   Found found;
   found.report = space.get(lists.report, 1)[0];
-  if (request.form == PairForm::neighbours) {
-    EXPECT_GE(lists.offsets.size, scene.boxes + 1);
-    found.offsets = firstOf(space, lists.offsets, scene.boxes + 1);
+  if (request.layout == PairLayout::neighbours) {
+    EXPECT_GE(lists.offsets.size, scene.boxCapacity + 1);
+    found.offsets = firstOf(space, lists.offsets, scene.boxCapacity + 1);
     found.neighbours = firstOf(space, lists.neighbours, 2 * found.report.pairs);
   } else {
     found.pairs = firstOf(space, lists.pairs, found.report.pairs);
@@ -86,7 +89,7 @@ Found ask(Space& space, DevicePairFinder& finder, const DeviceScene& scene,
   return fetch(space, lists, scene, request);
 }
 
-/// Asks again if the room was that of fewer pairs.
+/// Searches, and does so again if the lists were truncated.
 template <class Space>
 Found askForAll(Space& space, DevicePairFinder& finder, const DeviceScene& scene,
                 const DeviceRequest& request) {
@@ -94,14 +97,14 @@ Found askForAll(Space& space, DevicePairFinder& finder, const DeviceScene& scene
   if ((found.report.errors & kSomeAreCut) == 0) return found;
   EXPECT_FALSE(Space::kNeverCuts);
   found = ask(space, finder, scene, request);
-  EXPECT_EQ(found.report.errors & kSomeAreCut, 0u) << "the room follows the counts";
+  EXPECT_EQ(found.report.errors & kSomeAreCut, 0u) << "the capacity follows the counts";
   return found;
 }
 
-/// What queries found.
+/// The hits that queries found.
 struct FoundHits {
-  DeviceReport report;
-  std::vector<Indices> of;  ///< by query
+  QueryReport report;
+  std::vector<Indices> of;  ///< by query: indices of the boxes that it hits
 };
 
 template <class Space>
@@ -110,14 +113,15 @@ FoundHits fetchHits(Space& space, const DeviceHits& hits, std::size_t queries) {
   found.report = space.get(hits.report, 1)[0];
   EXPECT_GE(hits.offsets.size, queries + 1);
   const Indices offsets = firstOf(space, hits.offsets, queries + 1);
-  const Indices boxes = firstOf(space, hits.boxes, found.report.pairs);
+  const Indices boxes = firstOf(space, hits.boxes, found.report.hits);
   EXPECT_EQ(offsets[0], 0u);
   found.of.resize(queries);
   for (std::size_t i = 0; i < queries; ++i)
     for (std::size_t k = offsets[i]; k < offsets[i + 1] && k < boxes.size(); ++k)
       found.of[i].push_back(boxes[k]);
-  if ((found.report.errors & (kListIsCut | kSearchStopped)) == 0)
-    EXPECT_EQ(offsets[queries], found.report.pairs);
+  if (!found.report.has(DeviceError::pairsTruncated) &&
+      !found.report.has(DeviceError::searchStopped))
+    EXPECT_EQ(offsets[queries], found.report.hits);
   return found;
 }
 
@@ -128,12 +132,12 @@ FoundHits askForHits(Space& space, DevicePairFinder& finder, const Batch& batch,
     const DeviceHits hits = finder.allHits(batch, {}, space.stream());
     space.wait();
     FoundHits found = fetchHits(space, hits, queries);
-    if ((found.report.errors & kListIsCut) == 0 || round == 1) return found;
+    if (!found.report.has(DeviceError::pairsTruncated) || round == 1) return found;
     EXPECT_FALSE(Space::kNeverCuts);
   }
 }
 
-/// A list of the caller's, with something behind its end that must stay as it is.
+/// A list in the caller's memory. The guards after its end must not change.
 template <class T, class Space>
 class GuardedRoom {
  public:

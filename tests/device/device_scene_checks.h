@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What a search among a scene's boxes gives on every space: what the model says, in every form, in
-// the finder's memory and in the caller's. For `Space` see device_scene_asking.h.
+// Checks searches on every space: the lists must equal the model's in every layout, in the finder's
+// memory and in the caller's. device_scene_asking.h says what a `Space` is.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ void findsWhatTheModelSays(Space& space, const DeviceOptions& options, std::size
   }
 }
 
-/// So many boxes in a world that all threads are worth it, and many in all worlds.
+/// One world has enough boxes for all threads, and many boxes are in all worlds.
 template <class Space>
 void findsPairsInLargeWorlds(Space& space, const DeviceOptions& options) {
   Random random(207);
@@ -61,14 +61,15 @@ void findsPairsInLargeWorlds(Space& space, const DeviceOptions& options) {
   EXPECT_EQ(found.byWorld, expected.byWorld);
 }
 
-/// Rounded so: first the way, then the margin. 2^24 + 1 is no float, and becomes 2^24.
+/// The displacement is added first, then the margin. Rounding shows the order: 2^24 + 1 is no
+/// float, and becomes 2^24.
 template <class Space>
 void sweepsBeforeItGrows(Space& space, const DeviceOptions& options) {
   constexpr float kEdge = 0x1p24f;
   SceneModel model;
-  model.boxes = {{{-kEdge, 0, 0}, {kEdge, 1, 1}},         // grows by 1 and 2, to 2^24 + 2
-                 {{kEdge + 2, 0, 0}, {kEdge + 2, 1, 1}},  // touches it
-                 {{kEdge + 4, 0, 0}, {kEdge + 4, 1, 1}},  // would, were all added at once
+  model.boxes = {{{-kEdge, 0, 0}, {kEdge, 1, 1}},         // grows by 1 and then by 2, to 2^24 + 2
+                 {{kEdge + 2, 0, 0}, {kEdge + 2, 1, 1}},  // touches the first box
+                 {{kEdge + 4, 0, 0}, {kEdge + 4, 1, 1}},  // would if 1 + 2 were added at once
                  {{-kEdge - 2, 0, 0}, {-kEdge - 2, 1, 1}},
                  {{-kEdge - 4, 0, 0}, {-kEdge - 4, 1, 1}}};
   model.margins = {2, 0, 0, 0, 0};
@@ -92,16 +93,17 @@ void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scene
     const SceneAnswer expected = answerOf(model);
     const Neighbours neighbours = neighboursOf(expected.pairs, model.boxes.size());
     const DeviceScene scene = put(space, model);
-    for (const PairForm form : {PairForm::neighbours, PairForm::unsorted, PairForm::sorted}) {
+    for (const PairLayout form :
+         {PairLayout::neighbours, PairLayout::unsorted, PairLayout::sorted}) {
       DeviceRequest request;
-      request.form = form;
+      request.layout = form;
       request.countsByWorld = true;
       Found found = askForAll(space, finder, scene, request);
       agrees(found, expected, model);
       EXPECT_EQ(found.byWorld, expected.byWorld);
-      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
-      EXPECT_EQ(found.pairs, form == PairForm::neighbours ? Pairs{} : expected.pairs);
-      if (form != PairForm::neighbours) continue;
+      if (form == PairLayout::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
+      EXPECT_EQ(found.pairs, form == PairLayout::neighbours ? Pairs{} : expected.pairs);
+      if (form != PairLayout::neighbours) continue;
       EXPECT_EQ(found.offsets, neighbours.offsets);
       EXPECT_EQ(found.neighbours, neighbours.lists);
     }
@@ -109,7 +111,7 @@ void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scene
   }
 }
 
-/// Boxes at one place, which all meet each other; not packed.
+/// Boxes in one place, which all overlap each other. Their arrays are not packed.
 inline SceneModel crowd(std::size_t n) {
   SceneModel model;
   model.boxes.assign(n, boxAt(1, 1, 1, 1));
@@ -117,14 +119,14 @@ inline SceneModel crowd(std::size_t n) {
   return model;
 }
 
-/// Ten boxes have as many pairs as are allowed.
+/// Ten boxes have 45 pairs, which is the maximum that the options allow.
 template <class Space>
 void stopsOnlyBeyondItsLimit(Space& space, DeviceOptions options) {
   options.maxPairs = 45;
   DevicePairFinder finder(options);
-  for (const PairForm form : {PairForm::unsorted, PairForm::sorted, PairForm::neighbours}) {
+  for (const PairLayout form : {PairLayout::unsorted, PairLayout::sorted, PairLayout::neighbours}) {
     DeviceRequest request;
-    request.form = form;
+    request.layout = form;
     for (const std::size_t n : {10u, 11u, 10u}) {
       SCOPED_TRACE(n);
       const SceneModel model = crowd(n);
@@ -132,12 +134,12 @@ void stopsOnlyBeyondItsLimit(Space& space, DeviceOptions options) {
       if (n == 10) agrees(found, answerOf(model), model);
       if (n == 10) continue;
       EXPECT_GT(found.report.pairs, options.maxPairs);
-      EXPECT_TRUE((found.report.errors & kSearchStopped) != 0);
+      EXPECT_TRUE(found.report.has(DeviceError::searchStopped));
     }
   }
 }
 
-/// The same boxes, of which some have moved, and one of which counts no longer.
+/// The boxes of `model`, some of which have moved. The last box is ignored.
 inline SceneModel later(SceneModel model, Random& random) {
   const auto n = static_cast<std::uint32_t>(model.boxes.size());
   for (std::uint32_t i = 0; i < n / 8; ++i)
@@ -152,7 +154,7 @@ void tellsWhatHasChanged(Space& space, const DeviceOptions& options) {
   DevicePairFinder finder(options);
   DeviceRequest request, other;
   request.changes = true;
-  other.form = PairForm::unsorted;
+  other.layout = PairLayout::unsorted;
   SceneModel model = randomScene(300, random);
   finder.reserve(put(space, model), request, 20000);
   Pairs before;
@@ -168,12 +170,12 @@ void tellsWhatHasChanged(Space& space, const DeviceOptions& options) {
     EXPECT_EQ(found.report.added, without(expected.pairs, before).size());
     EXPECT_EQ(found.report.removed, without(before, expected.pairs).size());
     before = expected.pairs;
-    ask(space, finder, put(space, randomScene(50, random)), other);  // what does not count as last
+    ask(space, finder, put(space, randomScene(50, random)), other);  // a search without `changes`
     space.clear();
   }
 }
 
-/// A scene with pairs in it, and none of the errors.
+/// A scene with more than n / 2 pairs and no errors.
 inline SceneModel crowdedScene(std::size_t n, Random& random) {
   for (;;) {
     SceneModel model = randomScene(n, random);
@@ -185,7 +187,7 @@ template <class Space>
 void callerOwnsTheLists(Space& space, const DeviceOptions& options) {
   Random random(204);
   DevicePairFinder finder(options);
-  for (const PairForm form : {PairForm::unsorted, PairForm::sorted}) {
+  for (const PairLayout form : {PairLayout::unsorted, PairLayout::sorted}) {
     const SceneModel model = crowdedScene(60, random);
     const SceneAnswer expected = answerOf(model);
     const DeviceScene scene = put(space, model);
@@ -194,7 +196,7 @@ void callerOwnsTheLists(Space& space, const DeviceOptions& options) {
       SCOPED_TRACE(size);
       const GuardedRoom<Pair, Space> room(space, size);
       DeviceRequest request;
-      request.form = form;
+      request.layout = form;
       request.pairs = room.view();
       const DeviceLists lists = finder.find(scene, request, space.stream());
       space.wait();
@@ -203,8 +205,8 @@ void callerOwnsTheLists(Space& space, const DeviceOptions& options) {
       Found found = fetch(space, lists, scene, request);
       EXPECT_TRUE(room.isWhole());
       EXPECT_EQ(found.report.pairs, need);
-      EXPECT_EQ(found.report.errors, size < need ? kListIsCut : 0u);
-      if (form == PairForm::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
+      EXPECT_EQ(found.report.errors, size < need ? bitOf(DeviceError::pairsTruncated) : 0u);
+      if (form == PairLayout::unsorted) std::sort(found.pairs.begin(), found.pairs.end());
       EXPECT_EQ(found.pairs.size(), std::min(size, need));
       EXPECT_TRUE(areAmong(found.pairs, expected.pairs));
     }
@@ -226,7 +228,7 @@ void callerOwnsTheNeighbours(Space& space, const DeviceOptions& options) {
     const GuardedRoom<std::uint32_t, Space> room(space, size), offsets(space, 61),
         byWorld(space, model.worldCount + std::size_t{1});
     DeviceRequest request;
-    request.form = PairForm::neighbours;
+    request.layout = PairLayout::neighbours;
     request.countsByWorld = true;
     request.neighbours = room.view();
     request.offsets = offsets.view();
@@ -234,9 +236,9 @@ void callerOwnsTheNeighbours(Space& space, const DeviceOptions& options) {
     const Found found = ask(space, finder, scene, request);
     EXPECT_TRUE(room.isWhole() && offsets.isWhole() && byWorld.isWhole());
     EXPECT_EQ(found.report.pairs, expected.pairs.size());
-    EXPECT_EQ(found.report.errors, size < need ? kListIsCut : 0u);
+    EXPECT_EQ(found.report.errors, size < need ? bitOf(DeviceError::pairsTruncated) : 0u);
     const std::vector<std::uint32_t> places = space.get(request.offsets.data, 61);
-    ASSERT_LE(places.back(), size) << "nobody reads behind the list";
+    ASSERT_LE(places.back(), size) << "offsets must not point beyond the list";
     EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
     for (std::size_t k = 0; k < places.back(); ++k) EXPECT_LT(found.neighbours[k], 60u);
     if (size < need) continue;
@@ -246,18 +248,19 @@ void callerOwnsTheNeighbours(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// Of each list of the finder's; 0: eight pairs a box, or eight hits a query.
+/// Checks the capacity of each of the finder's lists. Reserving 0 pairs means eight pairs per box,
+/// or eight hits per query.
 template <class Space>
 void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
   Random random(208);
   const DeviceScene scene = put(space, crowdedScene(60, random));
   for (const std::size_t pairs : {std::size_t{0}, std::size_t{5000}}) {
     SCOPED_TRACE(pairs);
-    const std::size_t least = pairs == 0 ? 8 * scene.boxes : pairs;
+    const std::size_t least = pairs == 0 ? 8 * scene.boxCapacity : pairs;
     DevicePairFinder finder(options);
     DeviceRequest sorted, neighbours;
     sorted.changes = true;
-    neighbours.form = PairForm::neighbours;
+    neighbours.layout = PairLayout::neighbours;
     finder.reserve(scene, sorted, pairs);
     const DeviceLists lists = finder.find(scene, sorted, space.stream());
     EXPECT_GE(std::min({lists.pairs.size, lists.added.size, lists.removed.size}), least);
@@ -269,7 +272,8 @@ void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// One search after `before`, with the caller's lists: one pair is missing where that is asked for.
+/// One search after the search of `before`, with the caller's lists. The lists that `missing` names
+/// are one pair too short.
 template <class Space>
 void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& before,
                        const SceneModel& model, std::uint32_t missing) {
@@ -278,8 +282,9 @@ void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& befo
   const Pairs added = without(expected.pairs, before), removed = without(before, expected.pairs);
   ASSERT_FALSE(added.empty() || removed.empty());
   const GuardedRoom<Pair, Space> pairs(space, expected.pairs.size()),
-      more(space, added.size() - ((missing & kAddedAreCut) != 0 ? 1 : 0)),
-      fewer(space, removed.size() - ((missing & kRemovedAreCut) != 0 ? 1 : 0));
+      more(space, added.size() - ((missing & bitOf(DeviceError::addedTruncated)) != 0 ? 1 : 0)),
+      fewer(space,
+            removed.size() - ((missing & bitOf(DeviceError::removedTruncated)) != 0 ? 1 : 0));
   DeviceRequest request;
   request.changes = true;
   request.pairs = pairs.view(), request.added = more.view(), request.removed = fewer.view();
@@ -294,7 +299,8 @@ void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& befo
   EXPECT_TRUE(areAmong(found.added, added) && areAmong(found.removed, removed));
 }
 
-/// The lists of one search are gone before the next one: the finder knows the last pairs itself.
+/// The lists of one search are freed before the next one, so the finder must itself keep the last
+/// pairs.
 template <class Space>
 void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
   Random random(206);
@@ -304,8 +310,10 @@ void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
   SceneModel model = crowdedScene(60, random);
   finder.reserve(put(space, model), request, 5000);
   EXPECT_EQ(ask(space, finder, put(space, model), request).report.errors, 0u);
-  constexpr std::uint32_t kBoth = kAddedAreCut | kRemovedAreCut;
-  for (const std::uint32_t missing : {0u, +kAddedAreCut, +kRemovedAreCut, kBoth, 0u}) {
+  constexpr std::uint32_t kBoth =
+      bitOf(DeviceError::addedTruncated) | bitOf(DeviceError::removedTruncated);
+  for (const std::uint32_t missing :
+       {0u, bitOf(DeviceError::addedTruncated), bitOf(DeviceError::removedTruncated), kBoth, 0u}) {
     const Pairs before = answerOf(model).pairs;
     model = crowdedScene(60, random);
     space.clear();
@@ -313,7 +321,7 @@ void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// Boxes that meet one other each.
+/// Boxes that overlap one other box each.
 inline SceneModel couples(std::size_t n) {
   SceneModel model = crowd(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -321,7 +329,8 @@ inline SceneModel couples(std::size_t n) {
   return model;
 }
 
-/// What is kept of one search may be more than the next one has room for, or of more boxes.
+/// There may be more kept pairs than the next search can hold, or they may belong to more boxes
+/// than it has.
 template <class Space>
 void keepsWhateverTheRoomIs(Space& space, const DeviceOptions& options) {
   DevicePairFinder finder(options);
@@ -346,7 +355,7 @@ void keepsWhateverTheRoomIs(Space& space, const DeviceOptions& options) {
   step(couples(20), 10);
 }
 
-/// Not even the counts of nothing.
+/// Reserving memory must not write to the caller's lists, not even counts of 0.
 template <class Space>
 void reservingWritesNothing(Space& space, const DeviceOptions& options) {
   DevicePairFinder finder(options);
@@ -355,7 +364,7 @@ void reservingWritesNothing(Space& space, const DeviceOptions& options) {
   model.worlds.assign(20, 1);
   const Indices numbers(30, 77);
   DeviceRequest request;
-  request.form = PairForm::neighbours;
+  request.layout = PairLayout::neighbours;
   request.countsByWorld = true;
   for (View<std::uint32_t>* list : {&request.neighbours, &request.offsets, &request.byWorld})
     *list = {space.put(numbers), numbers.size()};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What DevicePairFinder refuses at once, and what only its report can tell, on every space.
+// Checks errors on every space: those that DevicePairFinder throws, and those in its report.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace lbvh::test {
 
-/// `bytes` further on, where nobody looks.
+/// The pointer plus `bytes`. Nothing may read memory there.
 template <class T>
 T* shifted(T* pointer, std::size_t bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(pointer) + bytes);
@@ -33,24 +33,23 @@ inline SceneModel fullScene(std::size_t n, Random& random) {
   return model;
 }
 
-/// Each is good but for one thing.
+/// Scenes with one invalid member each.
 inline std::vector<DeviceScene> badScenes(const DeviceScene& good) {
   std::vector<DeviceScene> bad;
   const auto with = [&](auto member, auto value) {
     bad.push_back(good);
     bad.back().*member = value;
   };
-  for (const auto member :
-       {&DeviceScene::lower, &DeviceScene::upper, &DeviceScene::displacements}) {
-    const Triples triples = good.*member;
+  for (const auto member : {&DeviceScene::min, &DeviceScene::max, &DeviceScene::displacements}) {
+    const StridedVec3 triples = good.*member;
     for (const std::size_t stride : {0u, 4u, 8u, 11u, 13u, 14u, 15u})
-      with(member, Triples{triples.data, stride});
+      with(member, StridedVec3{triples.data, stride});
     for (const std::size_t bytes : {1u, 2u, 3u})
-      with(member, Triples{shifted(triples.data, bytes), triples.stride});
+      with(member, StridedVec3{shifted(triples.data, bytes), triples.stride});
   }
-  with(&DeviceScene::lower, Triples{nullptr, 12});
-  with(&DeviceScene::upper, Triples{nullptr, 12});
-  with(&DeviceScene::count, shifted(good.count, 1));
+  with(&DeviceScene::min, StridedVec3{nullptr, 12});
+  with(&DeviceScene::max, StridedVec3{nullptr, 12});
+  with(&DeviceScene::boxCount, shifted(good.boxCount, 1));
   with(&DeviceScene::margins, shifted(good.margins, 2));
   with(&DeviceScene::filters, shifted(good.filters, 2));
   with(&DeviceScene::bodies, shifted(good.bodies, 3));
@@ -74,21 +73,22 @@ void refusesBadScenes(Space& space, const DeviceOptions& options) {
     EXPECT_THROW(finder.reserve(bad[i], {}, 10), std::invalid_argument);
   }
   DeviceScene tooMany = good;
-  tooMany.boxes = (std::size_t{1} << 30) + 1;
+  tooMany.boxCapacity = (std::size_t{1} << 30) + 1;
   EXPECT_THROW(finder.find(tooMany, {}, space.stream()), std::length_error);
   EXPECT_THROW(finder.reserve(good, {}, std::size_t{1} << 31), std::length_error);
-  EXPECT_EQ(askForAll(space, finder, good, {}).pairs, answerOf(model).pairs) << "goes on";
+  EXPECT_EQ(askForAll(space, finder, good, {}).pairs, answerOf(model).pairs)
+      << "the finder still works";
 }
 
-/// Likewise. There are 20 boxes and 4 worlds.
+/// Requests with one invalid member each, for 20 boxes and 4 worlds.
 inline std::vector<DeviceRequest> badRequests(Pair* pairs, std::uint32_t* numbers) {
   std::vector<DeviceRequest> bad;
   const auto with = [&](auto member, auto value) -> DeviceRequest& {
     bad.emplace_back().*member = value;
     return bad.back();
   };
-  with(&DeviceRequest::changes, true).form = PairForm::unsorted;
-  with(&DeviceRequest::changes, true).form = PairForm::neighbours;
+  with(&DeviceRequest::changes, true).layout = PairLayout::unsorted;
+  with(&DeviceRequest::changes, true).layout = PairLayout::neighbours;
   for (const auto list : {&DeviceRequest::pairs, &DeviceRequest::added, &DeviceRequest::removed}) {
     with(list, View<Pair>{nullptr, 8});
     with(list, View<Pair>{shifted(pairs, 4), 8});
@@ -161,32 +161,37 @@ struct SceneFault {
   std::function<void(SceneModel&)> make;
 };
 
-/// Each of them for itself can be seen. Box 5 and those behind it keep what they have.
+/// Faults of a scene. Each is detected without the others. None of them changes box 5 or later
+/// boxes.
 inline std::vector<SceneFault> sceneFaults() {
   const float nan = std::nanf("");
   return {
-      {kCountIsTooLarge, [](SceneModel& model) { model.count[0] = 31; }},
-      {kCountIsTooLarge, [](SceneModel& model) { model.count[0] = kNullIndex; }},
-      {kWorldIsOutOfRange, [](SceneModel& model) { model.worlds[0] = model.worldCount; }},
-      {kWorldIsOutOfRange, [](SceneModel& model) { model.worlds[4] = kAllWorlds - 1; }},
-      {kBoxIsNan, [=](SceneModel& model) { model.boxes[1].min[2] = nan; }},
-      {kBoxIsNan, [=](SceneModel& model) { model.boxes[1].max[0] = nan; }},
-      {kBoxIsNan, [=](SceneModel& model) { model.margins[2] = nan; }},
-      {kBoxIsNan, [=](SceneModel& model) { model.displacements[3].by[1] = nan; }},
-      {kExcludedAreUnsorted,
+      {bitOf(DeviceError::boxCountTooLarge), [](SceneModel& model) { model.count[0] = 31; }},
+      {bitOf(DeviceError::boxCountTooLarge),
+       [](SceneModel& model) { model.count[0] = kNullIndex; }},
+      {bitOf(DeviceError::worldOutOfRange),
+       [](SceneModel& model) { model.worlds[0] = model.worldCount; }},
+      {bitOf(DeviceError::worldOutOfRange),
+       [](SceneModel& model) { model.worlds[4] = kAllWorlds - 1; }},
+      {bitOf(DeviceError::nanBox), [=](SceneModel& model) { model.boxes[1].min[2] = nan; }},
+      {bitOf(DeviceError::nanBox), [=](SceneModel& model) { model.boxes[1].max[0] = nan; }},
+      {bitOf(DeviceError::nanBox), [=](SceneModel& model) { model.margins[2] = nan; }},
+      {bitOf(DeviceError::nanBox), [=](SceneModel& model) { model.displacements[3].by[1] = nan; }},
+      {bitOf(DeviceError::excludedUnsorted),
        [](SceneModel& model) {
          model.excluded = {{7, 9}, {5, 6}};
        }},
-      {kExcludedAreUnsorted,
+      {bitOf(DeviceError::excludedUnsorted),
        [](SceneModel& model) {
          model.excluded = {{6, 5}};
        }},
-      {kExcludedAreUnsorted,
-       [](SceneModel& model) {  // the last one, and there are more of them than boxes
+      {bitOf(DeviceError::excludedUnsorted),
+       // Only the last of these pairs is wrong, and there are more pairs than boxes.
+       [](SceneModel& model) {
          model.excluded.assign(40, {5, 6});
          model.excluded.push_back({5, 5});
        }},
-      {kExcludedAreUnsorted,
+      {bitOf(DeviceError::excludedUnsorted),
        [](SceneModel& model) {
          model.excluded = {{5, 5}};
        }},
@@ -197,7 +202,8 @@ inline std::vector<SceneFault> sceneFaults() {
   };
 }
 
-/// All pairs that there are, but for those that an unsorted list may not have excluded.
+/// The report and the pairs must be exact. Only if the list of excluded pairs is unsorted, some of
+/// its pairs may be found.
 template <class Space>
 void reportsExactly(Space& space, DevicePairFinder& finder, const SceneModel& model,
                     std::uint32_t errors) {
@@ -207,12 +213,14 @@ void reportsExactly(Space& space, DevicePairFinder& finder, const SceneModel& mo
   EXPECT_EQ(found.report.errors, errors);
   EXPECT_EQ(found.report.boxes, model.counted());
   EXPECT_TRUE(areAmong(answerOf(model).pairs, found.pairs));
-  EXPECT_TRUE(areAmong(found.pairs, answerOf(withoutExclusions).pairs)) << "or of two worlds";
-  if ((errors & kExcludedAreUnsorted) == 0) EXPECT_EQ(found.pairs, answerOf(model).pairs);
+  EXPECT_TRUE(areAmong(found.pairs, answerOf(withoutExclusions).pairs))
+      << "pairs that the rules do not allow";
+  if ((errors & bitOf(DeviceError::excludedUnsorted)) == 0)
+    EXPECT_EQ(found.pairs, answerOf(model).pairs);
   space.clear();
 }
 
-/// Which are used where they are.
+/// Packed boxes have a separate check, because they are searched in place.
 template <class Space>
 void reportsNanInPackedBoxes(Space& space, const DeviceOptions& options) {
   DevicePairFinder finder(options);
@@ -220,7 +228,7 @@ void reportsNanInPackedBoxes(Space& space, const DeviceOptions& options) {
   model.boxes.assign(40, boxAt(0, 0, 0, 1));
   reportsExactly(space, finder, model, 0);
   model.boxes[39].max[1] = std::nanf("");
-  reportsExactly(space, finder, model, kBoxIsNan);
+  reportsExactly(space, finder, model, bitOf(DeviceError::nanBox));
 }
 
 template <class Space>
@@ -242,13 +250,13 @@ void reportsWhatOnlyTheDeviceSees(Space& space, const DeviceOptions& options) {
   reportsExactly(space, finder, all, errors);
   reportsExactly(space, finder, good, 0);
 
-  SceneModel behind = all;  // but what does not count is no error
+  SceneModel behind = all;  // boxes beyond the count are ignored, and so are their errors
   std::reverse(behind.boxes.begin(), behind.boxes.end());
   std::reverse(behind.worlds.begin(), behind.worlds.end());
   std::reverse(behind.margins.begin(), behind.margins.end());
   std::reverse(behind.displacements.begin(), behind.displacements.end());
   behind.count = {25};
-  reportsExactly(space, finder, behind, kExcludedAreUnsorted);
+  reportsExactly(space, finder, behind, bitOf(DeviceError::excludedUnsorted));
 }
 
 }  // namespace lbvh::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// DevicePairFinder's searches and queries on the host, whose memory is that of vectors.
+// Tests DevicePairFinder's searches and queries on the host.
 #include <gtest/gtest.h>
 
 #include "device_edge_checks.h"
@@ -15,12 +15,12 @@ using test::HostArrays;
 
 DeviceOptions onHost(int threads) {
   DeviceOptions options;
-  options.backend = Backend::host;
+  options.memory = MemorySpace::host;
   options.threads = threads;
   return options;
 }
 
-/// Runs a check on one thread, and on three.
+/// Runs a check with one thread, then with three.
 template <class Check>
 void onThreads(const Check& check) {
   for (const int threads : {1, 3}) {
@@ -30,7 +30,7 @@ void onThreads(const Check& check) {
   }
 }
 
-TEST(DeviceScene, FindsWhatTheModelSays) {
+TEST(DeviceScene, FindsThePairsOfTheModel) {
   onThreads(
       [](auto& memory, const auto& options) { test::findsWhatTheModelSays(memory, options, 400); });
 }
@@ -40,11 +40,11 @@ TEST(DeviceScene, FindsPairsInLargeWorlds) {
       [](auto& memory, const auto& options) { test::findsPairsInLargeWorlds(memory, options); });
 }
 
-TEST(DeviceScene, NeedsNothingElse) {
+TEST(DeviceScene, WorksWithEachArrayAlone) {
   onThreads([](auto& memory, const auto& options) { test::needsNothingElse(memory, options); });
 }
 
-TEST(DeviceScene, TakesWhatIsNotThere) {
+TEST(DeviceScene, AcceptsAbsentArrays) {
   onThreads([](auto& memory, const auto& options) { test::takesWhatIsNotThere(memory, options); });
 }
 
@@ -52,24 +52,24 @@ TEST(DeviceScene, ListsAllRemovedPairs) {
   onThreads([](auto& memory, const auto& options) { test::listsAllRemovedPairs(memory, options); });
 }
 
-TEST(DeviceScene, SweepsBeforeItGrows) {
+TEST(DeviceScene, AddsDisplacementsBeforeMargins) {
   onThreads([](auto& memory, const auto& options) { test::sweepsBeforeItGrows(memory, options); });
 }
 
-TEST(DeviceScene, StopsOnlyBeyondItsLimit) {
+TEST(DeviceScene, StopsOnlyBeyondMaxPairs) {
   onThreads(
       [](auto& memory, const auto& options) { test::stopsOnlyBeyondItsLimit(memory, options); });
 }
 
-TEST(DeviceScene, AllFormsAgree) {
+TEST(DeviceScene, AllLayoutsAgree) {
   onThreads([](auto& memory, const auto& options) { test::allFormsAgree(memory, options, 120); });
 }
 
-TEST(DeviceScene, TellsWhatHasChanged) {
+TEST(DeviceScene, ReportsChanges) {
   onThreads([](auto& memory, const auto& options) { test::tellsWhatHasChanged(memory, options); });
 }
 
-TEST(DeviceScene, KeepsWhateverTheRoomIs) {
+TEST(DeviceScene, KeepsPreviousPairsWhateverTheCapacity) {
   onThreads(
       [](auto& memory, const auto& options) { test::keepsWhateverTheRoomIs(memory, options); });
 }
@@ -79,7 +79,7 @@ TEST(DeviceScene, ReservingWritesNothing) {
       [](auto& memory, const auto& options) { test::reservingWritesNothing(memory, options); });
 }
 
-TEST(DeviceScene, TheCallerMayOwnTheLists) {
+TEST(DeviceScene, CallerMayOwnTheLists) {
   onThreads([](auto& memory, const auto& options) {
     test::callerOwnsTheLists(memory, options);
     test::callerOwnsTheNeighbours(memory, options);
@@ -87,7 +87,7 @@ TEST(DeviceScene, TheCallerMayOwnTheLists) {
   });
 }
 
-TEST(DeviceScene, HasTheRoomThatWasReserved) {
+TEST(DeviceScene, HasTheReservedCapacity) {
   onThreads(
       [](auto& memory, const auto& options) { test::hasTheRoomThatWasReserved(memory, options); });
 }
@@ -100,7 +100,7 @@ TEST(DeviceScene, RefusesBadInput) {
   test::refusesHalfAnAllocator(memory, onHost(1));
 }
 
-TEST(DeviceScene, HasNoStreams) {
+TEST(DeviceScene, RefusesStreams) {
   DevicePairFinder finder(onHost(1));
   int stream = 0;
   auto* const some = reinterpret_cast<CUstream_st*>(&stream);
@@ -111,7 +111,7 @@ TEST(DeviceScene, HasNoStreams) {
   EXPECT_THROW(finder.allHits(BoxBatch{}, {}, some), std::invalid_argument);
 }
 
-TEST(DeviceScene, ReportsWhatOnlyTheDeviceSees) {
+TEST(DeviceScene, ReportsErrorsInTheArrays) {
   onThreads([](auto& memory, const auto& options) {
     test::reportsWhatOnlyTheDeviceSees(memory, options);
   });
@@ -122,13 +122,13 @@ TEST(DeviceScene, ReportsNanInPackedBoxes) {
       [](auto& memory, const auto& options) { test::reportsNanInPackedBoxes(memory, options); });
 }
 
-TEST(DeviceQueries, StopOnlyBeyondTheLimit) {
+TEST(DeviceQueries, StopOnlyBeyondMaxPairs) {
   onThreads([](auto& memory, const auto& options) {
     test::stopsBatchesOnlyBeyondTheLimit(memory, options);
   });
 }
 
-TEST(DeviceQueries, AreAnsweredAsTheModelSays) {
+TEST(DeviceQueries, HaveTheHitsOfTheModel) {
   onThreads([](auto& memory, const auto& options) { test::answersQueries(memory, options, 200); });
 }
 
@@ -137,7 +137,7 @@ TEST(DeviceQueries, HitNothingBeforeASearch) {
       [](auto& memory, const auto& options) { test::hitsNothingBeforeASearch(memory, options); });
 }
 
-TEST(DeviceQueries, RoomForThemIsNoSearch) {
+TEST(DeviceQueries, KeepTheLastSearchWhenReserved) {
   onThreads([](auto& memory, const auto& options) {
     test::reservesQueriesAfterASearch(memory, options);
   });
@@ -149,12 +149,12 @@ TEST(DeviceQueries, WithoutWorldsAllBoxesAreInWorldZero) {
   });
 }
 
-TEST(DeviceQueries, TheLeastIndexWinsATie) {
+TEST(DeviceQueries, SmallestIndexWinsATie) {
   onThreads(
       [](auto& memory, const auto& options) { test::theLeastIndexWinsATie(memory, options); });
 }
 
-TEST(DeviceQueries, TheCallerMayOwnTheHits) {
+TEST(DeviceQueries, CallerMayOwnTheHits) {
   onThreads([](auto& memory, const auto& options) { test::callerOwnsTheHits(memory, options); });
 }
 

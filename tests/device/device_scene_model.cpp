@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Nothing here is the library's, except what overlap(), shouldCollide() and RayTest define.
+// Computes expected results. Of the library it uses only overlap(), shouldCollide() and RayTest.
 #include "device_scene_model.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// Three floats a box, with NaN between them. Behind the last box's there is nothing.
+/// An array with three floats for each box, NaN between them, and nothing after the last ones.
 template <class At>
 std::vector<float> strided(std::size_t n, std::size_t step, const At& at) {
   std::vector<float> floats(n == 0 ? 0 : (n - 1) * step + 3, kNan);
@@ -25,7 +25,8 @@ bool hasNan(const Aabb& box) {
          std::any_of(box.max, box.max + 3, [](float x) { return x != x; });
 }
 
-/// The boxes that can overlap something, grown; the others are NaN.
+/// The boxes with their displacements and margins. Boxes that cannot overlap anything are NaN
+/// boxes.
 Boxes grownBoxes(const SceneModel& scene) {
   const Aabb nothing{{kNan, kNan, kNan}, {kNan, kNan, kNan}};
   Boxes boxes(scene.boxes.size(), nothing);
@@ -57,25 +58,26 @@ std::size_t worldOf(const SceneModel& scene, Pair pair) {
 
 std::uint32_t errorsOf(const SceneModel& scene) {
   std::uint32_t errors = 0;
-  if (!scene.count.empty() && scene.count[0] > scene.boxes.size()) errors |= kCountIsTooLarge;
+  if (!scene.count.empty() && scene.count[0] > scene.boxes.size())
+    errors |= bitOf(DeviceError::boxCountTooLarge);
   for (std::size_t i = 0; i < scene.counted(); ++i) {
-    if (!scene.hasWorld(i)) errors |= kWorldIsOutOfRange;
-    if (hasNan(scene.grown(i))) errors |= kBoxIsNan;
+    if (!scene.hasWorld(i)) errors |= bitOf(DeviceError::worldOutOfRange);
+    if (hasNan(scene.grown(i))) errors |= bitOf(DeviceError::nanBox);
   }
   for (std::size_t i = 0; i < scene.excluded.size(); ++i) {
     const Pair pair = scene.excluded[i];
     if (pair.first >= pair.second || (i > 0 && pair < scene.excluded[i - 1]))
-      errors |= kExcludedAreUnsorted;
+      errors |= bitOf(DeviceError::excludedUnsorted);
   }
   return errors;
 }
 
-/// Without worlds there is world 0.
+/// The number of worlds. Without worlds there is at least world 0.
 std::uint32_t worldsOf(const SceneModel& scene) {
   return scene.worlds.empty() ? std::max(scene.worldCount, 1u) : scene.worldCount;
 }
 
-/// Whether a query may meet a box, as far as worlds go.
+/// Whether the worlds of a box and a query allow a hit.
 bool mayMeet(const SceneModel& scene, std::size_t box, const Indices& worlds, std::size_t query) {
   if (worlds.empty() || worlds[query] == kAllWorlds) return true;
   if (worlds[query] >= worldsOf(scene)) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A scene for DevicePairFinder in ordinary vectors, and what the comments of device_scene.h and
-// device_query.h say about it, worked out one box after the other.
+// A scene for DevicePairFinder in ordinary vectors. Also the results that device_scene.h and
+// device_query.h promise for it, computed by brute force.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ namespace test {
 
 using Indices = std::vector<std::uint32_t>;
 
-/// Where a box goes.
+/// The displacement of a box.
 struct Way {
   float by[3];
 };
 
-/// What a DeviceScene points to. Empty vectors are arrays that are not there.
+/// The arrays of a DeviceScene. An empty vector stands for an absent array.
 struct SceneModel {
   Boxes boxes;
-  Indices count;  ///< one number, or none
+  Indices count;  ///< one number, or empty
   std::vector<float> margins;
   std::vector<Way> displacements;
   std::vector<Filter> filters;
@@ -42,19 +42,20 @@ struct SceneModel {
   std::uint32_t worldCount = 0;
   Pairs excluded;
 
-  bool isPacked = true;                            ///< lower and upper corners in one array
-  std::size_t lowerStep = 3, upperStep = 3;        ///< otherwise; in floats
-  std::size_t wayStep = 3;                         ///< of displacements
-  std::vector<float> corners(bool ofUpper) const;  ///< as an array of the engine's; not packed
-  std::vector<float> packed() const;               ///< both
-  std::vector<float> ways() const;                 ///< displacements, likewise
+  /// Whether lower and upper corners are in one array.
+  bool isPacked = true;
+  std::size_t lowerStep = 3, upperStep = 3;        ///< strides if not packed, in floats
+  std::size_t wayStep = 3;                         ///< stride of displacements, in floats
+  std::vector<float> corners(bool ofUpper) const;  ///< one corner of each box, with its stride
+  std::vector<float> packed() const;               ///< both corners of each box
+  std::vector<float> ways() const;                 ///< displacements, with their stride
 
-  std::size_t counted() const;           ///< how many boxes do
-  bool hasWorld(std::size_t box) const;  ///< or is in all of them
-  Aabb grown(std::size_t box) const;     ///< by its displacement and its margin
+  std::size_t counted() const;           ///< number of boxes that are not ignored
+  bool hasWorld(std::size_t box) const;  ///< whether the box's world is valid
+  Aabb grown(std::size_t box) const;     ///< the box with its displacement and its margin
 };
 
-/// What a search should find.
+/// The results that a search should have.
 struct SceneAnswer {
   Pairs pairs;
   Indices byWorld;
@@ -62,38 +63,41 @@ struct SceneAnswer {
 };
 SceneAnswer answerOf(const SceneModel& scene);
 
-/// The partners of each box one after the other, and where those of each begin.
+/// The partners of all boxes in one list, and where the partners of each box begin.
 struct Neighbours {
   Indices offsets, lists;
 };
 Neighbours neighboursOf(const Pairs& pairs, std::size_t boxes);
 
-/// The pairs that only `left` has. Both are sorted.
+/// The pairs that only `left` has. Both lists must be sorted.
 Pairs without(const Pairs& left, const Pairs& right);
 
-/// Whether all of `few` are in `many`. Both are sorted.
+/// Whether all pairs of `few` are in `many`. Both lists must be sorted.
 bool areAmong(const Pairs& few, const Pairs& many);
 
-/// What queries should find. `worlds` may be empty.
+/// The results that queries should have. `worlds` may be empty.
 std::vector<RayHit> closestOf(const SceneModel& scene, const std::vector<Ray>& rays,
                               const Indices& worlds);
 std::vector<Indices> hitsOf(const SceneModel& scene, const std::vector<Ray>& rays,
                             const Indices& worlds);
 std::vector<Indices> hitsOf(const SceneModel& scene, const Boxes& queries, const Indices& worlds);
-/// Whether a query's world is neither one of the scene's nor all of them.
+/// Whether any query's world is neither a world of the scene nor kAllWorlds.
 bool haveUnknown(const SceneModel& scene, const Indices& worlds);
 
-/// n boxes, with or without each of the arrays; a few have many pairs, none has too many.
+/// A random scene of n boxes. Each optional array may be absent. A few scenes have many pairs, but
+/// not so many that brute force takes long.
 SceneModel randomScene(std::size_t n, Random& random);
-/// The same with every error that is a box's or the count's, now and then.
+/// A random scene that sometimes has errors in its boxes, its worlds or its count.
 SceneModel spoiltScene(std::size_t n, Random& random);
-/// The arrays that a graph reads: boxes, count, worlds, filters. Always as many and as large.
+/// A random scene for graphs. It always has the same arrays (boxes, count, worlds, filters) with
+/// the same sizes.
 SceneModel steadyScene(std::size_t n, std::uint32_t worldCount, Random& random);
 
-/// Kind ones and nasty ones. Many meet boxes of random scenes, at ties too.
+/// Ordinary and degenerate rays. Many hit boxes of random scenes, sometimes several at the same
+/// distance.
 std::vector<Ray> randomRays(std::size_t n, Random& random);
 Boxes randomQueries(std::size_t n, Random& random);
-/// For queries: worlds of the scene, all of them, and, where they may, such as there are not.
+/// Random worlds for queries: worlds of the scene, kAllWorlds and, if allowed, unknown worlds.
 Indices randomWorlds(std::size_t n, const SceneModel& scene, bool mayBeUnknown, Random& random);
 
 }  // namespace test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Random scenes and queries. Coordinates are multiples of 1/4, so that boxes touch, and rays meet
-// boxes at the same distance, again and again.
+// Makes random scenes and queries. Coordinates are multiples of 1/4, so that boxes often touch, and
+// rays often hit boxes at the same distance.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ std::vector<T> some(std::size_t n, const Make& make) {
   return list;
 }
 
-/// On a grid with room for about eight neighbours a box.
+/// Boxes on a grid, with about eight neighbours each.
 Boxes onGrid(std::size_t n, Random& random) {
   const auto side = 2 + static_cast<std::uint32_t>(1.5f * std::cbrt(static_cast<float>(n)));
   return some<Aabb>(n, [&] {
@@ -41,11 +41,11 @@ Boxes onGrid(std::size_t n, Random& random) {
 
 Boxes anyBoxes(std::size_t n, Random& random) {
   if (!isOneIn(3, random)) return onGrid(n, random);
-  if (n > 40) return boxSets()[random.below(2)].make(n, random);  // of others, pairs are too many
+  if (n > 40) return boxSets()[random.below(2)].make(n, random);  // other sets have too many pairs
   return boxSets()[random.below(static_cast<std::uint32_t>(boxSets().size()))].make(n, random);
 }
 
-/// Planes, boxes around everything, an inverted box, coincident boxes.
+/// Adds planes, boxes around everything, an inverted box, and coincident boxes.
 void addOddBoxes(Boxes& boxes, Random& random) {
   if (boxes.empty()) return;
   const auto any = [&]() -> Aabb& {
@@ -78,7 +78,7 @@ Filter anyFilter(Random& random) {
   return {1 << random.below(3), isOneIn(2, random) ? -1 : static_cast<int>(random.bits())};
 }
 
-/// World 1 is empty if there are three or more.
+/// The index of a random world. World 1 stays empty if there are three or more worlds.
 std::uint32_t anyWorld(std::uint32_t worldCount, Random& random) {
   if (isOneIn(10, random)) return kAllWorlds;
   const std::uint32_t world = random.below(worldCount);
@@ -105,7 +105,8 @@ void addOptionalArrays(SceneModel& scene, Random& random) {
   }
 }
 
-/// About half of the pairs that there are, some of them twice, and some that there are not.
+/// Excludes about half of the scene's pairs, some of them twice. Also excludes some pairs that the
+/// scene does not have.
 void exclude(SceneModel& scene, Random& random) {
   const auto n = static_cast<std::uint32_t>(scene.boxes.size());
   constexpr std::size_t kTimes[] = {0, 0, 1, 2};
@@ -113,12 +114,13 @@ void exclude(SceneModel& scene, Random& random) {
     scene.excluded.insert(scene.excluded.end(), kTimes[random.below(4)], pair);
   for (int i = 0; i < 5; ++i) {
     const std::uint32_t box = random.below(n);
-    scene.excluded.push_back({box, box + 1 + random.below(9)});  // perhaps behind the last box
+    // The second box may be beyond the last one.
+    scene.excluded.push_back({box, box + 1 + random.below(9)});
   }
   std::sort(scene.excluded.begin(), scene.excluded.end());
 }
 
-/// What does not count may be anything.
+/// Sets a random number of boxes, `count`. The boxes after them may become invalid.
 void count(SceneModel& scene, Random& random) {
   const auto n = static_cast<std::uint32_t>(scene.boxes.size());
   scene.count = {isOneIn(4, random) ? n : n - random.below(std::min(n, 8u))};
@@ -164,7 +166,7 @@ SceneModel spoiltScene(std::size_t n, Random& random) {
 
 SceneModel steadyScene(std::size_t n, std::uint32_t worldCount, Random& random) {
   SceneModel scene;
-  scene.boxes = onGrid(n / 2, random);  // on so small a grid all of them have neighbours
+  scene.boxes = onGrid(n / 2, random);  // on a small grid, so that all boxes have neighbours
   const Boxes others = onGrid(n - n / 2, random);
   scene.boxes.insert(scene.boxes.end(), others.begin(), others.end());
   scene.count = {static_cast<std::uint32_t>(n) - random.below(static_cast<std::uint32_t>(n / 2))};

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Zlib
-# Which Bullet FindBulletPhysics.cmake finds, and what it says of one that does not do: two tables.
+# Tests which Bullet FindBulletPhysics.cmake finds, and its message if it can use none, in two tables.
 # Usage: cmake -D MODULES=.../cmake -D SCRATCH=FOLDER [-D REAL=FOLDER] -P find_bullet.cmake
-# Builds small fakes of Bullet. With REAL the rows that any Bullet can do run on that: its source in
-# REAL/source, and installed from there, with either precision, in REAL/single and REAL/double.
+# Builds small fakes of Bullet. With REAL, the rows that hold for any Bullet run on a real Bullet. Its source
+# is in REAL/source, and its installations are in REAL/single and REAL/double, named after the precision.
 cmake_policy(VERSION 3.22)
 if(DEFINED REAL AND NOT REAL)
   message("skipped: GPULBVH_BULLET_TREES names no Bullet from source")
@@ -21,8 +21,8 @@ function(install_fake prefix)
   endforeach()
 endfunction()
 
-# Configures the program with ARGN: NAME=VALUE is a cache variable, $NAME=VALUE one of the environment.
-# In the build folder of the row before, so that nothing remembered may decide.
+# Configures the program with ARGN: NAME=VALUE is a cache variable, $NAME=VALUE an environment variable.
+# Uses the build folder of the previous row, to test that nothing in its cache matters.
 # Sets `failed`, and `said` without line breaks.
 function(configure)
   set(environment --unset=Bullet_ROOT --unset=CMAKE_PREFIX_PATH)
@@ -48,7 +48,8 @@ function(configure)
   set(failed "${failed}" PARENT_SCOPE)
 endfunction()
 
-# A row: given ARGN, headers and all libraries are those in the folder `tree`, and a program links.
+# A row of a table: with the arguments ARGN, headers and all libraries are found in the folder `tree`, and a
+# program links.
 function(finds tree)
   configure(${ARGN})
   set(wanted "")
@@ -63,7 +64,7 @@ function(finds tree)
   foreach(text IN LISTS wanted)
     string(FIND "${said}" "${text}" at)
     if(failed OR at EQUAL -1)
-      message(SEND_ERROR "${ARGN}: not '${text}' but: ${said}")
+      message(SEND_ERROR "${ARGN}: no '${text}' in: ${said}")
       return()
     endif()
   endforeach()
@@ -75,8 +76,8 @@ function(finds tree)
   message(STATUS "finds ${tree} given ${ARGN}")
 endfunction()
 
-# A row: given ARGN, a program of CMAKE_BUILD_TYPE `configuration` links `folder`/libNAME`postfix`.a
-# and no others of Bullet.
+# A row of a table: with the arguments ARGN, a program of CMAKE_BUILD_TYPE `configuration` links
+# `folder`/libNAME`postfix`.a, and no other library of Bullet.
 function(links folder postfix configuration)
   configure(CMAKE_BUILD_TYPE=${configuration} ${ARGN})
   if(NOT failed)
@@ -96,11 +97,11 @@ function(links folder postfix configuration)
   message(STATUS "links ${folder}/lib*${postfix}.a in ${configuration} given ${ARGN}")
 endfunction()
 
-# A row: given ARGN, configuring fails with a sentence that matches.
+# A row of a table: with the arguments ARGN, configuring fails with a message that matches `sentence`.
 function(says sentence)
   configure(${ARGN})
   if(NOT failed OR NOT said MATCHES "${sentence}")
-    message(SEND_ERROR "${ARGN}: not '${sentence}' but: ${said}")
+    message(SEND_ERROR "${ARGN}: must fail with '${sentence}', not with: ${said}")
   endif()
   message(STATUS "says ${sentence} given ${ARGN}")
 endfunction()
@@ -119,7 +120,7 @@ endif()
 set(config lib/cmake/bullet)
 set(for_double BulletPhysics_DOUBLE=ON)
 
-# Each place, and that it is nearer than the one of the next row. Debian's Bullet may be there, too.
+# Each place has precedence over the place in the next row. Debian's Bullet may be installed, too.
 finds(${single} Bullet_ROOT=${single} $Bullet_ROOT=${double})
 finds(${single} $Bullet_ROOT=${single} Bullet_DIR=${double}/${config})
 finds(${single} Bullet_DIR=${single}/${config} BULLET3=${source} USE_DOUBLE_PRECISION=ON)
@@ -128,7 +129,7 @@ finds(${single} CMAKE_PREFIX_PATH=${single} $CMAKE_PREFIX_PATH=${double})
 finds(${single} $CMAKE_PREFIX_PATH=${single} BulletPhysics_HINT=${double})
 finds(${single} BulletPhysics_HINT=${single} SYSTEM=${double})
 finds(${single} SYSTEM=${single})
-# The same with double precision.
+# The rows below find a Bullet with double precision in these places.
 finds(${double} Bullet_ROOT=${double} ${for_double})
 finds(${double} Bullet_DIR=${double}/${config} ${for_double})
 finds(${source} BULLET3=${source} USE_DOUBLE_PRECISION=ON ${for_double})
@@ -149,8 +150,8 @@ if(REAL)
   return()
 endif()
 
-# Other layouts: Debian's, with both precisions in one prefix; no BulletConfig.cmake; other folders,
-# which only that knows; and a prefix that moved after it was built.
+# Tests other layouts: Debian's, with both precisions in one prefix; a prefix without BulletConfig.cmake;
+# folders that only BulletConfig.cmake names; and a prefix that was moved.
 set(debian ${SCRATCH}/debian)
 install_fake(${debian})
 install_fake(${debian} -D USE_DOUBLE_PRECISION=ON -D CMAKE_RELEASE_POSTFIX=-float64)
@@ -163,8 +164,8 @@ finds(${SCRATCH}/odd CMAKE_PREFIX_PATH=${SCRATCH}/odd)
 file(RENAME ${SCRATCH}/odd ${SCRATCH}/moved)
 finds(${SCRATCH}/moved Bullet_DIR=${SCRATCH}/moved/${config})
 
-# A config that says where the headers are and not where the libraries are: in the prefix, as vcpkg's, or
-# apart from it and with a list of folders, as Conan's.
+# Writes a BulletConfig.cmake that names the headers but not the libraries. vcpkg has such a file in the
+# prefix. Conan has it outside the prefix, and with a list of folders.
 function(write_config folder headers root)
   file(WRITE ${folder}/BulletConfig.cmake
     "set(BULLET_INCLUDE_DIR ${headers})\nset(BULLET_LIBRARY_DIRS)\nset(BULLET_ROOT_DIR ${root})\n")
@@ -172,7 +173,8 @@ endfunction()
 write_config(${SCRATCH}/generators "${single}/include;${single}/include/bullet" ${single})
 finds(${single} CMAKE_PREFIX_PATH=${SCRATCH}/generators BulletPhysics_HINT=${double})
 
-# Release and Debug. Every other configuration takes Release, and where there is only one, all take that.
+# Tests Release and Debug. Every other configuration uses Release. If only one of the two is installed, all
+# configurations use it.
 set(debug -D CMAKE_BUILD_TYPE=Debug -D CMAKE_DEBUG_POSTFIX=_Debug)
 set(vcpkg ${SCRATCH}/vcpkg)
 install_fake(${vcpkg})
@@ -184,7 +186,7 @@ links(${vcpkg}/lib "" RelWithDebInfo CMAKE_PREFIX_PATH=${vcpkg})
 links(${vcpkg}/debug/lib _Debug Debug CMAKE_PREFIX_PATH=${vcpkg})
 file(REMOVE_RECURSE ${vcpkg}/share)
 links(${vcpkg}/debug/lib _Debug Debug Bullet_ROOT=${vcpkg})
-foreach(part LinearMath BulletCollision BulletDynamics)  # not Windows
+foreach(part LinearMath BulletCollision BulletDynamics)  # without postfix, as outside Windows
   file(RENAME ${vcpkg}/debug/lib/lib${part}_Debug.a ${vcpkg}/debug/lib/lib${part}.a)
 endforeach()
 links(${vcpkg}/debug/lib "" Debug Bullet_ROOT=${vcpkg})
@@ -201,16 +203,16 @@ says("${SCRATCH}/debug/include/bullet ${is_double}" Bullet_ROOT=${SCRATCH}/debug
 install_fake(${SCRATCH}/symbols -D CMAKE_BUILD_TYPE=RelWithDebInfo -D CMAKE_RELWITHDEBINFO_POSTFIX=_RelWithDebugInfo)
 links(${SCRATCH}/symbols/lib _RelWithDebugInfo Release Bullet_ROOT=${SCRATCH}/symbols)
 
-# Parts of a Bullet are not completed with those of another.
+# A Bullet with missing parts is not completed with parts of another Bullet.
 file(COPY ${single}/include DESTINATION ${SCRATCH}/headers)
 says("${SCRATCH}/headers/include/bullet.* has no library LinearMath in ${SCRATCH}/headers/lib"
   CMAKE_PREFIX_PATH=${SCRATCH}/headers BulletPhysics_HINT=${single})
 file(COPY ${single}/ DESTINATION ${SCRATCH}/mixed)
-file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY keeps a file of the same second
+file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY replaces no file of the same second
 file(COPY ${double}/lib/libBulletDynamics.a DESTINATION ${SCRATCH}/mixed/lib)
 says("${SCRATCH}/mixed/lib/libBulletDynamics.a does not link with the headers in ${SCRATCH}/mixed"
   Bullet_ROOT=${SCRATCH}/mixed)
-# None at all: every system is told how to get one.
+# Without any Bullet, the message says how to install one on every system.
 says("Debian, Ubuntu: apt-get install libbullet-dev Fedora: dnf install bullet-devel Arch: pacman -S bullet \
 Homebrew: brew install bullet vcpkg: vcpkg install bullet3, -D CMAKE_TOOLCHAIN_FILE=[^ ]*vcpkg.cmake \
 Conan: bullet3 with [^:]* from source: [^:]* -D Bullet_ROOT=PREFIX" SYSTEM=${SCRATCH}/nowhere)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Boxes and rays of every kind for the adapter's target, drawn from a fuzzer's bytes; and what a
-// ray has to hit, by Bullet's own test.
+// Boxes and rays of every kind for the adapter's target, drawn from a fuzzer's bytes. Also says
+// which boxes a ray must hit, by Bullet's own test.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -24,14 +24,15 @@ inline bool overlap(const Box& a, const Box& b) {
   return overlaps;
 }
 
-/// On a grid, so that boxes touch, and planes and rays run along faces.
+/// A point on a grid, so that boxes touch, and planes and rays run along faces.
 inline btVector3 drawPoint(Bytes& bytes) {
   const std::uint32_t place = std::uint32_t{bytes.byte()} << 8 | bytes.byte();
   const auto at = [place](int shift) { return btScalar(place >> shift & 31u) * btScalar(0.5); };
   return {at(0), at(5), at(10)};
 }
 
-/// Mostly a cube; else a point, a sheet, infinite, giant, inverted, NaN, far out, or anything.
+/// Draws mostly a cube or a point. Otherwise draws a sheet, or a box that is infinite, giant,
+/// inverted, NaN, far away or arbitrary.
 inline Box drawBox(Bytes& bytes) {
   constexpr btScalar inf = std::numeric_limits<btScalar>::infinity();
   constexpr btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();
@@ -81,7 +82,7 @@ inline Box drawBox(Bytes& bytes) {
       return {min * btScalar(1 << 28), min * btScalar(1 << 28) + btVector3(side, side, side)};
     case 15:
       return whole(btScalar(std::numeric_limits<float>::max()));
-    case 16:  // between two floats, for Bullet with double precision
+    case 16:  // with double precision the value is between two floats
       box.max[axis] += btScalar(1e-12);
       box.min[axis] -= btScalar(1e-12);
       return box;
@@ -96,7 +97,7 @@ inline Box drawBox(Bytes& bytes) {
   }
 }
 
-/// Not inverted, and so small that Bullet's own trees stay exact.
+/// Whether a box is not inverted, and so small that Bullet's own trees stay exact.
 inline bool isOrdinary(const Box& box) {
   for (int axis = 0; axis < 3; ++axis)
     if (!(box.min[axis] <= box.max[axis] && std::fabs(box.min[axis]) < btScalar(1e17) &&
@@ -105,7 +106,7 @@ inline bool isOrdinary(const Box& box) {
   return true;
 }
 
-/// Neither inverted nor endless.
+/// Whether a box is neither inverted nor infinite.
 inline bool isValid(const Box& box) {
   for (int axis = 0; axis < 3; ++axis)
     if (!(box.min[axis] <= box.max[axis] && std::isfinite(box.min[axis]) &&
@@ -114,7 +115,7 @@ inline bool isValid(const Box& box) {
   return true;
 }
 
-/// A ray or a sweep: some along an axis, some of no length.
+/// A ray or a sweep. Some run along an axis, some have no length.
 struct DrawnRay : btBroadphaseRayCallback {
   explicit DrawnRay(Bytes& bytes) : from(drawPoint(bytes)), to(drawPoint(bytes)) {
     const std::uint32_t kind = bytes.below(16), axis = bytes.below(3);
@@ -126,7 +127,7 @@ struct DrawnRay : btBroadphaseRayCallback {
     }
     const btVector3 way = to - from;
     const btScalar length = way.length();
-    direction = way / length;  // NaN for no length, as Bullet's own is
+    direction = way / length;  // NaN if the ray has no length, as in Bullet's own rays
     for (int i = 0; i < 3; ++i) {
       m_rayDirectionInverse[i] =
           direction[i] == 0 ? btScalar(BT_LARGE_FLOAT) : btScalar(1) / direction[i];
@@ -143,7 +144,7 @@ struct DrawnRay : btBroadphaseRayCallback {
 
   bool mustHit(const Box& box) const {
     const btVector3 bounds[2] = {box.min - sweptMax, box.max - sweptMin};
-    bool inside = true;  // also of what is infinite
+    bool inside = true;  // also true within infinite boxes
     for (int axis = 0; axis < 3; ++axis)
       inside &= bounds[0][axis] < from[axis] && from[axis] < bounds[1][axis];
     if (inside) return true;
@@ -152,7 +153,7 @@ struct DrawnRay : btBroadphaseRayCallback {
            btRayAabb2(from, m_rayDirectionInverse, m_signs, bounds, unused, 0, m_lambda_max);
   }
 
-  /// False for what is clearly beside the box of the way; a NaN is never hit.
+  /// False if the box is clearly outside the bounds of the ray. A box with a NaN is never hit.
   bool mayHit(const Box& box) const {
     const btScalar slack = btScalar(0.01);
     const btVector3 end = m_lambda_max > 0 ? from + direction * m_lambda_max : from;

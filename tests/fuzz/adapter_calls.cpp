@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What the user of an episode does besides creating, moving and destroying: filters, planes, steps,
-// the cache, other broad phases. See adapter_episode.h.
+// Implements the other calls of an episode's user: filters, planes, steps, queries, the cache, and
+// migrations. See adapter_episode.h.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,7 +15,8 @@
 
 namespace fuzz {
 
-/// Group or mask; while a callback decides, sometimes its answers instead.
+/// Changes a group or a mask. If there is a filter callback, it may change the callback's answers
+/// instead.
 void Episode::changeFilter(bool mayChangeAnswers) {
   Client& client = any();
   const bool isGroup = bytes_.below(2) == 0;
@@ -33,7 +34,7 @@ void Episode::changeFilter(bool mayChangeAnswers) {
   enterTwin(client);
 }
 
-/// Nobody is told of it. Mostly some turn from no to yes.
+/// Changes the callback's answers, without a call to the adapter. Usually some turn from no to yes.
 void Episode::changeAnswers(std::uint32_t how) {
   if (how % 4 != 0 && filter_.opened < 8) {
     ++filter_.opened;
@@ -45,7 +46,7 @@ void Episode::changeAnswers(std::uint32_t how) {
   isSilent_ = true;
 }
 
-/// The filter callback is set, removed, or changes its answers.
+/// Sets or removes the filter callback, or changes its answers and calls refilter().
 void Episode::changeCallback() {
   if (bytes_.below(2) == 0) {
     cache_->setOverlapFilterCallback(hasFilter() ? nullptr : &filter_);
@@ -72,12 +73,12 @@ void Episode::changePlane() {
   HalfSpace plane;
   for (int axis = 0; axis < 3; ++axis) plane.normal[axis] = btScalar(bytes_.below(5)) - 2;
   plane.constant = btScalar(bytes_.coordinate());
-  require(ours_->setPlane(client.proxy, plane.normal, plane.constant), "no memory");
+  require(ours_->setPlane(client.proxy, plane.normal, plane.constant), "setPlane failed");
   client.plane = std::make_unique<HalfSpace>(plane);
 }
 
-/// All or none are created. A step delivers the pairs of ghosts that were missed when memory ran
-/// out.
+/// Either all proxies are created, or none. If memory runs out, pairs of ghosts may be missed. The
+/// next step finds those pairs.
 void Episode::createWithLittleMemory() {
   const std::uint32_t count = 1 + bytes_.below(3) * 200;
   const long allocations = bytes_.below(12);
@@ -86,8 +87,8 @@ void Episode::createWithLittleMemory() {
   do {
     objects[0] = drawObject(clients[0]);
   } while (clients[0].isGhost() && !bytes_.atEnd());
-  if (clients[0].isGhost()) return;          // it must not go unnoticed for good
-  for (std::size_t i = 1; i < count; ++i) {  // Bullet's ghosts tell proxies by their objects
+  if (clients[0].isGhost()) return;          // steps might never find the pairs of such a ghost
+  for (std::size_t i = 1; i < count; ++i) {  // Bullet's ghosts identify proxies by object
     clients[i].object = std::make_unique<btCollisionObject>();
     objects[i] = objects[0];
     objects[i].client = clients[i].object.get();
@@ -109,8 +110,8 @@ void Episode::createWithLittleMemory() {
 }
 
 /// A callback that was removed and set again between two steps is noticed only if ghosts were moved
-/// in between. It matters only if its answers have changed, or if the user added a pair meanwhile
-/// that it refuses.
+/// in between. An unnoticed exchange matters only if the callback's answers have changed, or if the
+/// user meanwhile added a pair that the callback refuses.
 void Episode::beforeStep() {
   if (!isExchanged_ || (!isSilent_ && edited_.empty())) return;
   ours_->refilter();
@@ -123,8 +124,8 @@ void Episode::step() {
   stepIsDone();
 }
 
-/// A step fails because memory runs out or a filter callback throws. The next step delivers what it
-/// did not. Not with edited pairs: nothing is promised for those.
+/// A step fails because memory runs out or a filter callback throws. The next step finds what the
+/// failed step did not. There must be no edited pairs, because nothing is promised for them.
 void Episode::stepThatFails() {
   if (!edited_.empty()) return step();
   beforeStep();
@@ -140,18 +141,26 @@ void Episode::stepThatFails() {
     isRefiltered_ = isRefiltered_ || hasThrown;
     return hasThrown ? afterFailure() : stepIsDone();
   }
-  if (broadPhase_.options.threads != 1) return step();  // oneTBB's own memory must not fail
+  if (broadPhase_.options.threads != 1) return step();  // oneTBB's own allocations must not fail
   const bool hasFailed = failing_new::callWith(
       bytes_.below(24), [this] { ours_->calculateOverlappingPairs(&dispatcher_); });
-  if (!hasFailed || *ours_->error() == '\0') return stepIsDone();
-  if (isSilent_) {  // it may have asked for some pairs
+  if (!hasFailed) return stepIsDone();
+  if (*ours_->error() == '\0') {
+    stepIsDone();
+    // The step may have forgotten a pair that the filter refused. So the next step calls the filter
+    // for all pairs.
+    ours_->refilter();
+    isRefiltered_ = true;
+    return;
+  }
+  if (isSilent_) {  // the step may have called the filter for some pairs
     ours_->refilter();
     isRefiltered_ = true;
   }
   afterFailure();
 }
 
-/// One call that a callback may make in the middle of another.
+/// One call that a callback may make during another call.
 void Episode::meddle() {
   const std::uint32_t kind = bytes_.below(8);
   if (clients_.empty() || kind == 0) {
@@ -189,8 +198,8 @@ void Episode::meddle() {
   }
 }
 
-/// A filter callback calls back. What it changed is not in this step's pairs, or is; the next step
-/// is right. Not with edited pairs, as above.
+/// A filter callback calls the broad phase. Its changes may or may not be in this step's pairs, but
+/// the next step must be right. There must be no edited pairs, as in stepThatFails().
 void Episode::stepThatMeddles() {
   if (!edited_.empty() || !hasFilter()) return step();
   beforeStep();
@@ -211,7 +220,7 @@ void Episode::stepThatMeddles() {
   ours_->calculateOverlappingPairs(&dispatcher_);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
-  // A step that could be made has asked for all pairs, if it had to.
+  // A step that succeeded has called the filter for all pairs if it had to.
   if (hasMeddled && *ours_->error() == '\0') {
     lastFilter_ = cache_->getOverlapFilterCallback();
   } else {
@@ -222,7 +231,7 @@ void Episode::stepThatMeddles() {
   return hasMeddled ? afterFailure() : stepIsDone();
 }
 
-/// A query's callback calls back.
+/// A query's callback calls the broad phase.
 void Episode::meddleInQuery() {
   struct Meddler : btBroadphaseAabbCallback {
     explicit Meddler(Episode& e) : episode(e) {}
@@ -239,7 +248,7 @@ void Episode::meddleInQuery() {
   afterChange();
 }
 
-/// A pass over the pairs, as the narrow phase makes it, calls back.
+/// The callback of a pass over the pairs calls the broad phase. The narrow phase makes such passes.
 void Episode::meddleInCache() {
   struct Meddler : btOverlapCallback {
     explicit Meddler(Episode& e) : episode(e) {}
@@ -254,7 +263,7 @@ void Episode::meddleInCache() {
   afterChange();
 }
 
-/// Sometimes two threads query at the same time.
+/// Runs queries, sometimes on two threads at the same time.
 void Episode::query() {
   if (bytes_.oneIn(16)) {
     const std::vector<std::uint8_t> theirs = randomBytes(bytes_.byte(), 64);
@@ -292,7 +301,7 @@ void Episode::useCache() {
       info.m_deterministicOverlappingPairs = bytes_.below(2) == 0;
       cache_->processAllOverlappingPairs(&count, &dispatcher_, info);
       require(count.pairs == (broadPhase_.kind == Cache::none ? 0 : array.size()),
-              "not all were processed");
+              "not all pairs were processed");
       break;
     case 1:
       count.throwsAt = static_cast<int>(1 + bytes_.below(8));
@@ -313,7 +322,7 @@ void Episode::useCache() {
             &dispatcher_);
       break;
     default:
-      // Bullet's own takes pairs out and puts them back, which asks the filters.
+      // Bullet's own caches remove pairs and add them again, which calls the filters.
       if (broadPhase_.kind == Cache::own || (isStepped_ && !isSilent_ && edited_.empty()))
         cache_->sortOverlappingPairs(&dispatcher_);
   }
@@ -324,7 +333,7 @@ void Episode::useCache() {
   checkGhosts();
 }
 
-/// The user takes pairs away, and adds some.
+/// The user adds or removes pairs.
 void Episode::editCache() {
   if (broadPhase_.kind == Cache::sorted || broadPhase_.kind == Cache::none || isSilent_) return;
   Client &a = any(), &b = any();
@@ -334,7 +343,7 @@ void Episode::editCache() {
   switch (bytes_.below(3)) {
     case 0: {
       btBroadphasePair* added = cache_->addOverlappingPair(a.proxy, b.proxy);
-      require((added != nullptr) == isWanted(a, b) || wasThere, "the filter was not asked");
+      require((added != nullptr) == isWanted(a, b) || wasThere, "the filter was not applied");
       require(cache_->addOverlappingPair(b.proxy, a.proxy) == added, "added twice");
       if (added != nullptr && !wasThere) edited_.insert(key);
       break;
@@ -365,14 +374,14 @@ void Episode::resetPool() {
                 "getBroadphaseAabb is too small");
 }
 
-/// To a new broad phase of this library, with other options and another cache.
+/// Moves the world to a new broad phase with other options and another cache.
 void Episode::migrate() {
   for (auto client = clients_.begin(); client != clients_.end();) {
     if (client->second.object) {
       ++client;
       continue;
     }
-    // A proxy without an object does not travel.
+    // A proxy without an object is not migrated.
     leaveTwin(client->second);
     ours_->destroyProxy(client->second.proxy, &dispatcher_);
     forgetPairsOf({client->first});
@@ -385,10 +394,10 @@ void Episode::migrate() {
   GpuLbvhBroadphase* old = ours_;
   require(
       migrateBroadphase(&world, next.adapter.get(), hasGhosts_ ? &ghostCallback_ : nullptr) == old,
-      "another broad phase came back");
-  world.getCollisionObjectArray().clear();  // or the world would destroy their proxies
+      "migrateBroadphase returned another broad phase");
+  world.getCollisionObjectArray().clear();  // otherwise the world would destroy their proxies
   unshareCache();
-  require(cache_->getNumOverlappingPairs() == 0, "pairs stayed behind");
+  require(cache_->getNumOverlappingPairs() == 0, "the old cache still has pairs");
   std::swap(broadPhase_, next);
   use(broadPhase_);
   shareCache();
@@ -411,14 +420,14 @@ void Episode::migrate() {
   }
   clients_.swap(moved);
   renewTwin();
-  Pairs known;  // a pair that both have keeps its algorithm
+  Pairs known;  // pairs of both broad phases keep their algorithms
   for (const auto& [key, algorithm] : known_)
     known[{newIds.at(key.first), newIds.at(key.second)}] = algorithm;
   known_ = *ours_->error() == '\0' ? known : readCache();
   stepIsDone();
 }
 
-/// Only called; what it prints is discarded.
+/// Calls printStats() and discards what it prints.
 void Episode::printStats() {
   std::fflush(stdout);
   const int screen = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY);

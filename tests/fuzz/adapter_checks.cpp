@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What an episode compares with brute force. See adapter_episode.h.
+// The checks of an episode against brute force. See adapter_episode.h.
 #include <algorithm>
 #include <cmath>
 
@@ -7,8 +7,8 @@
 
 namespace fuzz {
 
-/// As the adapter says: the lowest corner along the normal, in double; a NaN or an endless box is
-/// not above.
+/// The adapter's rule is that the lowest corner along the normal decides, in double precision. A
+/// box that is NaN or infinite is not above.
 bool Episode::isAbove(const Client& client, const Client& plane) const {
   const bool isFat = broadPhase_.options.margin > 0;
   double lowest = -double(plane.plane->constant);
@@ -32,7 +32,8 @@ bool Episode::isWanted(const Client& a, const Client& b) const {
   return (a.group() & b.mask()) != 0 && (b.group() & a.mask()) != 0;
 }
 
-/// Of two that overlap, and whose pair the user has not edited: whether the next step has the pair.
+/// Whether the next step has the pair of two boxes that overlap. The user must not have edited the
+/// pair.
 bool Episode::isExpected(const Key& key, const Client& a, const Client& b) const {
   if (!hasFilter() || asksAnew() || isExchanged_) return isWanted(a, b);
   if (known_.count(key) == 1) return true;
@@ -47,7 +48,8 @@ bool Episode::isGhosts(const Key& key) const {
 Episode::Pairs Episode::readCache() const {
   Pairs pairs;
   const btBroadphasePairArray& array = cache_->getOverlappingPairArray();
-  require(array.size() == cache_->getNumOverlappingPairs(), "two counts of pairs");
+  require(array.size() == cache_->getNumOverlappingPairs(),
+          "getNumOverlappingPairs() is not the size of the array");
   require(array.size() == 0 || broadPhase_.kind != Cache::none, "pairs in a null cache");
   int algorithms = 0, strange = 0;
   for (int i = 0; i < array.size(); ++i) {
@@ -61,7 +63,7 @@ Episode::Pairs Episode::readCache() const {
       const auto client = clients_.find(proxy->m_uniqueId);
       require(client != clients_.end() && client->second.proxy == proxy, "a pair of a dead proxy");
     }
-    require(pairs.emplace(key, pair.m_algorithm).second, "a pair twice");
+    require(pairs.emplace(key, pair.m_algorithm).second, "the cache has a pair twice");
     algorithms += pair.m_algorithm != nullptr;
   }
   require(algorithms == Algorithm::alive, "an algorithm without its pair");
@@ -76,7 +78,7 @@ void forPairs(const Clients& clients, const Visit& visit) {
       visit(Key{a->first, b->first}, a->second, b->second);
 }
 
-/// What a step finds, filter callbacks aside.
+/// The pairs that a step finds before it calls a filter callback.
 std::set<Key> Episode::overlapping() const {
   std::set<Key> pairs;
   forPairs(clients_, [&](const Key& key, const Client& a, const Client& b) {
@@ -85,7 +87,7 @@ std::set<Key> Episode::overlapping() const {
   return pairs;
 }
 
-/// The pairs that the finder finds: planes are decided, and callbacks asked, after it.
+/// The number of pairs that the finder finds, before planes and callbacks reject some.
 std::size_t Episode::countFound() const {
   std::size_t found = 0;
   forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {
@@ -94,7 +96,7 @@ std::size_t Episode::countFound() const {
   return found;
 }
 
-/// A step was made; it may have found more pairs than allowed.
+/// Checks a step, which may have found more pairs than allowed.
 void Episode::stepIsDone() {
   const std::size_t found = countFound();
   const bool isTooMany = found > broadPhase_.options.maxPairs;
@@ -112,7 +114,7 @@ void Episode::stepIsDone() {
   for (auto& [id, client] : clients_) client.isUnsettled = client.mustAsk = false;
   checkGhosts();
   checkTwin();
-  // Some pairs get what the narrow phase would give them.
+  // Gives some pairs an algorithm, as the narrow phase would.
   btBroadphasePairArray& array = cache_->getOverlappingPairArray();
   for (int i = 0; i < array.size(); i += 2)
     if (array[i].m_algorithm == nullptr && array[i].m_pProxy0 != &strangeProxies_[0])
@@ -144,8 +146,8 @@ void Episode::checkPairs() {
   stepPairs_ = std::move(stepPairs);
 }
 
-/// Whether a pair that the user removed or added still stays as he left it. It does until the boxes
-/// begin or end to overlap, or all filters are applied again.
+/// Whether a pair that the user removed or added stays as the user left it. This lasts until the
+/// boxes begin or cease to overlap, or until all filters are applied again.
 bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool overlapsNow) {
   if (edited_.count(key) == 0) return false;
   const bool overlappedBefore = stepPairs_.count(key) == 1;
@@ -154,24 +156,24 @@ bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool ov
   return isHis;
 }
 
-/// Between two steps only pairs of ghosts are added and removed.
+/// Between two steps, only pairs of ghosts may be added and removed.
 void Episode::afterChange() {
   isStepped_ = false;
   const Pairs now = readCache();
   for (const auto& [key, algorithm] : now) {
     const auto before = known_.find(key);
-    require(before != known_.end() || isGhosts(key), "a pair came before its step");
+    require(before != known_.end() || isGhosts(key), "a pair was added between steps");
     require(before == known_.end() || isGhosts(key) || algorithm == before->second,
             "an algorithm was lost");
   }
   for (const auto& pair : known_)
-    require(now.count(pair.first) == 1 || isGhosts(pair.first), "a pair went before its step");
+    require(now.count(pair.first) == 1 || isGhosts(pair.first), "a pair was removed between steps");
   known_ = now;
   checkGhosts();
 }
 
-/// Some of the step was done: the pairs are still ones of living objects, and the next step is
-/// right.
+/// The failed step may have done a part of its work. All pairs must be of living objects, and the
+/// next step must be right.
 void Episode::afterFailure() {
   known_ = readCache();
   isStepped_ = false;
@@ -179,7 +181,8 @@ void Episode::afterFailure() {
   step();
 }
 
-/// A ghost sees what it overlaps at once, but for filters and planes, which are read in a step.
+/// A ghost's list has at once what the ghost overlaps. But changed filters and planes are read only
+/// in a step.
 void Episode::checkGhosts() const {
   if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
   const Pairs pairs = readCache();
@@ -205,7 +208,8 @@ void Episode::checkGhosts() const {
   }
 }
 
-/// Bullet's own broad phase has all of our pairs, and some more; not where we fatten boxes.
+/// Bullet's own broad phase has all of our pairs, and may have more. This does not hold if our
+/// boxes have a margin.
 void Episode::checkTwin() {
   twin_.calculateOverlappingPairs(&dispatcher_);
   if (broadPhase_.options.margin > 0) return;
@@ -218,7 +222,8 @@ void Episode::checkTwin() {
   });
 }
 
-/// It asks again when a box changes. So, while answers only turn to yes, its pairs are ours.
+/// The twin calls filters again when a box changes. So the twin's pairs must be in our cache as
+/// long as answers only turn from no to yes.
 void Episode::checkTwinsPairs() const {
   const btBroadphasePairArray& array =
       const_cast<btDbvtBroadphase&>(twin_).getOverlappingPairCache()->getOverlappingPairArray();
@@ -227,22 +232,23 @@ void Episode::checkTwinsPairs() const {
     const auto& b = *static_cast<const Client*>(array[i].m_pProxy1->m_clientObject);
     const Key key{std::min(a.id(), b.id()), std::max(a.id(), b.id())};
     if (!overlaps(a, b) || edited_.count(key) == 1 || broadPhase_.kind == Cache::none) continue;
-    require(cache_->findPair(a.proxy, b.proxy) != nullptr, "btDbvtBroadphase has a pair more");
+    require(cache_->findPair(a.proxy, b.proxy) != nullptr,
+            "btDbvtBroadphase has a pair that is missing here");
   }
 }
 
 namespace {
 
-/// Visits are compared by the caller; each at most once.
+/// Collects the visited proxies. Each may be visited at most once.
 struct Visited : btBroadphaseAabbCallback {
   bool process(const btBroadphaseProxy* proxy) override {
     require(proxies.insert(proxy).second, "visited twice");
-    return false;  // the answer counts for nothing
+    return false;  // the result is ignored
   }
   std::set<const btBroadphaseProxy*> proxies;
 };
 
-/// The first visit throws; the queries after it are right.
+/// Throws at the first visit. The queries after the exception must be right.
 struct ThrowingVisit : btBroadphaseAabbCallback {
   bool process(const btBroadphaseProxy*) override { throw Thrown{}; }
 };

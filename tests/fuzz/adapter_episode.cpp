@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What the user of an episode does to the broad phase's proxies. See adapter_episode.h.
+// The calls of an episode's user that create, move and destroy proxies. See adapter_episode.h.
 #include "adapter_episode.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@ namespace {
 
 using Proxies = std::vector<btBroadphaseProxy*>;
 
-/// Small pools: those of the default are as large as the rest of an episode.
+/// Small pools, because the default ones are as large as the rest of an episode.
 btDefaultCollisionConstructionInfo smallPools() {
   btDefaultCollisionConstructionInfo info;
   info.m_defaultMaxPersistentManifoldPoolSize = info.m_defaultMaxCollisionAlgorithmPoolSize = 16;
   return info;
 }
 
-/// By value.
+/// Compares by value, so 0 equals -0, and a NaN equals nothing.
 bool isSame(const Box& a, const Box& b) {
   bool isSame = true;
   for (int axis = 0; axis < 3; ++axis)
@@ -49,7 +49,7 @@ Episode::Episode(Bytes& bytes)
 Episode::~Episode() {
   destroyAll();
   unshareCache();
-  require(cache_->getNumOverlappingPairs() == 0, "pairs of nobody");
+  require(cache_->getNumOverlappingPairs() == 0, "pairs are left after all proxies were destroyed");
   require(Algorithm::alive == 0, "an algorithm leaked");
 }
 
@@ -57,19 +57,19 @@ Episode::BroadPhase Episode::makeBroadPhase() {
   BroadPhase made;
   const std::uint32_t byte = bytes_.byte(), kind = byte % 8;
   made.options.announcedFilters = byte / 8 % 4 == 3;
+  if (byte / 32 % 4 == 3) made.options.hierarchy = lbvh::Hierarchy::binary;
   made.kind = kind < 5 ? Cache::own : Cache(kind - 4);
-  // Bullet's sorted cache does not tell of removals.
+  // Bullet's sorted cache does not report removals.
   if (hasGhosts_ && made.kind == Cache::sorted) made.kind = Cache::hashed;
   if (made.kind == Cache::hashed) made.handedIn = std::make_unique<btHashedOverlappingPairCache>();
   if (made.kind == Cache::sorted) made.handedIn = std::make_unique<btSortedOverlappingPairCache>();
   if (made.kind == Cache::none) made.handedIn = std::make_unique<btNullPairCache>();
   made.options.backend = lbvh::Backend::host;
-  made.options.cacheHasGhosts = hasGhosts_;
   made.options.threads = bytes_.oneIn(8) ? 2 : 1;
   if (bytes_.oneIn(8)) made.options.maxPairs = 30;
   if (bytes_.oneIn(4)) made.options.margin = btScalar(0.25) * btScalar(1 + bytes_.below(4));
   made.isShared = made.handedIn && made.kind != Cache::none && bytes_.oneIn(4);
-  if (hasGhosts_ && made.handedIn && bytes_.oneIn(4)) {  // by the constructor that assumes ghosts
+  if (hasGhosts_ && made.handedIn && bytes_.oneIn(4)) {  // uses the constructor without options
     made.options = {};
     made.adapter = std::make_unique<GpuLbvhBroadphase>(made.handedIn.get());
   } else {
@@ -82,7 +82,7 @@ void Episode::shareCache() {
   if (broadPhase_.isShared) cache_->addOverlappingPair(&strangeProxies_[0], &strangeProxies_[1]);
 }
 
-/// The pair of the other broad phase is still there. It is removed by its owner.
+/// The pair of the other broad phase must still be there. Its owner removes it.
 void Episode::unshareCache() {
   if (!broadPhase_.isShared) return;
   require(cache_->getNumOverlappingPairs() == 1 &&
@@ -96,7 +96,8 @@ void Episode::unshareCache() {
 void Episode::use(BroadPhase& broadPhase) {
   ours_ = broadPhase.adapter.get();
   cache_ = ours_->getOverlappingPairCache();
-  require(!broadPhase.handedIn || cache_ == broadPhase.handedIn.get(), "another cache");
+  require(!broadPhase.handedIn || cache_ == broadPhase.handedIn.get(),
+          "the adapter uses another cache than the given one");
 }
 
 void Episode::run() {
@@ -146,9 +147,9 @@ GpuLbvhNewProxy Episode::drawObject(Client& client) {
           mask};
 }
 
-/// Into the model, and the twin.
+/// Adds a new object to the model and to the twin.
 void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewProxy& asked) {
-  require(proxy->m_uniqueId == ++lastId_, "ids count up");
+  require(proxy->m_uniqueId == ++lastId_, "ids do not count up");
   require(reinterpret_cast<std::uintptr_t>(proxy) % 16 == 0, "an address is not aligned");
   require(proxy->m_clientObject == asked.client && proxy->m_collisionFilterGroup == asked.group &&
               proxy->m_collisionFilterMask == asked.mask,
@@ -161,7 +162,7 @@ void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewPro
   enterTwin(placed);
 }
 
-/// One, or many with one call.
+/// Creates one proxy, or many with one call.
 void Episode::create() {
   const std::uint32_t count = bytes_.oneIn(4) ? 2 + bytes_.below(8) : 1;
   std::vector<Client> clients(count);
@@ -172,7 +173,7 @@ void Episode::create() {
   if (count > 1)
     require(
         ours_->createProxies(objects.data(), static_cast<int>(count), proxies.data(), &dispatcher_),
-        "no memory");
+        "createProxies failed");
   else
     proxies[0] = ours_->createProxy(one.aabbMin, one.aabbMax, one.shapeType, one.client, one.group,
                                     one.mask, &dispatcher_);
@@ -244,14 +245,15 @@ void Episode::move() {
   Box now;
   ours_->getAabb(proxies.back(), now.min, now.max);
   for (int axis = 0; axis < 3; ++axis) {
-    // By value: a box that differs in the sign of a zero only is not written again.
+    // The boxes are compared by value, because a box that differs only in the sign of a zero is not
+    // written again.
     const btScalar is = now.min[axis], was = mins.back()[axis];
     require(is == was || (is != is && was != was), "not the box set last");
   }
   afterChange();
 }
 
-/// In the model and in the twin.
+/// Sets a box in the model and in the twin.
 void Episode::setBox(Client& client, const Box& box) {
   if (isSame(client.box, box)) return;
   client.mustAsk = true;
@@ -269,7 +271,7 @@ void Episode::setBox(Client& client, const Box& box) {
   }
 }
 
-/// Rounded outward, where Bullet has double precision.
+/// The box with its margin. The box is rounded outward if Bullet has double precision.
 lbvh::Aabb Episode::fattened(const Box& box) const {
   const btScalar margin = broadPhase_.options.margin;
   lbvh::Aabb fat{};
@@ -291,7 +293,7 @@ void Episode::leaveTwin(Client& client) {
   client.twin = nullptr;
 }
 
-/// Bullet's own asks filters when a box changes, not for all pairs.
+/// Recreates the twin's proxies, because btDbvtBroadphase calls filters only when a box changes.
 void Episode::renewTwin() {
   twin_.getOverlappingPairCache()->setOverlapFilterCallback(hasFilter() ? &twinFilter_ : nullptr);
   for (auto& [id, client] : clients_) leaveTwin(client);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// An episode of the adapter's target: one broad phase, what its user knows of it, and a twin of
-// Bullet's that gets the same calls. What the user does: adapter_episode.cpp and adapter_calls.cpp;
-// what is compared with brute force: adapter_checks.cpp.
+// An episode of the adapter's target has one broad phase, a model of it, and a btDbvtBroadphase
+// (the twin), which gets the same calls. The user's calls are in adapter_episode.cpp and
+// adapter_calls.cpp, the checks against brute force in adapter_checks.cpp.
 #pragma once
 
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
@@ -17,14 +17,14 @@
 #include "no_algorithm.h"
 #include "target.h"
 
-/// btDbvtBroadphase fattens boxes by it.
+/// The margin by which btDbvtBroadphase fattens boxes.
 extern btScalar gDbvtMargin;
 
 namespace fuzz {
 
-using Key = std::pair<int, int>;  // of unique ids, the smaller first
+using Key = std::pair<int, int>;  // two unique ids, the smaller one first
 
-/// What lies in a pair's m_algorithm, counted.
+/// The algorithm of a pair (m_algorithm). The class counts its objects.
 struct Algorithm : NoAlgorithm {
   Algorithm() { ++alive; }
   ~Algorithm() override { --alive; }
@@ -36,17 +36,17 @@ struct HalfSpace {
   btScalar constant = 0;
 };
 
-/// An object of the user's, freed as soon as its proxy is destroyed, and what is known of it.
+/// A proxy with its object, if it has one, and what the test knows about them. The object is freed
+/// as soon as its proxy is destroyed.
 struct Client {
-  std::unique_ptr<btCollisionObject> object;  ///< a proxy may have none
+  std::unique_ptr<btCollisionObject> object;  ///< null if the proxy has none
   btBroadphaseProxy* proxy = nullptr;
-  btBroadphaseProxy* twin = nullptr;  ///< in Bullet's own broad phase; only while isOrdinary(box)
+  btBroadphaseProxy* twin = nullptr;  ///< proxy in the twin, only while isOrdinary(box)
   Box box;
-  lbvh::Aabb fat{};  ///< as the finder knows it
+  lbvh::Aabb fat{};  ///< the box as the finder knows it
   std::unique_ptr<HalfSpace> plane;
-  bool isUnsettled =
-      false;            ///< filter or plane changed: its pairs wait for the step, also a ghost's
-  bool mustAsk = true;  ///< since the last step: another box, or its pairs were cleaned
+  bool isUnsettled = false;  ///< its filter or plane changed, so its pairs may wait for the step
+  bool mustAsk = true;       ///< the box changed or its pairs were cleaned since the last step
 
   int id() const { return proxy->m_uniqueId; }
   int group() const { return proxy->m_collisionFilterGroup; }
@@ -56,24 +56,24 @@ struct Client {
 
 struct Thrown {};
 
-/// A filter of the user's own, which may change its mind, may throw, and may change the world.
+/// A filter callback of the user. It may change its answers, throw, and change the world.
 struct NotMultiples : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const int first = a->m_uniqueId, second = b->m_uniqueId;
     if (answersLeft > 0 && --answersLeft == 0) {
       if (!meddle) throw Thrown{};
-      if (!meddle(first, second)) return false;  // one of them is no more
+      if (!meddle(first, second)) return false;  // one of them was destroyed
     }
     return accepts(first, second);
   }
   bool accepts(int a, int b) const { return (a + b) % of != 0 || (a + b) / of % 8 < opened; }
   int of = 3;
-  int opened = 0;                        ///< the more, the more it accepts
-  mutable int answersLeft = 0;           ///< then it throws or meddles; 0: never
+  int opened = 0;                        ///< the greater it is, the more pairs are accepted
+  mutable int answersLeft = 0;           ///< answers until it throws or meddles; 0: never
   std::function<bool(int, int)> meddle;  ///< false if it destroyed one of the two
 };
 
-/// The same for the twin, whose proxies' clients are Client.
+/// The filter NotMultiples for the twin, whose proxies have a Client as their client object.
 struct TwinFilter : btOverlapFilterCallback {
   explicit TwinFilter(const NotMultiples& f) : filter(f) {}
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
@@ -83,7 +83,7 @@ struct TwinFilter : btOverlapFilterCallback {
   const NotMultiples& filter;
 };
 
-/// One broad phase with one set of options, from birth to death; a migration gives it another.
+/// The life of a broad phase. A migration replaces the broad phase by one with other options.
 class Episode {
  public:
   explicit Episode(Bytes& bytes);
@@ -93,11 +93,11 @@ class Episode {
  private:
   enum class Cache { own, hashed, sorted, none };
   using Pairs = std::map<Key, btCollisionAlgorithm*>;
-  using Clients = std::map<int, Client>;  // by unique id
-  /// A broad phase, and the cache that it may not own.
+  using Clients = std::map<int, Client>;  // the key is the unique id
+  /// A broad phase, and its cache if it does not own it.
   struct BroadPhase {
     Cache kind = Cache::own;
-    bool isShared = false;  ///< the cache has a pair of another broad phase's
+    bool isShared = false;  ///< the cache has a pair of another broad phase
     GpuLbvhOptions options;
     std::unique_ptr<btOverlappingPairCache> handedIn;
     std::unique_ptr<GpuLbvhBroadphase> adapter;
@@ -109,7 +109,7 @@ class Episode {
   void use(BroadPhase& broadPhase);
   void act();
 
-  // What the user does.
+  // The user's calls.
   void create();
   void createWithLittleMemory();
   void destroy();
@@ -149,14 +149,14 @@ class Episode {
   bool isWanted(const Client& a, const Client& b) const;
   std::set<Key> overlapping() const;
   bool isExpected(const Key& key, const Client& a, const Client& b) const;
-  /// The next step asks the filters for all pairs, also those that the user removed.
+  /// Whether the next step calls the filters for all pairs, also for pairs that the user removed.
   bool asksAnew() const {
     return isRefiltered_ || cache_->getOverlapFilterCallback() != lastFilter_;
   }
   bool hasFilter() const { return cache_->getOverlapFilterCallback() != nullptr; }
   bool isGhosts(const Key& key) const;
 
-  // What is compared.
+  // The checks.
   Pairs readCache() const;
   std::size_t countFound() const;
   void checkPairs();
@@ -176,7 +176,7 @@ class Episode {
   NotMultiples filter_;
   TwinFilter twinFilter_{filter_};
   btSphereShape shape_{1};
-  btCollisionObject strangers_[2];  ///< of another broad phase, in a cache that is shared
+  btCollisionObject strangers_[2];  ///< objects of another broad phase in a shared cache
   btBroadphaseProxy strangeProxies_[2];
   BroadPhase broadPhase_;
   GpuLbvhBroadphase* ours_ = nullptr;
@@ -184,23 +184,23 @@ class Episode {
   btDbvtBroadphase twin_;
   Clients clients_;
   Pairs known_;              ///< the cache's content, as the user knows it
-  std::set<Key> stepPairs_;  ///< what overlapped at the last step, filter callbacks aside
-  std::set<Key> edited_;     ///< pairs that the user removed or added himself
-  const btOverlapFilterCallback* lastFilter_ = nullptr;  ///< of the last step
-  bool isExchanged_ = false;   ///< the filter callback, since the last step
-  bool isRefiltered_ = false;  ///< since then
-  bool isSilent_ = false;      ///< since the filters were asked for all pairs, answers have changed
-  bool onlyOpens_ = true;      ///< since the twin was renewed, answers have only turned to yes
+  std::set<Key> stepPairs_;  ///< overlaps in the last step, before filter callbacks
+  std::set<Key> edited_;     ///< pairs that the user removed or added
+  const btOverlapFilterCallback* lastFilter_ = nullptr;  ///< filter callback of the last step
+  bool isExchanged_ = false;   ///< the callback was exchanged since the last step
+  bool isRefiltered_ = false;  ///< refilter() was called since the last step
+  bool isSilent_ = false;      ///< answers changed since the filters were called for all pairs
+  bool onlyOpens_ = true;      ///< answers only turned to yes since the twin was renewed
   bool isStepped_ = true;      ///< nothing has changed since the last step
   int lastId_ = 0;
 };
 
-/// Of strangers: no filter of an episode refuses a pair of them.
+/// The ids of strangers. No filter of an episode refuses their pair.
 constexpr int kStrangeId = 1080000;
 static_assert((2 * kStrangeId + 1) % 12 == 1);
 
-/// What each ray or box query visits must be what brute force finds; draws from its own bytes, so
-/// that it can run on a thread.
+/// Checks a box query and a ray query against brute force. Has its own bytes, so that it can run on
+/// another thread.
 template <class Clients>
 void checkQueries(GpuLbvhBroadphase& ours, const Clients& clients, Bytes bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A fuzzer's bytes as a source of choices. Has the members of lbvh::test::Random, so that what
-// draws from that one can draw from bytes as well; behind their end every choice is 0.
+// A fuzzer's bytes as a source of choices. Has the members of lbvh::test::Random, so that code for
+// one can use the other. After the last byte, every choice is 0.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ class Bytes {
     for (int i = 0; i < 4; ++i) bits = bits << 8 | byte();
     return bits;
   }
-  /// One byte for a small n, so that a mutation of one byte is one other choice.
+  /// Takes one byte for a small n, so that a mutation of one byte changes one choice.
   std::uint32_t below(std::uint32_t n) { return (n <= 256 ? byte() : bits()) % n; }
   bool oneIn(std::uint32_t n) { return below(n) == n - 1; }
-  /// One of 257 values, so that equal ones come up often.
+  /// One of 256 values, so that equal values are frequent.
   float uniform(float lo = 0, float hi = 1) {
     return lo + (hi - lo) * static_cast<float>(byte()) / 256.0f;
   }
 
-  /// A coordinate: mostly of a coarse grid; else one at the edge of what floats can do, or any.
+  /// A coordinate, mostly on a coarse grid. Otherwise it is an edge case of floats, or any float.
   float coordinate() {
     constexpr auto kInf = std::numeric_limits<float>::infinity();
     constexpr auto kMax = std::numeric_limits<float>::max();
@@ -52,7 +52,7 @@ class Bytes {
     return any;
   }
 
-  /// Mostly a cube on the grid, three bytes; else any six coordinates.
+  /// A box, mostly a cube on the grid from three bytes. Otherwise it has any coordinates.
   lbvh::Aabb box() {
     const std::uint8_t kind = byte();
     lbvh::Aabb box{};
@@ -75,7 +75,7 @@ class Bytes {
   const std::uint8_t *at_, *end_;
 };
 
-/// Bytes for whoever has none: the same for the same seed.
+/// Random bytes, which are the same for the same seed.
 inline std::vector<std::uint8_t> randomBytes(std::uint32_t seed, std::size_t count) {
   lbvh::test::Random random(seed);
   std::vector<std::uint8_t> bytes(count);

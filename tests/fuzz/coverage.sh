@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Which lines of broadphase/ and integration/ no fuzz target reaches: with the committed inputs, with
-# what ./run fuzz has found on this machine, and with 200 random inputs each. Needs Clang and llvm.
-# Usage: coverage.sh, from anywhere; prints a table, then the lines.
+# Finds the lines of broadphase/ and integration/ that no fuzz target reaches. Runs each target on
+# the committed inputs, on inputs that ./run fuzz found on this machine, and on 200 random inputs.
+# Needs Clang and the tools of LLVM.
+# Usage: coverage.sh, from any folder. Prints a table, then the lines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/coverage
@@ -14,10 +15,8 @@ targets=(finder adapter)
 cmake --build $build --parallel "$(nproc)" --target "${targets[@]/#/replay_}" >/dev/null
 
 for target in "${targets[@]}"; do
-  inputs=(tests/fuzz/corpus/"$target")
-  for folder in tests/fuzz/cases/"$target" build/fuzz/corpus/"$target"; do
-    if [ -d "$folder" ]; then inputs+=("$folder"); fi
-  done
+  inputs=("tests/fuzz/$target.inputs")
+  if [ -d "build/fuzz/corpus/$target" ]; then inputs+=("build/fuzz/corpus/$target"); fi
   LLVM_PROFILE_FILE=$build/$target.profraw "$build/bin/replay_$target" --inputs 200 --seed 1 \
     "${inputs[@]}" 2>/dev/null
 done

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Fuzz target: PairFinder, and the queries of its trees. The bytes are a program of calls; each
-// answer is compared with brute force. The same calls go to several finders (threads, instruction
-// sets, spaces).
+// Fuzz target: PairFinder, and the queries of BoxTree. The bytes choose the calls, and each answer
+// is compared with brute force. The same calls go to several finders (hierarchies, threads,
+// instruction sets, spaces).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +30,7 @@ using lbvh::test::Pairs;
 using lbvh::test::toVector;
 using lbvh::test::view;
 
-/// Boxes and filters as they are handed to an update.
+/// The boxes and filters of an update.
 struct Input {
   Boxes boxes;
   std::vector<Filter> filters;
@@ -53,7 +53,7 @@ class Program {
   void addCrowd();
   void moveBoxes();
   void changeFilters();
-  void removeObject();
+  void replaceObject();
   void moveFinders();
   void misuse();
   void update();
@@ -63,22 +63,25 @@ class Program {
   std::vector<std::uint64_t> changedBits();
   Pairs remembered() const;
   void updateOne(PairFinder& finder, View<const std::uint64_t> changed, const Pairs& expected);
-  bool failsForMemory(PairFinder& finder, View<const std::uint64_t> changed);
-  void checkStep(const PairFinder& finder, const Pairs& old, const Pairs& expected) const;
-  void checkNoDelta(const PairFinder& finder) const;
+  bool failsForMemory(PairFinder& finder, View<const std::uint64_t> changed, long allocations);
+  void checkStep(PairFinder& finder, const Pairs& old, const Pairs& expected) const;
+  void checkNoDelta(PairFinder& finder) const;
 
   Bytes& bytes_;
   lbvh::Options options_;
   std::vector<PairFinder> finders_;
-  Input now_, last_;                   ///< as they will be handed in, and were, with success
-  Pairs pairs_;                        ///< of the last update that did not throw
-  std::vector<std::uint8_t> removed_;  ///< by box of that update
+  lbvh::BoxTree tree_{1};
+  Input now_, last_;  ///< input of the next update, and of the last one that succeeded
+  Pairs pairs_;       ///< pairs of the last update that did not throw
+  std::vector<std::uint8_t> removed_;  ///< for each box, whether its object was replaced since then
   bool hasFailed_ = false;             ///< the last update threw
 };
 
 Program::Program(Bytes& bytes) : bytes_(bytes) {
   options_.maxPairs = bytes.oneIn(8) ? 40 : std::uint64_t{1} << 28;
-  const auto add = [this](int threads, const char* simd, lbvh::Backend backend) {
+  const auto add = [this](int threads, const char* simd, lbvh::Backend backend,
+                          lbvh::Hierarchy hierarchy = lbvh::Hierarchy::wide) {
+    options_.hierarchy = hierarchy;
     options_.threads = threads;
     options_.backend = backend;
     if (simd == nullptr)
@@ -88,9 +91,14 @@ Program::Program(Bytes& bytes) : bytes_(bytes) {
     finders_.emplace_back(options_);
   };
   constexpr const char* kSimd[] = {nullptr, "avx2", "baseline"};
-  add(1, kSimd[bytes.below(3)], lbvh::Backend::host);
-  if (bytes.oneIn(4)) add(2, nullptr, lbvh::Backend::host);
-  if (otherBackend != lbvh::Backend::host) add(1, nullptr, otherBackend);
+  const char* const simd = kSimd[bytes.below(3)];
+  const int threads = bytes.oneIn(4) ? 2 : 1;
+  add(1, simd, lbvh::Backend::host);
+  add(threads, nullptr, lbvh::Backend::host, lbvh::Hierarchy::binary);
+  if (threads == 2) add(2, nullptr, lbvh::Backend::host);
+  if (otherBackend == lbvh::Backend::host) return;
+  for (const auto hierarchy : {lbvh::Hierarchy::wide, lbvh::Hierarchy::binary})
+    add(1, nullptr, otherBackend, hierarchy);
 }
 
 void Program::run() {
@@ -105,7 +113,7 @@ void Program::run() {
     } else if (dice < 32) {
       changeFilters();
     } else if (dice < 37) {
-      removeObject();
+      replaceObject();
     } else if (dice == 37) {
       moveFinders();
     } else if (dice == 38) {
@@ -120,7 +128,7 @@ void Program::run() {
   }
   update();
   if (otherBackend != lbvh::Backend::host)
-    require(finders_.back().stats().backend != "host", "the steps were the host's");
+    require(finders_.back().stats().backend != "host", "the steps ran on the host");
 }
 
 void Program::addBoxes() {
@@ -130,7 +138,8 @@ void Program::addBoxes() {
   if (!now_.filters.empty()) now_.filters.resize(now_.boxes.size(), Filter{1, -1});
 }
 
-/// Many for a few bytes, for what begins at some hundred boxes; or as few as there were, or fewer.
+/// Replaces all boxes by up to 720 others, from a few bytes. Some code runs only for hundreds of
+/// boxes.
 void Program::addCrowd() {
   const std::vector<lbvh::test::BoxSet>& sets = lbvh::test::boxSets();
   const lbvh::test::BoxSet& set = sets[bytes_.below(static_cast<std::uint32_t>(sets.size()))];
@@ -153,7 +162,7 @@ void Program::moveBoxes() {
     else if (kind == 3)
       box = now_.boxes[any()];
     else if (kind == 4)
-      box.min[axis] = now_.boxes[any()].max[axis];  // touches, or is inverted
+      box.min[axis] = now_.boxes[any()].max[axis];  // the box touches the other one, or is inverted
     else if (kind == 5)
       box.max[axis] = std::nextafter(now_.boxes[any()].min[axis], -1e30f);
     else if (kind == 6)
@@ -176,10 +185,10 @@ void Program::changeFilters() {
   }
 }
 
-void Program::removeObject() {
+void Program::replaceObject() {
   const std::uint32_t index = bytes_.oneIn(16) ? bytes_.bits() : bytes_.below(200);
   if (index < removed_.size()) removed_[index] = 1;
-  for (PairFinder& finder : finders_) finder.removeObject(index);
+  for (PairFinder& finder : finders_) finder.replaceObject(index);
 }
 
 void Program::moveFinders() {
@@ -199,7 +208,7 @@ void requireThrow(const F& f, const char* what) {
   require(false, what);
 }
 
-/// Calls that do not fit are refused, and change nothing but the delta.
+/// Calls with wrong arguments must throw, and change nothing but the delta.
 void Program::misuse() {
   requireThrow<std::invalid_argument>(
       [] {
@@ -222,7 +231,7 @@ void Program::misuse() {
   hasFailed_ = true;
 }
 
-/// Bits for the boxes that may differ by the contract of update, and for some more.
+/// Bits for all boxes that need one by the contract of update(), and for some others.
 std::vector<std::uint64_t> Program::changedBits() {
   std::vector<std::uint64_t> bits(now_.boxes.size() / 64 + 1);
   const auto differ = [](const auto& a, const auto& b) {
@@ -235,7 +244,7 @@ std::vector<std::uint64_t> Program::changedBits() {
     bits[i / 64] |= std::uint64_t{hasChanged} << i % 64;
   }
   bits[0] |= bytes_.below(4);
-  if (bytes_.oneIn(8)) bits.back() |= std::uint64_t{bytes_.bits()} << 32;  // behind the end as well
+  if (bytes_.oneIn(8)) bits.back() |= std::uint64_t{bytes_.bits()} << 32;  // bits beyond the end
   return bits;
 }
 
@@ -253,10 +262,11 @@ void Program::update() {
   const View<const std::uint64_t> changed =
       bytes_.oneIn(2) ? view(bits) : View<const std::uint64_t>{};
   const bool isScarce = bytes_.oneIn(8);
+  const long allocations = isScarce ? bytes_.below(40) : 0;
   bool hasFailed = expected.size() > options_.maxPairs;
   for (PairFinder& finder : finders_) {
-    if (isScarce && &finder == &finders_[0] && failsForMemory(finder, changed))
-      checkNoDelta(finder);
+    const bool isFirst = &finder == &finders_[0] || &finder == &finders_[1];  // per hierarchy
+    if (isScarce && isFirst && failsForMemory(finder, changed, allocations)) checkNoDelta(finder);
     updateOne(finder, changed, expected);
   }
   hasFailed_ = hasFailed;
@@ -266,10 +276,10 @@ void Program::update() {
   removed_.assign(now_.boxes.size(), 0);
 }
 
-/// False if the limited memory sufficed. Then the delta is checked here, and the finder goes back
-/// to the last boxes, because the caller makes the same update again.
-bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> changed) {
-  const long allocations = bytes_.below(40);
+/// Runs an update with limited memory. Returns false if it succeeded. Then it also checks the
+/// delta, and gives the finder the last boxes again, because the caller repeats the update.
+bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> changed,
+                             long allocations) {
   bool isDone = false;
   try {
     failing_new::callWith(allocations, [&] {
@@ -284,10 +294,10 @@ bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> chang
   require(isDone, "neither done nor failed");
   const Pairs expected = lbvh::test::bruteForce(now_.boxes, now_.filters);
   checkStep(finder, remembered(), expected);
-  // Back to where the others are.
+  // Return to the state of the other finders.
   finder.update(view(last_.boxes), view(last_.filters));
   for (std::uint32_t i = 0; i < removed_.size(); ++i)
-    if (removed_[i] != 0) finder.removeObject(i);
+    if (removed_[i] != 0) finder.replaceObject(i);
   return false;
 }
 
@@ -298,11 +308,12 @@ void Program::updateOne(PairFinder& finder, View<const std::uint64_t> changed,
     return checkStep(finder, remembered(), expected);
   }
   requireThrow<std::length_error>(
-      [&] { finder.update(view(now_.boxes), view(now_.filters), changed); }, "too many pairs");
+      [&] { finder.update(view(now_.boxes), view(now_.filters), changed); },
+      "too many pairs were accepted");
   checkNoDelta(finder);
 }
 
-void Program::checkStep(const PairFinder& finder, const Pairs& old, const Pairs& expected) const {
+void Program::checkStep(PairFinder& finder, const Pairs& old, const Pairs& expected) const {
   Pairs added, removed;
   std::set_difference(expected.begin(), expected.end(), old.begin(), old.end(),
                       std::back_inserter(added));
@@ -320,19 +331,21 @@ void Program::checkStep(const PairFinder& finder, const Pairs& old, const Pairs&
           "a figure of stats() is wrong");
 }
 
-void Program::checkNoDelta(const PairFinder& finder) const {
+void Program::checkNoDelta(PairFinder& finder) const {
   require(toVector(finder.pairs()) == pairs_, "pairs() changed");
-  require(finder.added().empty() && finder.removed().empty(), "a delta of nothing");
+  require(finder.added().empty() && finder.removed().empty(),
+          "a delta where nothing may have changed");
 }
 
-/// Only where its caller may: nothing differs from the last update.
+/// Calls updateUnchanged() only if it is allowed: nothing may differ from the last update.
 void Program::updateUnchanged() {
   const bool isForgotten = std::count(removed_.begin(), removed_.end(), 1) > 0;
   if (hasFailed_ || isForgotten) return;
   for (PairFinder& finder : finders_) {
     finder.updateUnchanged();
     checkNoDelta(finder);
-    require(finder.stats().pairs == pairs_.size(), "stats().pairs of an unchanged step");
+    require(finder.stats().pairs == pairs_.size(),
+            "stats().pairs is wrong after updateUnchanged()");
   }
 }
 
@@ -369,18 +382,20 @@ void Program::queryTree() {
     boxes.push_back(bytes_.box());
     rays.push_back(rayOf(bytes_));
   }
-  for (PairFinder& finder : finders_) {
-    finder.buildTree(view(now_.boxes));
-    require(toVector(finder.pairs()) == pairs_, "a tree changed the pairs");
-    const lbvh::Tree tree = finder.tree();
-    lbvh::BatchHits hits;
-    lbvh::aabbTestBatch(tree, view(now_.boxes), view(boxes), hits, 1);
-    checkBatch(hits, boxes, now_.boxes, [](const Aabb& a, const Aabb& b) { return overlap(a, b); });
-    lbvh::rayTestBatch(tree, view(now_.boxes), view(rays), hits, 1);
-    checkBatch(hits, rays, now_.boxes,
-               [](const lbvh::Ray& ray, const Aabb& box) { return lbvh::RayTest(ray)(box); });
-    require(lbvh::nodesAtLevel(tree, 1 << 20).size() == (tree.nodes.size + 1) / 2,
-            "not all leaves are below the deepest level");
+  tree_.build(view(now_.boxes));
+  lbvh::BatchHits hits;
+  tree_.aabbTest(view(boxes), hits);
+  checkBatch(hits, boxes, now_.boxes, [](const Aabb& a, const Aabb& b) { return overlap(a, b); });
+  tree_.rayTest(view(rays), hits);
+  checkBatch(hits, rays, now_.boxes,
+             [](const lbvh::Ray& ray, const Aabb& box) { return lbvh::RayTest(ray)(box); });
+  for (const Aabb& query : boxes) {
+    std::vector<char> visits(now_.boxes.size());
+    tree_.query([&](const Aabb& box) { return overlap(query, box); },
+                [&](std::uint32_t box) { ++visits[box]; });
+    for (std::size_t box = 0; box < visits.size(); ++box)
+      require(visits[box] == (overlap(query, now_.boxes[box]) ? 1 : 0),
+              "a query with a predicate is wrong");
   }
 }
 

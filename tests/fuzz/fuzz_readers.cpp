@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Fuzz target: what reads the user's files and command lines: recorded boxes and their references,
-// the viewer's swaps, and the options of the programs. An input that cannot be used must be refused
-// by the exception that is promised, on one line.
+// Fuzz target: the readers of the user's files and command lines. They read recorded boxes and
+// their references, the viewer's swaps, and the programs' options. They must refuse unusable input
+// by the promised exception, with a message of one line.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool isOneLine(const std::string& text) {
   return !text.empty() && text.find('\n') == std::string::npos;
 }
 
-/// The rest of the bytes as a file, gone at the end.
+/// A file with the given content, which is deleted at the end.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& content)
@@ -54,7 +54,8 @@ void checkRefusal(const FileError& error, const std::string& path) {
           "a refusal does not name the file on one line");
 }
 
-/// Half of the time with a header of the right kind; the frames that are promised are in the file.
+/// Half of the files begin with a valid magic number. All frames that the reader promises must be
+/// in the file.
 void readBoxes(Bytes& bytes) {
   std::string content;
   if (bytes.below(2) == 0) {
@@ -70,7 +71,8 @@ void readBoxes(Bytes& bytes) {
     for (std::uint32_t frame = 0; frame < reader.frames(); ++frame) {
       reader.read(boxes);
       const std::size_t size = boxes.size() * sizeof(lbvh::Aabb);
-      require(boxes.size() == reader.objects() && at + size <= content.size(), "boxes of nowhere");
+      require(boxes.size() == reader.objects() && at + size <= content.size(),
+              "more boxes than the file has");
       require(size == 0 || std::memcmp(boxes.data(), content.data() + at, size) == 0,
               "not the boxes that are in the file");
       at += size;
@@ -106,7 +108,7 @@ void readSwaps(Bytes& bytes) {
     require(swaps.size() <= static_cast<std::size_t>(commas) + 1, "more swaps than words");
     for (const Swap& swap : swaps)
       require(swap.step >= 0 && text.find(swap.broadphase) != std::string::npos,
-              "a swap of nowhere");
+              "a swap that is not in the text");
   } catch (const std::invalid_argument& error) {
     require(*error.what() != '\0', "a refusal does not say why");
   }
@@ -115,7 +117,7 @@ void readSwaps(Bytes& bytes) {
 void readSwaps(Bytes&) {}
 #endif
 
-/// Words from a table of what the programs know, and of what they do not; some glued together.
+/// A command line of words that the programs know, and of other words. Some words are joined.
 void readCommandLine(Bytes& bytes) {
   static const std::vector<std::string> words = {"--scene",   "--objects",
                                                  "--seed",    "--broadphase",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What libFuzzer calls with the inputs that it makes up.
+// The function that libFuzzer calls with its inputs.
 #include "target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

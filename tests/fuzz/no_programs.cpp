@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// For builds without the programs, which are slow to compile: their command lines are accepted.
+// Replaces programs.cpp in builds without the programs, which are slow to compile. Accepts all
+// command lines.
 #include "programs.h"
 
 std::string fuzz::parseCommandLine(std::uint32_t, const std::vector<std::string>&) { return {}; }

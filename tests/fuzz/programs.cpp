@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// The programs' own main functions, built in under other names. They end in runProgram, which the
-// linker is told to replace by the one here (--wrap).
+// Calls the programs' own main functions, which have other names here. These main functions end in
+// runProgram, which the linker replaces by the function in this file (--wrap).
 #include "programs.h"
 
-#include <CLI/CLI.hpp>
+#include "support/command_line.h"
 
 int replay_main(int argc, char** argv);
 int rigid_bodies_main(int argc, char** argv);
@@ -15,13 +15,13 @@ std::string refusal;
 
 }  // namespace
 
-/// int runProgram(CLI::App&, int, char**, int (*)(void*), void*)
-extern "C" int __wrap__Z10runProgramRN3CLI3AppEiPPcPFiPvES4_(CLI::App& app, int argc, char** argv,
-                                                             int (*)(void*), void*) {
+/// int runProgram(CommandLine&, int, char**, const std::function<int()>&)
+extern "C" int __wrap__Z10runProgramR11CommandLineiPPcRKSt8functionIFivEE(
+    CommandLine& line, int argc, char** argv, const std::function<int()>&) {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) refusal = error.what();
+    line.parse(argc, argv);
+  } catch (const UsageError& error) {
+    refusal = error.what();
   }
   return 0;
 }

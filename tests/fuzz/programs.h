@@ -8,8 +8,9 @@
 
 namespace fuzz {
 
-/// Parses the command line of the program with that index, modulo their number. Empty if it would
-/// run, or if this build has no programs; otherwise the reason why it would not.
+/// Parses the command line of a program, whose index is taken modulo the number of programs.
+/// Returns why the program would not run. The text is empty if the program would run, or if this
+/// build has no programs.
 std::string parseCommandLine(std::uint32_t program, const std::vector<std::string>& line);
 
 }  // namespace fuzz

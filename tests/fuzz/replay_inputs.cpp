@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// Runs a fuzz target on files, and on random bytes: what fuzzers found, with any compiler.
-// Usage: replay_NAME [--cuda] [--random SECONDS] [--inputs N] [--seed N] [FILE or FOLDER]...
-// SECONDS of random inputs, and N of them, from a seed on; those of one seed are always the same.
-// Status 77: --cuda, and no device. A failure ends the process in the target; the input is named.
+// Runs a fuzz target on files and on random bytes. Needs no fuzzer, so any compiler can build it.
+// Usage: replay_NAME [OPTION]... [FILE or FOLDER]...
+//   --cuda            also run on the GPU; the exit status is 77 if there is no device
+//   --skin NAME       in which steps boxes are grown (core/test_hooks.h)
+//   --random SECONDS  run random inputs for this time
+//   --inputs N        run this many random inputs
+//   --seed N          seed of the first random input, for reproducible ones
+// A file NAME.inputs has one input per line, in hex. Any other file is one input, and so is each
+// file of a folder. A failure aborts the process. The last name that was printed is that of the
+// failing input.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -15,14 +21,17 @@
 #include <vector>
 
 #include "bytes.h"
+#include "skin_hook.h"
 #include "target.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-/// On stderr and at once: the process may not outlive the input.
-void run(const std::string& name, const std::vector<std::uint8_t>& bytes) {
+using Bytes = std::vector<std::uint8_t>;
+
+/// Prints the name first, and to stderr, because the target may abort the process.
+void run(const std::string& name, const Bytes& bytes) {
   std::fprintf(stderr, "%s\n", name.c_str());
   fuzz::runTarget(bytes.data(), bytes.size());
 }
@@ -41,11 +50,36 @@ std::vector<fs::path> filesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-void runFile(const fs::path& path) {
+Bytes fromHex(const std::string& digits) {
+  if (digits.size() % 2 != 0 || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw std::runtime_error("not an even number of digits 0 to 9 and a to f: " + digits);
+  Bytes bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+/// Each line has an input in hex, and a comment after `#`. Returns the number of inputs.
+long runLines(std::istream& file, const std::string& path) {
+  long inputs = 0, number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    const std::size_t comment = std::min(line.find('#'), line.size());
+    std::string digits = line.substr(0, comment);
+    digits.erase(digits.find_last_not_of(" \r") + 1);
+    if (digits.empty()) continue;
+    run(path + ":" + std::to_string(number) + "  " + line.substr(comment), fromHex(digits));
+    ++inputs;
+  }
+  return inputs;
+}
+
+long runFile(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path.string() + ": cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  run(path.string(), {text.begin(), text.end()});
+  if (path.extension() == ".inputs") return runLines(file, path.string());
+  run(path.string(), {std::istreambuf_iterator<char>(file), {}});
+  return 1;
 }
 
 long runRandom(double seconds, long count, std::uint32_t seed) {
@@ -68,6 +102,8 @@ int replay(int argc, char** argv) {
     const bool hasValue = i + 1 < argc;
     if (std::strcmp(argv[i], "--cuda") == 0)
       fuzz::otherBackend = lbvh::Backend::cuda;
+    else if (std::strcmp(argv[i], "--skin") == 0 && hasValue)
+      lbvh::test::forceSkin(argv[++i]);
     else if (std::strcmp(argv[i], "--random") == 0 && hasValue)
       seconds = std::stod(argv[++i]);
     else if (std::strcmp(argv[i], "--inputs") == 0 && hasValue)
@@ -82,11 +118,11 @@ int replay(int argc, char** argv) {
     std::printf("skipped: %s\n", why.c_str());
     return 77;
   }
-  const std::vector<fs::path> files = filesOf(paths);
-  for (const fs::path& path : files) runFile(path);
-  const long inputs = static_cast<long>(files.size()) + runRandom(seconds, count, seed);
+  long inputs = 0;
+  for (const fs::path& path : filesOf(paths)) inputs += runFile(path);
+  inputs += runRandom(seconds, count, seed);
   std::printf("%ld inputs, all answers right\n", inputs);
-  return inputs > 0 ? 0 : 2;  // a run of nothing shows nothing
+  return inputs > 0 ? 0 : 2;  // a run without inputs shows nothing
 }
 
 }  // namespace

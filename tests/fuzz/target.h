@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The fuzz targets: each a function of bytes that returns if all it did was right, and else ends
-// the process. Does not know what hands the bytes over: libFuzzer (libfuzzer.cpp), or a program
-// that replays files (replay_inputs.cpp).
+// The interface of fuzz targets. Each target is a function that takes bytes. It returns if all
+// results were right, and otherwise aborts. The bytes come from libFuzzer (libfuzzer.cpp), or from
+// a program that replays files (replay_inputs.cpp).
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace fuzz {
 
-/// Defined by each target's file, once in a program.
+/// Each target defines this function, and a program has one target.
 void runTarget(const std::uint8_t* data, std::size_t size);
 
-/// Finders are compared on this space as well; for the target of PairFinder.
+/// The target of PairFinder also runs finders on this space.
 inline lbvh::Backend otherBackend = lbvh::Backend::host;
 
-/// Not assert: it must not depend on the build. An abort is what a fuzzer reports.
+/// Unlike assert, it does not depend on the build. Fuzzers report the abort.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "FAILED: %s\n", what);

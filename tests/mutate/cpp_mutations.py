@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Zlib
 """Finds where a single fault can be planted in C++ source: by tokens, not by lines.
 
-Knows comments, strings, preprocessor lines and nested braces, no types. What it takes for a fault
-and is none does not compile, and the caller draws another. Relies on the format of .clang-format:
-binary operators stand between spaces, brackets of templates do not."""
+Knows comments, strings, preprocessor lines and nested braces, but no types. Some supposed faults
+therefore do not compile, and the caller draws another. Relies on the format of .clang-format:
+binary operators stand between spaces, angle brackets of templates do not."""
 import dataclasses
 import re
 
@@ -34,7 +34,7 @@ HEADS = {'if', 'for', 'while', 'switch', 'catch'}
 
 @dataclasses.dataclass(frozen=True)
 class Mutation:
-    """Source with [begin, end) replaced."""
+    """A replacement of [begin, end) in a source."""
     file: str
     operator: str
     begin: int
@@ -70,7 +70,7 @@ def tokenize(source):
 
 
 def numbers_off_by_one(text):
-    """What a literal becomes; nothing for those that are more than digits and a suffix."""
+    """Replacements of a literal. None for literals that are more than digits and a suffix."""
     match = re.fullmatch(r"(0x[\da-fA-F']+|[\d']+|[\d.]+)([a-zA-Z]*)", text)
     if not match:
         return []
@@ -157,7 +157,7 @@ class Finder:
             self.negate(i + 1)
 
     def negate(self, open_):
-        """The condition in brackets, behind the declaration that may stand before it."""
+        """Negates the condition in brackets, but not a declaration in front of it."""
         inner = range(open_ + 1, self.partner[open_])
         ends = [i for i in inner if self.text(i) == ';']
         begin = self.tokens[(ends[-1] if ends else open_) + 1].begin
@@ -166,7 +166,7 @@ class Finder:
             self.add('condition negated', begin, end, f'!({self.source[begin:end]})')
 
     def is_code(self, i):
-        """Whether the brace at i opens statements, and not a list of members or values."""
+        """Whether the brace at i opens statements rather than a list of members or values."""
         before = self.text(i - 1)
         if before in BEFORE_CODE:
             return True
@@ -179,7 +179,7 @@ class Finder:
         return self.text(i - 1) in {';', '{', '}'} and self.tokens[i].text == '{'
 
     def find_statements(self):
-        """Statements of code blocks, from behind what ends the one before to their semicolon."""
+        """Finds the statements of code blocks. Each begins after the previous one ends."""
         open_ = []  # [is code, start of its statement, is controlled by a head]
         for i, token in enumerate(self.tokens):
             if token.kind == 'sign' and token.text in '([{':
@@ -211,7 +211,7 @@ class Finder:
             self.add('statement left out', begin, stop, '(void)0')
 
     def is_declaration(self, i, end):
-        """A type and a name: two words with nothing but the type's own signs between them."""
+        """Whether a type and a name follow, with nothing but the type's own signs between them."""
         while i + 1 < end and self.text(i + 1) == '::':
             i += 2
         if self.tokens[i].kind != 'word':

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-"""A copy of the source with a build of its own, in which one fault at a time is planted."""
+"""A copy of the source with its own build, in which one fault at a time is planted."""
 import collections
 import contextlib
 import hashlib
@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-MEMORY = 8 << 30  # bytes a test may ask for: some faults would fill the machine
+MEMORY = 8 << 30  # bytes that a test may allocate, because some faults would use all memory
 LIBRARIES = ['gpulbvh_broadphase', 'gpulbvh_bullet']
 FIRST = 5  # tests that are built and run before the others
 REPLAYS = ('finder', 'adapter')  # fuzz targets
@@ -27,20 +27,21 @@ def limit_memory():
 
 
 class Tree:
-    def __init__(self, root, place, sanitize=False):
+    def __init__(self, root, place, sanitize=False, leaves_to_all=False):
         self.root, self.source, self.out = root, place / 'src', place / 'out'
-        self.sanitize = sanitize
+        self.sanitize, self.leaves_to_all = sanitize, leaves_to_all
         self.lock = threading.Lock()
-        self.kills = collections.defaultdict(collections.Counter)  # by file, then by test
-        self.seconds = {}  # of each test without a fault
+        self.kills = collections.defaultdict(collections.Counter)  # found faults, by file and test
+        self.seconds = {}  # time of each test without a fault
         self.unmutated_code = None
 
     def prepare(self):
         """Builds the copy and runs all tests. @raises TestsFail"""
         sanitizers = '-fsanitize=address,undefined -fno-sanitize-recover=all'
-        kind = 'Debug' if self.sanitize else 'Release'
+        kind = 'Debug' if self.sanitize else 'RelWithDebInfo'  # neither is a unity build
         flags = '-O1 -w ' + (sanitizers if self.sanitize else '-DNDEBUG')
-        # Shared: then no test is linked anew for a fault in a library. With UBSan it does not link.
+        # With shared libraries, no test is linked again for a fault in one. With UBSan, shared
+        # libraries do not link.
         self.command('cmake', '-G', 'Ninja', '-S', self.source, '-B', self.out,
                      '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
                      '-D', f'CMAKE_BUILD_TYPE={kind}',
@@ -50,6 +51,9 @@ class Tree:
         self.tests = [t for t in re.findall(r'^bin/(\w+_tests):', targets, re.M)
                       if not t.startswith(('viewer', 'cuda'))]
         self.tests += [f'replay_{name}' for name in REPLAYS]
+        if self.leaves_to_all:
+            left = self.command('ctest', '--test-dir', self.out, '--show-only', '--label-regex', '^all$').stdout
+            self.tests = [t for t in self.tests if not re.search(rf': {t}$', left, re.M)]
         if not self.build(LIBRARIES + self.tests):
             raise TestsFail(f'{self.out} does not build')
         self.includes = self.included_files()
@@ -59,7 +63,7 @@ class Tree:
             began = time.monotonic()
             failure = self.failure_of(test, 600)
             if failure:
-                raise TestsFail(f'{failure} of {self.out}')
+                raise TestsFail(f'{failure} in {self.out}')
             self.seconds[test] = time.monotonic() - began
 
     def copy_sources(self):
@@ -96,17 +100,17 @@ class Tree:
                                        for f in files if f.is_file())).hexdigest()
 
     def changed_code(self):
-        """A digest of the machine code; None if it is that of the source without a fault."""
+        """A digest of the machine code; None if it equals that of the source without a fault."""
         code = self.code()
         if code != self.unmutated_code:
             return code
-        code = self.code(self.tests) if self.build(self.tests) else None  # for templates
+        code = self.code(self.tests) if self.build(self.tests) else None  # tests contain the templates' code
         return None if code == self.unmutated_tests else code
 
     def first_failure(self, file):
-        """The first test that notices: those first that noticed faults of this file, then those
-        that need not be built anew, then quick ones. Built in two goes: most faults are noticed
-        in the first."""
+        """The first test that notices a fault. First come tests that noticed faults of this file,
+        then tests that need not be built again, then quick tests. The tests are built in two groups,
+        because the first group notices most faults."""
         order = sorted(self.tests, key=lambda t: (-self.kills[file][t], file in self.includes[t],
                                                   self.seconds[t]))
         for tests in (order[:FIRST], order[FIRST:]):
@@ -120,7 +124,7 @@ class Tree:
         return None
 
     def included_files(self):
-        """By test, what its own source includes of this repository's."""
+        """For each test, the files of this repository that its own source includes."""
         included = collections.defaultdict(set)
         target = None
         for line in self.command('ninja', '-C', self.out, '-t', 'deps').stdout.splitlines():
@@ -132,13 +136,12 @@ class Tree:
         return included
 
     def inputs(self, replay):
-        """What fuzzers found, and random ones, the same for every fault."""
-        fuzz, name = self.source / 'tests/fuzz', replay.removeprefix('replay_')
-        folders = [fuzz / 'corpus' / name, fuzz / 'cases' / name]
-        return ['--inputs', '300', '--seed', '1', *(str(f) for f in folders if f.is_dir())]
+        """The inputs that fuzzers found, and random inputs that are equal for every fault."""
+        name = replay.removeprefix('replay_')
+        return ['--inputs', '300', '--seed', '1', str(self.source / f'tests/fuzz/{name}.inputs')]
 
     def failure_of(self, test, limit):
-        """What a test says when it fails; None if it passes."""
+        """What fails in a test, or None if it passes."""
         environment = dict(os.environ, ASAN_OPTIONS=f'hard_rss_limit_mb={MEMORY >> 20}')
         arguments = self.inputs(test) if test.startswith('replay_') else ['--gtest_fail_fast']
         process = subprocess.Popen(

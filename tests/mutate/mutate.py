@@ -4,12 +4,12 @@
 
     tests/mutate/mutate.py --count 200 --seed 1 --table mutation_table.md
 
-A tool for people: CI does not run it, and this folder alone needs Python 3 and Ninja. Faults are
-drawn by operator first and then by file, so that rare operators and small files get their share.
-One that does not compile, or changes no machine code, is counted apart and another is drawn. The
-tests run as in a release, and over what they miss there once more with the sanitizers and with
-every stage validated. Works on copies in build/mutate; your tree is not touched. Status 0: every
-fault was noticed or is explained in survivors.md; 1: some were not; 2: a wrong call."""
+CI does not run this tool. It needs Ninja. Faults are drawn by operator first, then by file, so
+that rare operators and small files get their share. A fault that does not compile, or changes no
+machine code, is counted separately, and another one is drawn. The tests run as in a release. Faults
+that they miss are tested again with the sanitizers, and with every stage validated. Works on copies
+in build/mutate, and does not touch your tree. Exit status 0: every fault was noticed or is
+explained in survivors.md; 1: some were not; 2: wrong arguments."""
 import argparse
 import collections
 import fnmatch
@@ -22,33 +22,36 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True  # it is in the source tree
+sys.dont_write_bytecode = True  # bytecode files would be in the source tree
 
 import cpp_mutations
 from mutant_tree import Tree, TestsFail
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SURVIVORS = pathlib.Path(__file__).with_name('survivors.md')
-# What runs on a GPU only.
+# Files whose code runs only on a GPU.
 LEFT_OUT = ('*cuda*',)
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description='Plants faults; says which ones the tests miss.')
+    parser = argparse.ArgumentParser(description='Plants faults and reports what the tests miss.')
     parser.add_argument('--count', type=int, default=200, help='faults to test (%(default)s)')
-    parser.add_argument('--seed', type=int, help='of the draw; the clock decides otherwise')
-    parser.add_argument('--files', default='*', help="only these, as in 'broadphase/host/*'")
+    parser.add_argument('--seed', type=int, help='seed of the draw (default: the time)')
+    parser.add_argument('--files', default='*',
+                        help="only these files, such as 'broadphase/host/*'")
     parser.add_argument('--jobs', type=int, default=1, choices=(1, 2))
     parser.add_argument('--quick', action='store_true',
-                        help='without the sanitizers; they notice some more')
+                        help='skip the sanitizers, which notice some more faults')
+    parser.add_argument('--set', default='all', choices=('quick', 'all'),
+                        help='which tests: those of ./run test, or of ./run test all (%(default)s)')
     parser.add_argument('--table', default='build/mutate/table.md',
-                        help='where rows go (%(default)s)')
+                        help='file for the table (%(default)s)')
     parser.add_argument('--again', metavar='TABLE', help='test the survivors of a table again')
     arguments = parser.parse_args()
     if arguments.seed is None:
         arguments.seed = int(time.time())
     if arguments.count < 1:
-        parser.error('--count: at least 1')
+        parser.error(f'--count is {arguments.count}, must be at least 1')
     return arguments
 
 
@@ -60,7 +63,7 @@ def source_files(pattern):
 
 
 class Draw:
-    """Every fault once, by operator, then by file."""
+    """Draws every fault once: first an operator, then a file."""
 
     def __init__(self, files, seed):
         self.random = random.Random(seed)
@@ -85,7 +88,7 @@ class Draw:
 
 
 class Again:
-    """The survivors of a table, where the source still has them."""
+    """Draws the survivors of a table that the source still has."""
 
     def __init__(self, files, table):
         rows = [row.split(' | ') for row in pathlib.Path(table).read_text().splitlines()]
@@ -100,7 +103,7 @@ class Again:
 
 
 def explanations():
-    """[file pattern, regular expression, reason] of survivors.md."""
+    """The lines of survivors.md: [file pattern, regular expression, reason]."""
     lines = SURVIVORS.read_text().splitlines()
     return [match.groups() for match in
             (re.match(r'- `([^`]+)` `([^`]+)`:? *(.*)', line) for line in lines) if match]
@@ -118,7 +121,7 @@ def cell(text):
 
 
 class Report:
-    """The table, a row as soon as it is known, and the sums."""
+    """Prints the table, each row as soon as it is known, and then the sums."""
 
     def __init__(self, path, seed):
         self.lock = threading.Lock()
@@ -165,7 +168,7 @@ class Report:
 
 
 def judge(one, tree, sanitized, report):
-    """The verdict, or None if the fault is none."""
+    """The verdict, or None if another fault must be drawn."""
     with tree.mutated(one):
         if not tree.build():
             return report.redraw('did not compile')
@@ -173,7 +176,7 @@ def judge(one, tree, sanitized, report):
         if code is None:
             return report.redraw('changed no machine code')
         if not report.is_new(one, code):
-            return report.redraw('the same machine code as one before')
+            return report.redraw('gave the same machine code as an earlier one')
         killer = tree.first_failure(one.file)
     if killer is None and sanitized:
         with sanitized.lock, sanitized.mutated(one):
@@ -187,8 +190,11 @@ class Workers:
         self.draw, self.report, self.left = draw, report, arguments.count
         self.lock, self.reasons, self.failure = threading.Lock(), explanations(), None
         place = ROOT / 'build/mutate'
-        self.sanitized = None if arguments.quick else Tree(ROOT, place / 'sanitized', sanitize=True)
-        self.trees = [Tree(ROOT, place / f'release{i}') for i in range(arguments.jobs)]
+        leaves = arguments.set == 'quick'
+        self.sanitized = (None if arguments.quick else
+                          Tree(ROOT, place / 'sanitized', sanitize=True, leaves_to_all=leaves))
+        self.trees = [Tree(ROOT, place / f'release{i}', leaves_to_all=leaves)
+                      for i in range(arguments.jobs)]
 
     def take(self):
         with self.lock:
@@ -213,7 +219,7 @@ class Workers:
                 reason = explained(one, self.reasons) if verdict == 'SURVIVED' else None
                 self.report.row(one, f'explained: {reason}' if reason else verdict,
                                 time.monotonic() - began)
-        except Exception as error:  # in the main thread it ends the program
+        except Exception as error:  # the main thread raises the exception again
             self.failure = error
 
     def run(self):
@@ -239,14 +245,14 @@ def main():
     arguments = parse_arguments()
     files = source_files(arguments.files)
     if not shutil.which('ninja'):
-        sys.exit('mutate.py: needs ninja')
+        sys.exit('mutate.py: ninja is not in PATH')
     if not files:
         sys.exit(f'no source file matches {arguments.files}')
     if arguments.again:
         draw = Again(files, arguments.again)
         arguments.count = len(draw.left)
         if not draw.left:
-            sys.exit(f'{arguments.again}: no survivor that the source still has')
+            sys.exit(f'{arguments.again}: none of its survivors is still in the source')
     else:
         draw = Draw(files, arguments.seed)
     (ROOT / 'build/mutate').mkdir(parents=True, exist_ok=True)
@@ -254,7 +260,7 @@ def main():
     try:
         Workers(arguments, draw, report).run()
     except TestsFail as error:
-        sys.exit(f'without a fault: {error}')
+        sys.exit(f'fails without a fault: {error}')
     except KeyboardInterrupt:
         report.finish()
         sys.exit('interrupted')

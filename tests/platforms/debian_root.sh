@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
-# Sourced. Releases of Debian and Ubuntu in folders, to install and build in. Needs root.
+# To be sourced. Installs Debian and Ubuntu releases in folders, in which one can build. Needs root.
 
-# debian_root SUITE FOLDER: an empty release, as its installer leaves it.
+# debian_root SUITE FOLDER: installs a minimal release in FOLDER.
 debian_root() {
   local options=(--variant=minbase) mirror=()
   if [ -f "$2/complete" ]; then return; fi
   if [ "$1" = noble ]; then
-    # Ubuntu's keys are no package of Debian, so TLS must do. Its releases are made like `gutsy`.
+    # Debian has no package with Ubuntu's keys, so TLS replaces signatures. debootstrap's script for
+    # Ubuntu is called `gutsy`.
     options+=("--components=main,universe" --no-check-gpg)
     mirror=(https://archive.ubuntu.com/ubuntu gutsy)
   fi
   rm -rf "$2"
   mkdir -p "$2"
   debootstrap "${options[@]}" "$1" "$2" "${mirror[@]}" >"$2.log" || { tail "$2.log"; return 1; }
-  sed -i s,https:,http:, "$2/etc/apt/sources.list"  # from here on signatures do
+  sed -i s,https:,http:, "$2/etc/apt/sources.list"  # the release itself can check signatures
   touch "$2/complete"
 }
 
-# in_root FOLDER COMMAND...: runs it as root in there. Its mounts are its own and end with it.
+# in_root FOLDER COMMAND...: runs COMMAND as root in FOLDER. The command's mounts are private and
+# end with it.
 in_root() {
   local root=$1
   shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Makes scenes and finds their pairs, with each set of instructions that the processor has, and
-# compares bytes and pairs with what x86-64 gave (hashes.txt). Says how many agree.
-# Usage: hashes.sh FOLDER_OF_PROGRAMS [EMULATOR...]    or, to write anew: hashes.sh --write FOLDER
+# Makes scenes and finds their pairs with each of the processor's instruction sets. Compares the hashes of
+# scenes and pairs with those from x86-64 in hashes.txt, and prints the result.
+# Usage: hashes.sh FOLDER_OF_PROGRAMS [EMULATOR...]    or, to rewrite hashes.txt: hashes.sh --write FOLDER
 set -euo pipefail
 expected=$(cd "$(dirname "$0")" && pwd)/hashes.txt
 write=false
@@ -20,7 +20,7 @@ hashes() {
   for kind in walk city clusters fall groups sizes; do
     "$@" "$bin/make_scene$suffix" $kind 3000 6 "$scratch/scene.aabb" >/dev/null
     all=""
-    for simd in avx512 avx2 neon baseline; do  # what it does not have, runs as the baseline
+    for simd in avx512 avx2 neon baseline; do  # an unavailable set becomes the baseline
       pairs=$(GPULBVH_SIMD=$simd "$@" "$bin/replay$suffix" "$scratch/scene.aabb" --backend host |
         sed -nE 's/^frame=5 .* hash=([0-9a-f]+).*/\1/p')
       case " $all " in *" $pairs "*) ;; *) all+=" $pairs" ;; esac
@@ -34,6 +34,6 @@ if $write; then
 elif cmp -s "$scratch/found" "$expected"; then
   echo "hashes: all $(wc -l <"$expected") scenes and their pairs are as on x86-64"
 else
-  echo "hashes: other than on x86-64:"
+  echo "hashes: these differ from x86-64:"
   diff "$expected" "$scratch/found"
 fi

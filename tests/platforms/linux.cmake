@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# CMake toolchain: another architecture's Linux, by Debian's cross-compiler TRIPLE-g++, with the
-# packages of sysroot.sh in SYSROOT; what is built runs on the emulator EMULATOR.
+# CMake toolchain for Linux on another architecture. It uses Debian's cross-compiler TRIPLE-g++, the
+# packages that sysroot.sh unpacked to SYSROOT, and EMULATOR to run programs.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRIPLE SYSROOT EMULATOR)
 string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR ${TRIPLE})
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# CMake toolchain: 64-bit Windows by Debian's MinGW, run by Wine.
+# CMake toolchain for 64-bit Windows. It uses Debian's MinGW, and Wine to run programs.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Builds for Windows what the project needs: oneTBB, Bullet, GoogleTest, and the headers of fmt and
-# CLI11, from the sources of this machine's Debian, with MinGW. Takes minutes, once.
+# Builds the project's dependencies for Windows with MinGW: oneTBB, Bullet, GoogleTest, and the headers
+# of fmt and CLI11. Their sources are from this machine's Debian. Takes minutes the first time.
 # Usage: mingw_libraries.sh FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,10 +10,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
 if [ -f "$root/built" ]; then exit; fi
-rm -rf "$root/sources" "$root/build"  # of an attempt that was cut off
+rm -rf "$root/sources" "$root/build"  # remains of an interrupted run
 mkdir "$root/sources"
 
-# source_of PACKAGE: its source, in $root/sources/PACKAGE. Debian's patches are not for Windows.
+# source_of PACKAGE: unpacks its source to $root/sources/PACKAGE, without Debian's patches, which are not
+# for Windows.
 source_of() {
   local archive
   (cd "$root/sources" && apt-get source -qq --download-only "$1" >/dev/null)
@@ -42,7 +43,7 @@ build bullet -D BUILD_UNIT_TESTS=OFF -D BUILD_CPU_DEMOS=OFF -D BUILD_BULLET2_DEM
 build googletest -D BUILD_GMOCK=OFF
 build fmtlib -D FMT_TEST=OFF -D FMT_DOC=OFF
 build cli11 -D CLI11_BUILD_TESTS=OFF -D CLI11_BUILD_EXAMPLES=OFF -D CLI11_BUILD_DOCS=OFF
-# What programs look for beside themselves: the compiler's own libraries.
+# Programs also load the compiler's libraries.
 for library in libgcc_s_seh-1 libstdc++-6 libwinpthread-1; do
   cp "$(x86_64-w64-mingw32-g++-posix -print-file-name=$library.dll)" "$root/bin"
 done

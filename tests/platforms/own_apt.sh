@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
-# Sourced. own_apt FOLDER ARCHITECTURE: from now on apt-get works in this folder, with this machine's
-# sources but for another architecture, and knows no installed package.
+# To be sourced. own_apt FOLDER ARCHITECTURE makes later calls of apt-get work in FOLDER. They use
+# this machine's sources, are for ARCHITECTURE, and assume that no package is installed.
 own_apt() {
   local apt=$1
   mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/sources"
   : >"$apt/state/status"
-  # The same places, for packages and for their sources.
+  # This machine's sources, for packages and for source packages.
   : >"$apt/sources.list"
   if [ -f /etc/apt/sources.list ]; then
     sed 'p; s/^deb /deb-src /' /etc/apt/sources.list >"$apt/sources.list"
@@ -28,6 +28,7 @@ Dir::Etc::sourcelist "$apt/sources.list";
 Dir::Etc::sourceparts "$apt/sources";
 EOT
   export APT_CONFIG=$apt/conf DEBIAN_FRONTEND=noninteractive
-  # One list that a mirror has not whole is no reason to stop: what is missing then, apt-get names.
-  apt-get update -qq || echo "own_apt: not all lists of packages could be had"
+  # An incomplete list is no reason to stop. If a package is missing because of that, apt-get says
+  # so later.
+  apt-get update -qq || echo "own_apt: some lists of packages could not be downloaded"
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Packs the library (packaging/pack.sh), and uses the packages where there is nothing else: the .deb in
-# an empty release of Debian, the .tar.gz there too. There programs are built against it with CMake
-# and with pkg-config, and run.
-# Usage: packages.sh SUITE FOLDER    the release's name, as bookworm; a folder to work in
+# Packs the library (packaging/pack.sh), and uses the .deb and the .tar.gz in an empty release of Debian.
+# There programs are built against the package with CMake and with pkg-config, and run. One program also runs
+# under gpulbvh-run.
+# Usage: packages.sh SUITE FOLDER     the release's name, as bookworm; a folder for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/platforms/debian_root.sh
@@ -20,7 +20,7 @@ version=$(sed -nE 's/^project\(GpuLbvhBroadphase VERSION ([0-9.]+).*/\1/p' CMake
 lintian --fail-on error --allow-root $packages/*.deb
 echo "packages: lintian has no error"
 
-# use ROOT PREFIX: builds and runs tests/consumer against what lies in PREFIX.
+# use ROOT PREFIX: builds and runs tests/consumer against the package in PREFIX.
 use() {
   local pc_files
   pc_files=$(in_root "$1" find "$2" -name gpulbvh_bullet.pc)
@@ -30,11 +30,14 @@ use() {
     -D CMAKE_PREFIX_PATH="$2" -D HELLO=/src/samples/hello.cpp -D DOUBLE=OFF >/dev/null
   in_root "$1" cmake --build /build >/dev/null
   for program in core adapter hello; do in_root "$1" /build/$program; done
+  in_root "$1" /build/every_way ours >/dev/null
+  in_root "$1" sh -c "cd /build && $2/bin/gpulbvh-run --measure ./every_way_plain ours && $2/bin/gpulbvh-run \
+    --report every_way_plain && test -s gpulbvh-every_way_plain.html" >/dev/null
 }
 
-# without_ours ROOT: no package of an earlier version, or of the step before.
+# without_ours ROOT: removes our packages from an earlier run or step.
 without_ours() {
-  in_root "$1" sh -c 'apt-get purge -y -qq $(dpkg-query -W -f "\${Package} " "libgpulbvh*" 2>/dev/null) >/dev/null'
+  in_root "$1" sh -c 'apt-get purge -y -qq $(dpkg-query -W -f "\${Package} " "libgpulbvh*" gpulbvh-run 2>/dev/null) >/dev/null'
 }
 
 root=$folder/$suite

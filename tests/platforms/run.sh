@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Builds the project for another system, processor or compiler, in build/platforms/NAME, runs its
-# tests there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian. Ends with
-# 77 where it cannot run.
+# Builds the project for another system, processor or compiler in build/platforms/NAME, runs its tests
+# there, and writes a row of docs/platforms.md. Installs compilers and emulators on Debian. Exits with 77
+# if it cannot run.
 # Usage: run.sh NAME [all|quick|core|rest]    NAME is one of
 #   aarch64    64-bit ARM: Debian's cross-compiler, on QEMU
-#   i386       32-bit x86 with SSE2: the same
+#   i386       32-bit x86 with SSE2: Debian's cross-compiler, on QEMU
 #   mingw      64-bit Windows: Debian's MinGW, on Wine
-#   libcxx     Clang with its own standard library, the newest that Debian 12 has whole
-#   libcxx14   an older one, which has no std::atomic_ref
+#   libcxx     Clang with libc++, the newest one that is complete in Debian 12
+#   libcxx14   Clang with an older libc++, which has no std::atomic_ref
 #   debian13   ./run test all in an empty Debian 13
-#   ubuntu24   the same in an empty Ubuntu 24.04
-#   packages12 what packaging/pack.sh packs, used in an empty Debian 12; no row
+#   ubuntu24   ./run test all in an empty Ubuntu 24.04
+#   packages12 the packages of packaging/pack.sh in an empty Debian 12; no row
 #   packages13 the same in an empty Debian 13
 #   abi        the shared libraries' ABI, compared with the last release's; no row
+#   programs   programs for Debian's Bullet, such as DART, with gpulbvh-run; no row
+#   bullet     PyBullet and Bullet's examples, from the checkout that GPULBVH_BULLET_SOURCE names; no row
 # With quick it builds and runs the tests of ./run test instead of all tests, with core only core_tests of them,
 # and with rest the others. Only all writes a row.
 set -euo pipefail
@@ -26,7 +28,7 @@ case $scope in all | quick | core | rest) ;; *) name='' ;; esac  # prints the us
 build=$PWD/build/platforms/$name
 cores=$(getconf _NPROCESSORS_ONLN)
 
-# A line and a status of its own, so that it is no success and no failure.
+# Exits with a line and a status that mean neither success nor failure.
 cannot() {
   echo "platforms: $name cannot run here: $1"
   exit 77
@@ -35,7 +37,7 @@ install() {
   local package
   for package in "$@"; do
     if ! debian_has "$package" && [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-      cannot "there is no $package, and no right to install it"
+      cannot "$package is not installed, and this user may not install it"
     fi
   done
   install_debian platforms "$@"
@@ -44,7 +46,7 @@ install() {
 # configure OPTIONS...
 configure() {
   mkdir -p "$build"
-  rm -f "$build/CMakeCache.txt"  # another compiler would make CMake forget the rest
+  rm -f "$build/CMakeCache.txt"  # if the compiler changes, CMake drops the other options
   cmake -S . -B "$build" -D CMAKE_BUILD_TYPE=Release -D GPULBVH_CUDA=OFF -D GPULBVH_WERROR=ON "$@" \
     >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; return 1; }
   local targets=()
@@ -62,11 +64,11 @@ configure() {
   cmake --build "$build" --parallel "$cores" ${targets[@]+"${targets[@]}"}
 }
 
-# Of what CTest prints: which tests start and end.
+# progress: of what CTest prints, the lines that say which tests start and end.
 progress() { grep --line-buffered -E '^ *Start +[0-9]+: |Test +#[0-9]+: '; }
 
-# check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests but those whose names
-# match EXCLUDED; writes the row.
+# check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests except those whose names
+# match EXCLUDED, and writes the row.
 check() {
   local what=("${@:1:4}") excluded=$5 log=$build/tests.log compare=() some=()
   shift 5
@@ -82,12 +84,12 @@ check() {
   row "${what[@]}" "${compare[@]}"
 }
 
-# row SYSTEM COMPILER INSTRUCTIONS HOW [COMMAND...]: with the number of tests, and what hashes.sh,
-# which COMMAND runs, says of scenes and pairs.
+# row SYSTEM COMPILER INSTRUCTIONS HOW [COMMAND...]: writes the row, with the number of tests and the result
+# of COMMAND, which runs hashes.sh.
 row() {
   local row="$1 | $2 | $3 | $4" passed hashes="no programs"
   shift 4
-  # The cases of programs of GoogleTest, and the other tests.
+  # Counts the cases of GoogleTest programs, and the other tests.
   passed=$(awk '/\[  PASSED  \]/ { cases += $5; ++programs }
     /, 0 tests failed out of/ { print cases + $NF - programs }' "$build/tests.log")
   if [ $# -gt 0 ]; then
@@ -100,7 +102,7 @@ row() {
   [ -n "$hashes" ]
 }
 
-# How many were skipped, if any.
+# skips LOG: prints how many tests were skipped, if any.
 skips() {
   local count
   count=$(grep -cE '\(Skipped\)|\[  SKIPPED \] .* ms\)' "$1" || true)
@@ -109,12 +111,12 @@ skips() {
 
 libraries=(libc6-dev libstdc++-12-dev libtbb-dev libbullet-dev libbullet-extras-dev libgtest-dev
   libfmt-dev libcli11-dev)
-# What is of shells and browsers and not of processors is tested on one system.
+# Tests that do not depend on the processor run on one system only.
 of_one_system='run_packages|docs_snippets|readme_snippet|install_and_consume|find_bullet|without_cmake'
 of_one_system+='|report_renders|man_pages|api_reference|upward_includes|named_files|named_tests|license_lines'
-of_one_system+='|command_lines|many_worlds|record_and_replay|same_on_every_thread_count'
+of_one_system+='|command_lines|many_worlds|record_and_replay|each_hierarchy|same_on_every_thread_count'
 
-# These ask the system how much memory the process has, and get the emulator's.
+# These tests measure the memory of the process, which here is the emulator.
 of_emulators='-*AdapterStaysWithinItsLimits*:*PairsTakeTwentyFourBytes*'
 
 # cross TRIPLE DEBIAN_ARCHITECTURE QEMU OPTIONS...
@@ -127,21 +129,29 @@ cross() {
     -D SYSROOT="$build/root" -D EMULATOR="/usr/bin/$emulator" "$@"
 }
 
-# with_libcxx VERSION: Clang and libc++; GoogleTest is built with them, and what needs fmt left out.
-# Debian installs one libc++ at a time, so this one lies in a folder.
+# with_libcxx VERSION: builds with Clang and libc++, GoogleTest too. The samples are left out, because they
+# need fmt. Debian can install only one libc++ at a time, so the requested one is unpacked to a folder.
 with_libcxx() {
   local version=$1
   local llvm=$build/root/usr/lib/llvm-$version
   install "clang-$version" googletest libtbb-dev libbullet-dev
   "$here/sysroot.sh" "$(dpkg --print-architecture)" "$build/root" "libc++-$version-dev" \
     "libc++abi-$version-dev"
+  local linked="-L$llvm/lib -Wl,-rpath,$llvm/lib -lc++ -lc++abi"
   local options=(-D CMAKE_CXX_COMPILER="clang++-$version"
     -D CMAKE_CXX_FLAGS="-nostdinc++ -isystem $llvm/include/c++/v1 -nostdlib++"
-    -D CMAKE_EXE_LINKER_FLAGS="-L$llvm/lib -Wl,-rpath,$llvm/lib -lc++ -lc++abi")
+    -D CMAKE_EXE_LINKER_FLAGS="$linked" -D CMAKE_MODULE_LINKER_FLAGS="$linked")
   cmake -S /usr/src/googletest -B "$build/googletest" "${options[@]}" \
     -D CMAKE_INSTALL_PREFIX="$build/prefix" -D BUILD_GMOCK=OFF >/dev/null
   cmake --build "$build/googletest" --parallel "$cores" --target install >/dev/null
   configure "${options[@]}" -D CMAKE_PREFIX_PATH="$build/prefix" -D GPULBVH_SAMPLES=OFF
+}
+
+# install_ours: installs the library and gpulbvh-run to $build/prefix, as a user does.
+install_ours() {
+  install g++ cmake libbullet-dev libtbb-dev libfmt-dev
+  configure -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF -D CMAKE_INSTALL_PREFIX="$build/prefix"
+  cmake --install "$build" >/dev/null
 }
 
 need_roots() {
@@ -149,7 +159,7 @@ need_roots() {
   install debootstrap
 }
 
-# in_empty SUITE SYSTEM: ./run test all in an empty release, or ./run test.
+# in_empty SUITE SYSTEM: runs `./run test all` or `./run test` in an empty release.
 in_empty() {
   local root=$build/root all=()
   if [ "$scope" = all ]; then all=(all); fi
@@ -170,7 +180,7 @@ in_empty() {
     in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
 }
 
-# What cpack packs for Windows: programs are built against it, and run.
+# Builds programs against the package of cpack for Windows, and runs them.
 use_zip() {
   local unpacked=$build/unpacked
   rm -rf "$build/packages" "$unpacked"
@@ -204,7 +214,8 @@ case $name in
   mingw)
     install g++-mingw-w64-x86-64-posix wine64 xz-utils unzip
     "$here/mingw_libraries.sh" "$build/libraries"
-    # A server for all programs: one that starts with them is not always ready in time.
+    # Starts one server for all programs, because a server that starts with a program is not always ready in
+    # time.
     export WINEDEBUG=-all WINEPREFIX=$build/wine WINEPATH=$build/libraries/bin
     mkdir -p "$WINEPREFIX"
     trap '/usr/lib/wine/wineserver -k || true' EXIT
@@ -227,14 +238,14 @@ case $name in
     need_roots
     install wget ca-certificates
     wget -q --timeout=30 --tries=2 --spider https://archive.ubuntu.com/ubuntu/dists/noble/Release ||
-      cannot "Ubuntu's archive is out of reach"
+      cannot "Ubuntu's archive cannot be reached"
     in_empty noble "Ubuntu 24.04, 64-bit x86"
     ;;
   packages12 | packages13)
     suite=bookworm
     if [ "$name" = packages13 ]; then suite=trixie; fi
     need_roots
-    install lintian
+    install lintian libfmt-dev
     mkdir -p "$build"
     "$here/packages.sh" "$suite" "$build"
     ;;
@@ -242,6 +253,17 @@ case $name in
     install abigail-tools
     mkdir -p "$build"
     tests/repository/abi.sh "$build"
+    ;;
+  programs)
+    install libdart-collision-bullet-dev
+    install_ours
+    "$here/../programs/debian.sh" "$build/prefix/bin/gpulbvh-run" "$build/programs"
+    ;;
+  bullet)
+    if [ -z "${GPULBVH_BULLET_SOURCE:-}" ]; then cannot "GPULBVH_BULLET_SOURCE names no checkout of Bullet"; fi
+    install python3-dev
+    install_ours
+    "$here/../programs/bullet.sh" "$GPULBVH_BULLET_SOURCE" "$build/prefix" "$build/bullet"
     ;;
   *)
     sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Writes the rows of docs/platforms.md anew, from what run.sh found; each of its systems must have run.
+# Rewrites the rows of docs/platforms.md with the results of run.sh, which must have run for every system.
 # Usage: table.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."

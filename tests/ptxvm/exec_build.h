@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Instruction semantics: what selects the functions, one build_ for each of exec_*.cpp. Each fills the
-// instruction and returns true, or false if it does not know it.
+// Instruction semantics: selection of functions. Each of exec_*.cpp has one build_ function. This function
+// fills the instruction and returns true, or returns false if it does not know the opcode.
 #pragma once
 #include "ops.h"
 
@@ -13,7 +13,7 @@ bool build_bits(OpCtx& c);
 bool build_control(OpCtx& c);
 bool build_warp(OpCtx& c);
 
-// The instance of f for the integer type ty
+// The instance of f for the integer type `ty`
 #define INTSEL(f)                \
   [&]() -> Fn {                  \
     switch (ty) {                \

@@ -30,7 +30,7 @@ static void x_sub(Thread& t, const Instr& i) {
   }
   set<T>(t, i.d, (T)(a - b));
 }
-// carry chain: op bit0 = use carry in, bit1 = write carry out
+// Carry chain. Bits of op: 0 uses the carry, 1 writes the carry.
 template <class T>
 static void x_addc(Thread& t, const Instr& i) {
   typedef std::make_unsigned_t<T> U;
@@ -186,7 +186,7 @@ static void x_dp2a(Thread& t, const Instr& i) {
   set<s32>(t, i.d, c);
 }
 
-// ---------- selection
+// ---------- selection of functions
 #define W32SEL(f)                \
   [&]() -> Fn {                  \
     switch (ty) {                \
@@ -199,13 +199,13 @@ static void x_dp2a(Thread& t, const Instr& i) {
       default: return nullptr;   \
     }                            \
   }()
-// for the carry chain: 64 bits too
+// for the carry chain, which also has 64 bits
 #define CARRYSEL(f)                               \
   [&]() -> Fn {                                   \
     if (Fn g = W32SEL(f)) return g;               \
     return ty == T_S64 ? (Fn)f<s64> : (Fn)f<u64>; \
   }()
-// what floating-point types have too
+// opcodes that floating-point types also have
 static bool build_arithmetic(OpCtx& c) {
   Instr& I = c.I;
   const string& b = c.base;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Instruction semantics: comparison, selection, moves, addresses of spaces.
+// Instruction semantics: comparison, selection, moves, and addresses of state spaces.
 #include "exec_build.h"
 #include "exec_operands.h"
 #include "exec_round.h"
@@ -115,7 +115,7 @@ static void x_isspacep(Thread& t, const Instr& i) {
   setr(t, i.d, r);
 }
 
-// ---------- selection
+// ---------- selection of functions
 #define ALLSEL(f)                \
   [&]() -> Fn {                  \
     switch (ty) {                \

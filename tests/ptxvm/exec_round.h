@@ -22,7 +22,7 @@ static inline T ftzv(T v, bool z) {
   }
   return v;
 }
-// arithmetic results that are NaN: 0x7fffffff in single, 0x7fff in half precision
+// Arithmetic results that are NaN become 0x7fffffff in single precision and 0x7fff in half precision.
 template <class T>
 static inline T canonical_nan(T r) {
   if constexpr (std::is_same_v<T, f64>) return r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Modifiers each opcode understands ("*": any). An instruction with another one is not executed but reported.
+// Lists the modifiers that each opcode allows ("*": any modifier). An instruction with another modifier is
+// reported and not executed.
 #include "ops.h"
 using std::string;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// PTX text to functions: variables with their initial values, parameters.
+// PTX parser: variables with their initial values, and parameters.
 #include "parser.h"
 
 void Parser::readinit(vector<u8>& b, u32 es, Ty t, vector<AddressAt>& fx) {
@@ -70,7 +70,7 @@ VarHead Parser::var_head() {
   }
   return h;
 }
-u64 Parser::dimensions(bool& unsized) {  // product of [..][..]
+u64 Parser::dimensions(bool& unsized) {  // the product of the numbers in [..][..]
   u64 cnt = 1;
   while (L.eat("[")) {
     if (L.eat("]")) {
@@ -84,7 +84,7 @@ u64 Parser::dimensions(bool& unsized) {  // product of [..][..]
 }
 Sym Parser::place_shared(u64 size, u32 al, bool dynamic) {
   if (dynamic) return {Sym::DYNSH, 0};
-  bool own = F && F->entry;  // of a kernel; else of the module
+  bool own = F && F->entry;  // the variable belongs to a kernel, else to the module
   u32& used = own ? F->shsize : commonsh;
   used = alignup(used, al);
   Sym s{Sym::SHARED, own ? used : (128u << 10) + used};
@@ -92,20 +92,18 @@ Sym Parser::place_shared(u64 size, u32 al, bool dynamic) {
   return s;
 }
 Sym Parser::place_global(const string& n, u64 size, bool managed, bool constant, const vector<u8>& init) {
-  u8* p = nullptr;
-  auto it = M.vars.find(n);
-  if (it != M.vars.end() && it->second.p)
-    p = it->second.p;
-  else {
-    p = (u8*)aligned_alloc(256, alignup(std::max<u64>(size, 1), 256));
-    memset(p, 0, alignup(std::max<u64>(size, 1), 256));
-    vm_add_alloc(p, std::max<u64>(size, 1), managed ? 1 : 3, 0, constant);
-    M.vars[n] = {p, size};
+  u8*& p = M.vars[n].p;
+  if (!p) {
+    u64 view = 0;
+    p = (u8*)vm_map(std::max<u64>(size, 1), !managed && !kind(PAGES), view);
+    if (!p) L.fail("no memory for a variable");
+    vm_add_alloc(p, std::max<u64>(size, 1), managed ? 1 : 3, 0, constant, view);
+    M.vars[n].size = size;
   }
-  if (init.size()) memcpy(p, init.data(), std::min<size_t>(size, init.size()));
+  if (init.size()) memcpy(vm_at((u64)p), init.data(), std::min<size_t>(size, init.size()));
   return {Sym::GLOBAL, (u64)p};
 }
-// One variable of a declaration: its name, dimensions and initial value.
+// Parses one variable of a declaration: its name, dimensions and initial value.
 void Parser::declare(const string& space, bool ext, const VarHead& h) {
   string n = L.ident();
   bool unsized = false;
@@ -132,7 +130,7 @@ void Parser::declare(const string& space, bool ext, const VarHead& h) {
     F->pmem += size;
   } else {
     s = place_global(n, size, h.managed, space == ".const", init);
-    for (auto& f : fx) fix.push_back({(u8*)s.v + std::get<0>(f), std::get<1>(f), std::get<2>(f)});
+    for (auto& f : fx) fix.push_back({vm_at(s.v) + std::get<0>(f), std::get<1>(f), std::get<2>(f)});
   }
   s.size = size;
   (F ? sc.back().sy : gs)[n] = s;
@@ -154,7 +152,7 @@ ParamDef Parser::param() {
       if (!align) align = a;
       continue;
     }
-    if (L.eat(".ptr")) {  // pointee attributes follow; their .align is not the parameter's
+    if (L.eat(".ptr")) {  // attributes of the pointee follow; .align in them does not concern the parameter
       while (L.is(".global") || L.is(".const") || L.is(".shared") || L.is(".local") || L.is(".align")) {
         if (L.eat(".align"))
           L.num();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// PTX text to functions: the body of a function, its instructions.
+// PTX parser: function bodies and instructions.
 #include "parser.h"
 #include "prof.h"
 
@@ -50,7 +50,7 @@ void Parser::registers() {  // '.reg' already eaten
   } while (L.eat(","));
   L.need(";");
 }
-void Parser::label() {  // of an instruction, a table or a prototype
+void Parser::label() {  // the label of an instruction, a table or a prototype
   string n = L.ident();
   L.skip();
   if (L.eat(".branchtargets")) {
@@ -73,7 +73,7 @@ void Parser::label() {  // of an instruction, a table or a prototype
   }
   sc.back().labels[n] = (s32)F->code.size();
 }
-static vector<string> split(const string& s) {  // at each point
+static vector<string> split(const string& s) {  // splits at each dot
   vector<string> m;
   size_t a = 0;
   for (;;) {
@@ -114,7 +114,7 @@ void Parser::instr() {
   } else if (base == "brx") {
     branch_table(I);
   } else {
-    // literals are of the source's type
+    // literals have the source's type
     bool second = (base == "set" || base == "slct" || base == "cvt") && tys.size() > 1;
     vector<Opnd> ops;
     OpCtx c{base, mods, tys, ops, I, false, -1, {}, false, full, {}};

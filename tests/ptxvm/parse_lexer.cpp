@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// PTX text to tokens.
+// Splits PTX text into tokens.
 #include "parse_lexer.h"
 
 namespace {
-// Reads text at i; line counts from 1.
+// Reads the text at i. The line numbers begin with 1.
 struct Scanner {
   const string& s;
   size_t i = 0, n = s.size();
   u32 line = 1;
-  bool bol = true;  // nothing but blanks so far on this line
+  bool bol = true;  // only blanks have been read on this line
 
   bool at(size_t j, char a, char b) { return j < n && (s[j] == a || s[j] == b); }
   bool digit(size_t j) { return j < n && isdigit((unsigned char)s[j]); }
@@ -27,7 +27,7 @@ struct Scanner {
     return s.compare(i, 5, ".loc ") == 0 || s.compare(i, 5, ".loc\t") == 0 ||
            s.compare(i, 6, ".file ") == 0 || s.compare(i, 6, ".file\t") == 0;
   }
-  void skip_section() {  // to the end of its braces
+  void skip_section() {  // skips to the closing brace of a section
     int d = 0;
     while (i < n) {
       if (s[i] == '{') d++;
@@ -42,7 +42,7 @@ struct Scanner {
       i++;
     }
   }
-  // Skips one thing that is no token, if there is one.
+  // Skips a blank, a comment, a directive or a section. Returns false if there is none.
   bool skip() {
     char c = s[i];
     if (c == '\n') {
@@ -85,7 +85,7 @@ struct Scanner {
     k.s = s.substr(i + 1, j - i - 1);
     i = j + 1;
   }
-  // 0f or 0d and the bits of a number
+  // 0f or 0d, and then the bits of a number
   bool float_bits(Tok& k) {
     if (s[i] != '0') return false;
     if (at(i + 1, 'f', 'F') && i + 9 < n + 1 && isxdigit((unsigned char)s[i + 2])) {
@@ -102,7 +102,7 @@ struct Scanner {
     }
     return false;
   }
-  // 1.5; j is at the point
+  // A number such as 1.5; j is the index of its point.
   void decimal(Tok& k, size_t j) {
     size_t e = j + 1;
     while (digit(e)) e++;

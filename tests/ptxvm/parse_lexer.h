@@ -13,7 +13,7 @@ struct Tok {
   string s;
   u64 v = 0;
   u32 line = 0;
-};  // k: i ident, n number, s string, p punct, e eof
+};  // k: i identifier, n number, s string, p punctuation, e end of the text
 struct Lexer {
   vector<Tok> t;
   size_t p = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// PTX text to functions: operands of instructions.
+// PTX parser: operands of instructions.
 #include "parser.h"
 template <class T>
 static u64 bits(T x) {
@@ -7,7 +7,7 @@ static u64 bits(T x) {
   memcpy(&v, &x, sizeof x);
   return v;
 }
-// A literal's bits where an operand of type t is wanted.
+// The bits of a literal as an operand of type t.
 static u64 literal(const Tok& k, Ty t, bool negative) {
   u64 v = k.v;
   if (k.s == "f") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The parser of a module: state and declarations of parse.cpp, parse_data.cpp, parse_instr.cpp,
-// parse_operand.cpp.
+// Declares the state of a module's parser, and its functions. They are in parse.cpp, parse_data.cpp,
+// parse_instr.cpp and parse_operand.cpp.
 #pragma once
 #include <tuple>
 
@@ -19,8 +19,9 @@ struct Scope {
   vector<std::pair<string, s32>> pend;
   vector<std::pair<string, std::pair<size_t, int>>> tpend;
 };
-typedef std::tuple<size_t, string, s64> AddressAt;  // offset, symbol and addend of an initial value
-struct VarHead {                                    // what the variables of a declaration share
+// Offset, symbol and addend of a symbol in an initial value.
+typedef std::tuple<size_t, string, s64> AddressAt;
+struct VarHead {  // the part of a declaration that all its variables share
   u32 align = 0;
   Ty t = T_NONE;
   u32 vec = 1;
@@ -60,7 +61,7 @@ struct Parser {
   ParamDef param();
 
   // parse_instr.cpp
-  void body();  // after '{', until matching '}'
+  void body();  // from after '{' to the matching '}'
   void registers();
   void label();
   void guard(Instr& I);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// CUDA runtime API front end: stream capture, and what it forbids other calls
+// Runtime API front end: stream capture, and the calls that it forbids
 #include <algorithm>
 
 #include "rt_stream.h"
@@ -12,7 +12,7 @@ bool is_capturing(cudaStream_t s) {
   Stream* st = stream_of(s);
   return st && st->cap;
 }
-// Global mode forbids unsafe calls from every thread, thread-local mode those of the capturing thread.
+// Global mode forbids unsafe calls of every thread, and thread-local mode only those of the capturing thread.
 bool capture_blocks(const char* api) {
   bool hit = false;
   for (Capture* c : g_caps) {
@@ -26,7 +26,7 @@ bool capture_blocks(const char* api) {
   if (hit) fprintf(stderr, "ptxvm: %s is not permitted during stream capture\n", api);
   return hit;
 }
-// Whatever its mode, no capture in a stream of the device survives that the device is waited for.
+// A wait for the device invalidates all captures in its streams, whatever their mode.
 bool capture_blocks_wait(const char* api) {
   bool hit = false;
   for (Capture* c : g_caps)
@@ -38,12 +38,12 @@ bool capture_blocks_wait(const char* api) {
   if (hit) fprintf(stderr, "ptxvm: %s waits for a device with a capturing stream\n", api);
   return hit;
 }
-// Some calls that release memory wait for the device on real ones.
+// On real devices some calls that release memory wait for the device. So they may break captures, too.
 bool capture_blocks_free(const char* api) {
   static bool waits = env_long("PTXVM_FREE_SYNCS", 0);
   return waits && tl_mode != cudaStreamCaptureModeRelaxed && capture_blocks_wait(api);
 }
-// The legacy stream would wait for the blocking streams of its device, those that capture too.
+// The legacy stream would wait for the blocking streams of its device, including those that are captured.
 static bool blocks_legacy(Capture* c, int dev) {
   for (Stream* q : c->streams)
     if (!(q->flags & cudaStreamNonBlocking) && q->dev == dev) return true;
@@ -86,7 +86,7 @@ int submit(cudaStream_t s, Node&& n) {
   n.dev = st->dev;
   if (st->cap) return record(st, std::move(n));
   if (int r = use_stream(st, "work")) return r;
-  return run_node(n);
+  return enqueue(st, std::make_shared<const Node>(std::move(n)));
 }
 void drop_capture(Capture* c) {
   for (Stream* q : c->streams) {
@@ -121,7 +121,7 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* g) {
   if (c->mode != cudaStreamCaptureModeRelaxed && c->thread != std::this_thread::get_id())
     return E(cudaErrorStreamCaptureWrongThread);
   int r = c->invalid ? (int)cudaErrorStreamCaptureInvalidated : 0;
-  if (!r) {  // every forked stream's last node must lead into the origin's tail
+  if (!r) {  // the last node of every forked stream must lead to the origin's tail
     std::set<Node*> reach;
     std::vector<Node*> todo = q->tail;
     while (!todo.empty()) {
@@ -139,12 +139,12 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* g) {
     delete graph;
     return E(r);
   }
-  g_handles.insert(graph);
+  g_handles[graph] = current_device();
   *g = (cudaGraph_t)graph;
   return cudaSuccess;
 }
 static int cap_status(Stream* q, cudaStreamCaptureStatus* status) {
-  if (q->kind == LEGACY)  // in no usable state; asking does no harm
+  if (q->kind == LEGACY)  // then the stream has no status, but the query breaks no capture
     for (Capture* c : g_caps)
       if (blocks_legacy(c, q->dev)) return cudaErrorStreamCaptureImplicit;
   *status = !q->cap           ? cudaStreamCaptureStatusNone
@@ -172,7 +172,7 @@ API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus
   return cudaSuccess;
 }
 API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* m) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   std::swap(*m, tl_mode);
   return cudaSuccess;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// CUDA runtime API front end: devices, their properties and limits
+// Runtime API front end: devices, their properties and limits
 #include <algorithm>
 
 #include "rt.h"
@@ -8,7 +8,7 @@ int cc() {
   static int c = (int)env_long("PTXVM_CC", 90);
   return c;
 }
-// Programs choose grids by it: in profile mode that of the modelled device
+// Programs choose grids by this number, so a profile uses that of the modelled device.
 int sm_count() { return g_profile ? (int)prof_sms() : 4; }
 Arch arch() {
   int c = cc();
@@ -32,14 +32,15 @@ API cudaError_t cudaGetDeviceCount(int* n) {
   return E(call.err ? call.err : *n ? 0 : cudaErrorNoDevice);
 }
 API cudaError_t cudaGetDevice(int* d) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   *d = tl_device;
   return cudaSuccess;
 }
 API cudaError_t cudaSetDevice(int d) {
-  ENTER("", 0);
+  ENTER("", F_OTHERCTX);
   if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   tl_device = d;
+  start_device(d);
   return cudaSuccess;
 }
 API cudaError_t cudaInitDevice(int d, unsigned, unsigned) {
@@ -47,7 +48,7 @@ API cudaError_t cudaInitDevice(int d, unsigned, unsigned) {
   return E(no_such_device(d) ? cudaErrorInvalidDevice : 0);
 }
 API cudaError_t cudaChooseDevice(int* d, const cudaDeviceProp*) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   *d = 0;
   return cudaSuccess;
 }
@@ -64,10 +65,15 @@ API cudaError_t cudaGetDeviceFlags(unsigned* f) {
 }
 API cudaError_t cudaDeviceSynchronize() {
   ENTER("sync", F_SYNC | F_WAIT);
-  return cudaSuccess;
+  run_device(current_device());
+  return E(surfaced());
 }
 API cudaError_t cudaDeviceReset() {
   ENTER("", F_SYNC);
+  if (kind(RESET)) return cudaSuccess;
+  reset_handles(current_device());
+  reset_memory(current_device());
+  reset_kernels(current_device());
   return cudaSuccess;
 }
 API cudaError_t cudaDriverGetVersion(int* v) {
@@ -113,26 +119,26 @@ API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetPCIBusId(char* s, int len, int d) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   if (len < 13) return E(cudaErrorInvalidValue);
   snprintf(s, len, "0000:00:%02x.0", d);
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetByPCIBusId(int* d, const char* s) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   const char* slot = strrchr(s, ':');
   *d = slot ? (int)strtol(slot + 1, nullptr, 16) : -1;
   return E(no_such_device(*d) ? cudaErrorInvalidDevice : 0);
 }
 API cudaError_t cudaDeviceCanAccessPeer(int* v, int a, int b) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   if (no_such_device(a) || no_such_device(b)) return E(cudaErrorInvalidDevice);
   *v = 0;
   return cudaSuccess;
 }
 API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   Arch a = arch();
   memset(p, 0, sizeof *p);
@@ -166,7 +172,7 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
   return cudaSuccess;
 }
 API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
-  ENTER("", 0);
+  ENTER("", F_NOCTX);
   if (no_such_device(d)) return E(cudaErrorInvalidDevice);
   Arch a = arch();
   switch (at) {
@@ -206,6 +212,9 @@ API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
     case cudaDevAttrClockRate:
     case cudaDevAttrMemoryClockRate: *v = 1000000; break;
     case cudaDevAttrGlobalMemoryBusWidth: *v = 256; break;
+    case cudaDevAttrComputeMode:
+      *v = env_long("PTXVM_BUSY", 0) ? cudaComputeModeExclusiveProcess : cudaComputeModeDefault;
+      break;
     case cudaDevAttrReservedSharedMemoryPerBlock: *v = cc() >= 80 ? 1024 : 0; break;
     default: *v = 0;
   }
@@ -213,7 +222,7 @@ API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
 }
 API cudaError_t cudaProfilerStart() { return cudaSuccess; }
 API cudaError_t cudaProfilerStop() { return cudaSuccess; }
-// There is no driver behind this library: every lookup answers "symbol not found".
+// This library has no driver, so every lookup answers "symbol not found".
 API cudaError_t cudaGetDriverEntryPoint(const char*, void** f, unsigned long long,
                                         cudaDriverEntryPointQueryResult* r) {
   ENTER("", F_NODEV);

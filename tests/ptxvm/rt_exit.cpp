@@ -4,8 +4,9 @@
 
 #include <thread>
 
-// No static object of this library is ever destroyed: when the program ends, other threads may be inside, and
-// its own static destructors may still call. This takes the place of libc's function for this library only.
+// No static object of this library is ever destroyed. When the program ends, other threads may be inside the
+// library, and the program's static destructors may still call it. This function replaces libc's function for
+// this library only.
 extern "C" int __cxa_atexit(void (*)(void*), void*, void*) { return 0; }
 __attribute__((destructor)) static void report_at_exit() {
   bool stats = env_long("PTXVM_STATS", 0);
@@ -16,8 +17,8 @@ __attribute__((destructor)) static void report_at_exit() {
     quiet.try_lock();
   }
   if (stats)
-    fprintf(stderr, "ptxvm: %llu launches, %.1f M instructions\n", (unsigned long long)g_stats.launches,
-            g_stats.instrs / 1e6);
+    fprintf(stderr, "ptxvm: %llu launches, %.1f M instructions, %llu kernels loaded\n",
+            (unsigned long long)g_stats.launches, g_stats.instrs / 1e6, (unsigned long long)g_stats.loads);
   if (quiet)
     prof_write();
   else if (g_profile)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// CUDA runtime API front end: graphs
+// Runtime API front end: graphs
 #include <algorithm>
 
 #include "rt_stream.h"
@@ -7,7 +7,7 @@
 API cudaError_t cudaGraphCreate(cudaGraph_t* g, unsigned) {
   ENTER("graph", 0);
   auto* q = new Graph;
-  g_handles.insert(q);
+  g_handles[q] = current_device();
   *g = (cudaGraph_t)q;
   return cudaSuccess;
 }
@@ -144,7 +144,7 @@ API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t h, const cudaKernel
   return E(n->type != cudaGraphNodeTypeKernel ? (int)cudaErrorInvalidValue : kernel_params(*n, p));
 }
 
-// Orders a graph's nodes so that dependencies come first; false when they form a cycle.
+// Orders a graph's nodes so that dependencies come first. Returns false if the dependencies form a cycle.
 static bool topo(Graph* g, std::vector<Node*>& order) {
   std::unordered_map<Node*, int> state;
   std::function<bool(Node*)> visit = [&](Node* n) {
@@ -170,10 +170,10 @@ static cudaError_t instantiate(cudaGraphExec_t* x, cudaGraph_t g, unsigned long 
   auto* e = new GraphExec;
   e->flags = flags;
   for (Node* n : order) {
-    e->index[n] = e->plan.size();
-    e->plan.push_back(*n);
+    e->index[n] = e->plan->size();
+    e->plan->push_back(*n);
   }
-  g_handles.insert(e);
+  g_handles[e] = current_device();
   *x = (cudaGraphExec_t)e;
   return cudaSuccess;
 }
@@ -204,6 +204,7 @@ API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphE
   if (info) memset(info, 0, sizeof *info);
   if (!live(x, "graph exec") || !live(g, "graph")) return E(cudaErrorInvalidValue);
   auto* e = (GraphExec*)x;
+  Plan& plan = e->edit();
   std::vector<Node*> order;
   if (!topo((Graph*)g, order)) return E(cudaErrorInvalidValue);
   auto differ = [&](cudaGraphExecUpdateResult r, Node* n) {
@@ -213,20 +214,20 @@ API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphE
     }
     return E(cudaErrorGraphExecUpdateFailure);
   };
-  if (order.size() != e->plan.size()) return differ(cudaGraphExecUpdateErrorTopologyChanged, nullptr);
+  if (order.size() != plan.size()) return differ(cudaGraphExecUpdateErrorTopologyChanged, nullptr);
   std::unordered_map<const Node*, size_t> index;
   for (size_t k = 0; k < order.size(); k++) {
     index[order[k]] = k;
-    if (order[k]->type != e->plan[k].type) return differ(cudaGraphExecUpdateErrorNodeTypeChanged, order[k]);
-    if (order[k]->deps.size() != e->plan[k].deps.size())
+    if (order[k]->type != plan[k].type) return differ(cudaGraphExecUpdateErrorNodeTypeChanged, order[k]);
+    if (order[k]->deps.size() != plan[k].deps.size())
       return differ(cudaGraphExecUpdateErrorTopologyChanged, order[k]);
-    if (order[k]->type == cudaGraphNodeTypeKernel && order[k]->k.coop != e->plan[k].k.coop)
+    if (order[k]->type == cudaGraphNodeTypeKernel && order[k]->k.coop != plan[k].k.coop)
       return differ(cudaGraphExecUpdateErrorAttributesChanged, order[k]);
   }
   for (size_t k = 0; k < order.size(); k++) {
-    bool on = e->plan[k].enabled;
-    e->plan[k] = *order[k];
-    e->plan[k].enabled = on;
+    bool on = plan[k].enabled;
+    plan[k] = *order[k];
+    plan[k].enabled = on;
   }
   for (auto& i : index) e->index[i.first] = i.second;
   return cudaSuccess;
@@ -235,9 +236,9 @@ static Node* exec_node(cudaGraphExec_t x, cudaGraphNode_t n, cudaGraphNodeType t
   if (!live(x, "graph exec")) return nullptr;
   auto* e = (GraphExec*)x;
   auto it = e->index.find((Node*)n);
-  return it == e->index.end() || (t != cudaGraphNodeTypeCount && e->plan[it->second].type != t)
-             ? nullptr
-             : &e->plan[it->second];
+  if (it == e->index.end()) return nullptr;
+  Node* q = &e->edit()[it->second];
+  return t != cudaGraphNodeTypeCount && q->type != t ? nullptr : q;
 }
 #define EXEC_SET(type, fill)               \
   ENTER("graph", 0);                       \
@@ -289,15 +290,15 @@ API cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
             q->dev);
     return E(cudaErrorInvalidValue);
   }
-  auto& plan = ((GraphExec*)x)->plan;
-  prof_graph_begin(plan.size());
+  const std::shared_ptr<Plan> plan = ((GraphExec*)x)->plan;
+  prof_graph_begin(plan->size());  // with a profile, work runs when it is submitted
   int r = 0;
-  for (size_t k = 0; k < plan.size() && !r; k++) r = run_node(plan[k]);
+  for (size_t k = 0; k < plan->size() && !r; k++) r = enqueue(q, {plan, &(*plan)[k]});
   prof_graph_end();
   return E(r);
 }
 API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) {
-  ENTER("graph", 0);
+  ENTER("graph", F_DESTROY);
   if (!live(x, "graph exec")) return E(cudaErrorInvalidValue);
   g_handles.erase(x);
   delete (GraphExec*)x;

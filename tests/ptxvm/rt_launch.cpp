@@ -21,12 +21,32 @@ API cudaError_t __cudaPopCallConfiguration(dim3* g, dim3* b, size_t* sh, void* s
   return cudaSuccess;
 }
 
-// Checks a launch and packs its parameters; returns what the launch call returns when it is refused.
+// The first use of a kernel on a device loads the kernel. The load may wait for the device.
+static int load(Kern* k, Func*& f) {
+  if (!k) return cudaErrorInvalidDeviceFunction;
+  f = func_of(k);
+  if (!f) return cudaErrorNoKernelImageForDevice;
+  char& loaded = k->loaded[current_device()];
+  if (loaded) return 0;
+  if (g_loads_forbidden) {
+    fprintf(stderr, "ptxvm: first use of kernel %s\n", k->name.c_str());
+    if (g_loads_forbidden == 2) abort();
+    return cudaErrorNotPermitted;
+  }
+  if (!kind(LOADED) && capture_blocks(("the first use of kernel " + k->name).c_str()))
+    return cudaErrorStreamCaptureUnsupported;
+  const Injected injected = inject("", "load");
+  if (injected.sticky) g_sticky = injected.code;
+  if (injected.code) return injected.code;
+  loaded = true;
+  g_stats.loads++;
+  return 0;
+}
+// Checks a launch and packs its parameters. Returns the launch call's error.
 int make_kernel(Node& n, const void* func, dim3 g, dim3 b, void** args, size_t sh, bool coop) {
   Kern* k = kern_of(func);
-  if (!k) return cudaErrorInvalidDeviceFunction;
-  Func* f = func_of(k);
-  if (!f) return cudaErrorNoKernelImageForDevice;
+  Func* f = nullptr;
+  if (int r = load(k, f)) return r;
   u64 nt = (u64)b.x * b.y * b.z;
   if (!g.x || !g.y || !g.z || !nt || nt > 1024 || b.z > 64 || g.y > 65535 || g.z > 65535 || g.x > 2147483647u)
     return cudaErrorInvalidConfiguration;
@@ -48,24 +68,20 @@ int make_kernel(Node& n, const void* func, dim3 g, dim3 b, void** args, size_t s
     memcpy(&n.k.params[f->params[q].off], args[q], f->params[q].size);
   return 0;
 }
-static int launch(const void* func, dim3 g, dim3 b, void** args, size_t sh, cudaStream_t s, bool coop) {
+static int launch(const void* func, dim3 g, dim3 b, void** args, size_t sh, cudaStream_t s, bool coop,
+                  bool early = false) {
   Node n;
   int r = make_kernel(n, func, g, b, args, sh, coop);
+  n.k.early = early && !coop;
   return r ? r : submit(s, std::move(n));
 }
-// Runs a kernel. Errors inside it are asynchronous: they surface at the next synchronising call, unless
-// CUDA_LAUNCH_BLOCKING=1.
 int run_kernel(const KernelCall& k, int dev) {
-  Injected inj = inject("", "launch");
-  if (inj.code && !inj.sticky) return inj.code;
-  Func* f = func_of(k.k);
-  int r = inj.code;
-  if (!r) r = vm_launch(f, {k.g.x, k.g.y, k.g.z}, {k.b.x, k.b.y, k.b.z}, k.params.data(), k.sh, k.coop, dev);
-  if (!r) return 0;
-  static bool blocking = env_long("CUDA_LAUNCH_BLOCKING", 0);
-  if (blocking) return g_sticky = r;
-  g_pending = r;
-  return 0;
+  return vm_launch(func_of(k.k), {k.g.x, k.g.y, k.g.z}, {k.b.x, k.b.y, k.b.z}, k.params.data(), k.sh, k.coop,
+                   dev);
+}
+std::shared_ptr<EarlyLaunch> begin_kernel(const KernelCall& k, int dev) {
+  return vm_launch_early(func_of(k.k), {k.g.x, k.g.y, k.g.z}, {k.b.x, k.b.y, k.b.z}, k.params.data(), k.sh,
+                         dev);
 }
 API cudaError_t __cudaGetKernel(cudaKernel_t* k, const void* f) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
@@ -94,7 +110,7 @@ API cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 g, dim3 b, void*
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* f, void** a) {
   ENTER("", 0);
   if (!c) return E(cudaErrorInvalidValue);
-  bool coop = false;
+  bool coop = false, early = false;
   for (unsigned k = 0; k < c->numAttrs; k++) {
     auto& at = c->attrs[k];
     if (at.id == cudaLaunchAttributeCooperative && at.val.cooperative) coop = true;
@@ -104,14 +120,17 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* f, 
       return E(cudaErrorNotSupported);
     }
     static bool refuses = env_long("PTXVM_NO_PDL", 0);
-    if (refuses && at.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
-        at.val.programmaticStreamSerializationAllowed) {
+    if (at.id != cudaLaunchAttributeProgrammaticStreamSerialization ||
+        !at.val.programmaticStreamSerializationAllowed)
+      continue;
+    early = true;
+    if (refuses) {
       Kern* q = kern_of(f);
       fprintf(stderr, "ptxvm: programmatic dependent launch of %s refused\n", q ? q->name.c_str() : "?");
       return E(cudaErrorNotSupported);
     }
   }
-  return E(launch(f, c->gridDim, c->blockDim, a, c->dynamicSmemBytes, c->stream, coop));
+  return E(launch(f, c->gridDim, c->blockDim, a, c->dynamicSmemBytes, c->stream, coop, early));
 }
 API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* u) {
   ENTER("", 0);
@@ -138,9 +157,8 @@ API cudaError_t cudaFuncGetName(const char** name, const void* f) {
 API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* f) {
   ENTER("", 0);
   Kern* k = kern_of(f);
-  if (!k) return E(cudaErrorInvalidDeviceFunction);
-  Func* F = func_of(k);
-  if (!F) return E(cudaErrorNoKernelImageForDevice);
+  Func* F = nullptr;
+  if (int r = load(k, F)) return E(r);
   memset(a, 0, sizeof *a);
   a->sharedSizeBytes = F->shsize;
   a->localSizeBytes = F->localsize;
@@ -154,9 +172,8 @@ API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* f) {
 API cudaError_t cudaFuncSetAttribute(const void* f, cudaFuncAttribute at, int v) {
   ENTER("", 0);
   Kern* k = kern_of(f);
-  if (!k) return E(cudaErrorInvalidDeviceFunction);
-  Func* F = func_of(k);
-  if (!F) return E(cudaErrorNoKernelImageForDevice);
+  Func* F = nullptr;
+  if (int r = load(k, F)) return E(r);
   if (at == cudaFuncAttributeMaxDynamicSharedMemorySize) {
     if (v < 0 || v + (int)F->shsize > arch().smem_optin) return E(cudaErrorInvalidValue);
     k->maxdyn[current_device()] = v;
@@ -173,9 +190,8 @@ API cudaError_t cudaFuncSetCacheConfig(const void* f, cudaFuncCache) {
 }
 static int occupancy(int* n, const void* f, int bs, size_t sh) {
   Kern* k = kern_of(f);
-  if (!k) return cudaErrorInvalidDeviceFunction;
-  Func* F = func_of(k);
-  if (!F) return cudaErrorNoKernelImageForDevice;
+  Func* F = nullptr;
+  if (int r = load(k, F)) return r;
   if (!n || bs <= 0) return cudaErrorInvalidValue;
   Arch a = arch();
   int warps = (bs + 31) / 32, blocks = bs > 1024 ? 0 : a.threads_sm / 32 / warps;
@@ -196,8 +212,8 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* n, const void
 API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* v, const void* f, int blocks, int bs) {
   ENTER("", 0);
   Kern* k = kern_of(f);
-  Func* F = k ? func_of(k) : nullptr;
-  if (!F) return E(cudaErrorInvalidDeviceFunction);
+  Func* F = nullptr;
+  if (int r = load(k, F)) return E(r);
   if (blocks <= 0 || bs <= 0) return E(cudaErrorInvalidValue);
   int per = arch().smem_sm / blocks - (int)F->shsize;
   *v = (size_t)std::max(0, std::min(per, arch().smem_optin - (int)F->shsize));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// CUDA runtime API front end: device, managed and pinned memory, memory pools
-#include <sys/mman.h>
-
+// Runtime API front end: device, managed and pinned memory, memory pools
 #include <algorithm>
 
 #include "rt.h"
@@ -17,12 +15,14 @@ struct Pool {
   u64 threshold = 0;
   int reuse[3] = {1, 1, 1};
   size_t used = 0, high = 0;
-  size_t idle = 0;  // freed, and not yet given back to the device
+  size_t idle = 0;  // freed, but not yet returned to the device
   void trim(size_t keep) { idle = std::min(idle, keep > used ? keep - used : 0); }
 };
 static std::map<u64, Pool*> g_pooled;
 static std::set<Pool*> g_pools;
-// As at a call that synchronises.
+static std::set<u64> g_owned;    // all allocations of this file
+static std::set<u64> g_freeing;  // allocations with a queued cudaFreeAsync
+// Every call that synchronises calls this function.
 void trim_pools() {
   for (Pool* pool : g_pools) pool->trim(pool->threshold);
 }
@@ -32,46 +32,37 @@ static size_t idle_memory(int d) {
   return sum;
 }
 static size_t granule(size_t n) { return (n + 511) & ~511ull; }
-static size_t page_up(size_t n) { return (n + 4095) & ~4095ull; }
-
-// Unless PTXVM_GUARD is 0: the host has no access to device memory but inside of API calls.
-static std::map<void*, size_t> g_guarded;
-static bool guards() {
-  static bool on = env_long("PTXVM_GUARD", 1);
-  return on;
-}
-void guard_memory(bool open) {
-  if (guards())
-    for (auto& [p, bytes] : g_guarded) mprotect(p, bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
-}
-
-// New memory reads 0xCD; inaccessible pages follow it.
-static int mem_alloc(void** p, size_t n, u8 kind, int d = current_device()) {
+// New memory is filled with 0xCD.
+static int mem_alloc(void** p, size_t n, u8 what, int d = current_device()) {
   if (!p) return cudaErrorInvalidValue;
   *p = nullptr;
   if (!n) return 0;
-  bool dev = kind == K_DEVICE || kind == K_MANAGED;
+  bool dev = what == K_DEVICE || what == K_MANAGED;
+  if (dev && g_used[d] + granule(n) > mem_limit()) run_device(d);  // queued work may release memory
   if (n > mem_limit() * 64 || (dev && g_used[d] + granule(n) > mem_limit())) return cudaErrorMemoryAllocation;
-  void* q = mmap(nullptr, page_up(n) + 8192, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (q == MAP_FAILED) return cudaErrorMemoryAllocation;
-  mprotect((char*)q + page_up(n), 8192, PROT_NONE);
-  memset(q, 0xCD, n);
-  vm_add_alloc(q, n, kind, d);
-  if (kind == K_DEVICE && guards()) g_guarded[q] = page_up(n);
+  u64 view = 0;
+  void* q = vm_map(n, what == K_DEVICE && !kind(PAGES), view);
+  if (!q) return cudaErrorMemoryAllocation;
+  vm_add_alloc(q, n, what, d, false, view);
+  memset(vm_at((u64)q), 0xCD, n);
+  if (view) note_origin(q, n);
   if (dev) g_used[d] += granule(n);
+  g_owned.insert((u64)q);
   *p = q;
   return 0;
 }
+static bool may_free(const Alloc* a, void* p, bool host) {
+  if (a && a->lo == (u64)p && !g_freeing.count((u64)p) &&
+      (host ? a->kind == K_PINNED : a->kind == K_DEVICE || a->kind == K_MANAGED))
+    return true;
+  fprintf(stderr, "ptxvm: free of an unknown, foreign or already freed pointer %p\n", p);
+  return false;
+}
+// Queued work that uses the memory will fail when it runs.
 static int mem_free(void* p, bool host) {
   if (!p) return 0;
   const Alloc* a = vm_find_alloc((u64)p);
-  bool ok =
-      a && a->lo == (u64)p && (host ? a->kind == K_PINNED : a->kind == K_DEVICE || a->kind == K_MANAGED);
-  if (!ok) {
-    fprintf(stderr, "ptxvm: free of an unknown, foreign or already freed pointer %p\n", p);
-    return cudaErrorInvalidValue;
-  }
+  if (!may_free(a, p, host)) return cudaErrorInvalidValue;
   size_t n = a->hi - a->lo;
   if (!host) g_used[a->dev] -= granule(n);
   auto pooled = g_pooled.find((u64)p);
@@ -79,11 +70,38 @@ static int mem_free(void* p, bool host) {
     pooled->second->used -= granule(n);
     g_pooled.erase(pooled);
   }
+  const u64 view = a->view;
   g_hostflags.erase((u64)p);
   vm_del_alloc(p);
-  g_guarded.erase(p);
-  munmap(p, page_up(n) + 8192);
+  vm_unmap(p, n, view);
+  g_owned.erase((u64)p);
   return 0;
+}
+void reset_memory(int dev) {
+  const std::set<u64> owned = g_owned;
+  for (u64 p : owned) {
+    const Alloc* a = vm_find_alloc(p);
+    if (a->dev != dev) continue;
+    g_freeing.erase(p);
+    mem_free((void*)p, a->kind == K_PINNED);
+  }
+  for (Pool* pool : g_pools)
+    if (pool->dev == dev) pool->idle = 0;
+}
+// Runs a queued cudaFreeAsync.
+static void free_queued(void* p) {
+  g_freeing.erase((u64)p);
+  const Alloc* a = vm_find_alloc((u64)p);
+  const size_t bytes = granule(a->hi - a->lo);
+  auto pooled = g_pooled.find((u64)p);
+  if (pooled != g_pooled.end() && !kind(FREED)) pooled->second->idle += bytes;
+  mem_free(p, false);
+}
+// CUDA's documents say that these calls may wait, but not that they do.
+static int wait_to_free() {
+  if (!kind(FREEING)) return 0;
+  for (int d = 0; d < device_count(); d++) run_device(d);
+  return surfaced();
 }
 API cudaError_t cudaMalloc(void** p, size_t n) {
   ENTER("malloc", F_NOCAP);
@@ -101,6 +119,7 @@ API cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t w, size_t h) {
 }
 API cudaError_t cudaFree(void* p) {
   ENTER("free", F_NOCAP | F_SYNC | F_FREE);
+  if (int r = wait_to_free()) return E(r);
   return E(mem_free(p, false));
 }
 API cudaError_t cudaMallocHost(void** p, size_t n) {
@@ -117,6 +136,7 @@ API cudaError_t cudaHostAlloc(void** p, size_t n, unsigned flags) {
 }
 API cudaError_t cudaFreeHost(void* p) {
   ENTER("free", F_NOCAP | F_SYNC | F_FREE);
+  if (int r = wait_to_free()) return E(r);
   return E(mem_free(p, true));
 }
 API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
@@ -129,6 +149,7 @@ API cudaError_t cudaHostRegister(void* p, size_t n, unsigned flags) {
 }
 API cudaError_t cudaHostUnregister(void* p) {
   ENTER("free", F_NOCAP | F_SYNC | F_FREE);
+  if (int r = wait_to_free()) return E(r);
   const Alloc* a = vm_find_alloc((u64)p);
   if (!a || a->lo != (u64)p || a->kind != K_REGISTERED) return E(cudaErrorHostMemoryNotRegistered);
   g_hostflags.erase((u64)p);
@@ -154,7 +175,7 @@ API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
   size_t held = g_used[current_device()] + idle_memory(current_device());
-  *f = *t - std::min(held, *t);  // an allocation that needs it gets what is idle
+  *f = *t - std::min(held, *t);  // the idle memory is included, because an allocation could get it
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
@@ -188,8 +209,8 @@ API cudaError_t cudaMemAdvise(const void* p, size_t n, cudaMemoryAdvise, cudaMem
   return E(a && a->kind == K_MANAGED && (u64)p + n <= a->hi ? 0 : cudaErrorInvalidValue);
 }
 
-// Stream-ordered allocation: one pool per device (others may be created). Freed memory is the pool's until a
-// call that synchronises.
+// Stream-ordered allocation uses one pool per device, or pools that the program creates. A pool keeps freed
+// memory until a call synchronises.
 static Pool& default_pool(int d) {
   static std::vector<Pool> pools(MAX_DEVICES);
   pools[d].dev = d;
@@ -235,12 +256,13 @@ API cudaError_t cudaFreeAsync(void* p, cudaStream_t s) {
   }
   if (!p) return E(cudaErrorInvalidValue);
   const Alloc* a = vm_find_alloc((u64)p);
-  const size_t bytes = a ? granule(a->hi - a->lo) : 0;
-  auto pooled = g_pooled.find((u64)p);
-  Pool* pool = pooled == g_pooled.end() ? nullptr : pooled->second;
-  const int r = mem_free(p, false);
-  if (!r && pool) pool->idle += bytes;
-  return E(r);
+  if (!may_free(a, p, false)) return E(cudaErrorInvalidValue);
+  g_freeing.insert((u64)p);
+  Node n;
+  n.type = cudaGraphNodeTypeHost;
+  n.host = [p] { free_queued(p); };
+  const int r = submit(s, std::move(n));
+  return E(r || !kind(FREED) ? r : run_stream(s));
 }
 API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* p, int d) {
   ENTER("", 0);

@@ -38,10 +38,12 @@ static bool unpack_entry(const char* q, u64 size, u32 csize, u64 raw, u64 flags,
   t.assign(q, size);
   return true;
 }
-// A fat binary is a header followed by entries; takes the newest PTX entry not above cc().
+// A fat binary is a header followed by entries. This function takes the newest PTX entry that is not above
+// cc().
 static void load_fatbin(Fatbin& fb) {
   if (fb.loaded) return;
   fb.loaded = true;
+  watch_pages();
   const u8* p = (const u8*)fb.data;
   auto rd = [](const u8* q, auto v) {
     memcpy(&v, q, sizeof v);
@@ -70,7 +72,7 @@ static void load_fatbin(Fatbin& fb) {
         text = std::move(t);
       }
     }
-    if (kind == 2 && g_profile && (int)arch > machine) {  // machine code, for its register counts only
+    if (kind == 2 && g_profile && (int)arch > machine) {  // machine code is used only for its register counts
       std::string t;
       if (unpack_entry((const char*)p + head, size, csize, raw, flags, t)) {
         machine = arch;
@@ -116,6 +118,9 @@ Kern* kern_of(const void* p) {
     if (q.second.get() == p) return q.second.get();
   return nullptr;
 }
+void reset_kernels(int dev) {
+  for (auto& k : g_kerns) k.second->loaded[dev] = false;
+}
 u8* var_ptr(const void* s, size_t& size) {
   auto it = g_vars.find(s);
   if (it == g_vars.end()) return nullptr;
@@ -128,7 +133,7 @@ u8* var_ptr(const void* s, size_t& size) {
   return v->second.p;
 }
 
-// Registration calls emitted by nvcc into every object
+// nvcc puts calls of these functions into every object file.
 API void** __cudaRegisterFatBinary(void* w) {
   struct Wrapper {
     int magic, version;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Instruction semantics: special registers, and operands that are no register.
+// Instruction semantics: special registers, and operands that are not registers
 #include <ctime>
 
 #include "exec_operands.h"

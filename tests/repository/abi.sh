@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). While both
-# have the same SONAME, what was there must be there unchanged, and more may be added; with another
-# one the differences are listed. Of types it looks at those of the public headers. It does not see
-# what inline functions of these do.
-# Usage: abi.sh FOLDER, to work in
+# Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). With the same
+# SONAME, nothing may be removed or changed, and symbols may be added. With another SONAME, differences are
+# only printed. Compares only types of the public headers, and does not see changes in inline functions.
+# Usage: abi.sh FOLDER     FOLDER is for work files
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$1
@@ -15,7 +14,7 @@ if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
   exit 77
 fi
 
-# libraries SOURCE NAME: builds them and installs them in FOLDER/NAME.
+# libraries SOURCE NAME: builds the libraries and installs them in FOLDER/NAME.
 libraries() {
   cmake -S "$1" -B "$folder/$2.build" -D CMAKE_BUILD_TYPE=Debug -D BUILD_SHARED_LIBS=ON \
     -D GPULBVH_CUDA=OFF -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF \
@@ -39,17 +38,17 @@ for library in broadphase bullet; do
   said=$folder/$library.txt differs=0
   abidiff --no-added-syms --headers-dir1 "$old/include" --headers-dir2 "$new/include" \
     "$old/$file" "$new/$file" >"$said" || differs=$?
-  if [ $((differs & 3)) -ne 0 ]; then  # it could not compare
+  if [ $((differs & 3)) -ne 0 ]; then  # abidiff could not compare
     cat "$said"
     exit 1
   elif [ $differs -eq 0 ]; then
-    echo "abi: $(soname "$new/$file") fits what was linked with version $version"
+    echo "abi: $(soname "$new/$file") works with programs that were linked with version $version"
   elif [ "$(soname "$old/$file")" != "$(soname "$new/$file")" ]; then
     cat "$said"
-    echo "abi: $(soname "$new/$file") differs from $(soname "$old/$file") of version $version, as it may"
+    echo "abi: $(soname "$new/$file") differs from $(soname "$old/$file") of version $version, as another SONAME allows"
   else
     cat "$said"
-    echo "abi: $(soname "$new/$file") is not what version $version had under this name"
+    echo "abi: $(soname "$new/$file") is incompatible with version $version, but has the same SONAME"
     status=1
   fi
 done

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# What the programs answer to right and wrong command lines, one row each:
+# Tests the programs' answers to right and wrong command lines, one per row:
 #
 #   STATUS LINES :: PATTERN :: COMMAND
 #
-# the exit status; how many lines go to stderr (- for any number); what must be found in stdout or
-# stderr (- for nothing); and a shell command. Rows run in order, in one folder, and may use what earlier ones wrote.
+# COMMAND is a shell command that must end with STATUS. LINES is the number of its lines on stderr, or - for
+# any number. PATTERN must be in its stdout or stderr; - stands for no pattern. Rows run in order, in one
+# folder, and may use files of earlier rows.
 # Usage: command_lines.sh FOLDER_OF_PROGRAMS VERSION [no-drawing]
 set -u
 bin=$(realpath "$1") version=$2
@@ -17,7 +18,7 @@ mkdir "$scratch/work"
 cd "$scratch/work" || exit 1
 PATH=$bin:$PATH
 
-# Runs the rows on stdin.
+# Runs the rows from stdin.
 table() {
   local expected pattern command status lines got found
   while IFS= read -r row; do
@@ -39,7 +40,7 @@ table() {
   done
 }
 
-# interrupt SIGNAL FILE COMMAND...: sends the signal when the command has written some of the file.
+# interrupt SIGNAL FILE COMMAND...: sends the signal once the command has written part of FILE.
 interrupt() {
   local signal=$1 file=$2 process
   shift 2
@@ -53,10 +54,11 @@ interrupt() {
   wait $process
 }
 
-# count WORD LINE: the number behind WORD= in the last summary line of a file.
+# count WORD FILE: prints the number after WORD= in the last summary line of FILE.
 count() { sed -nE "s/^summary .* $1=([0-9]+).*/\1/p" "$2" | tail -n 1; }
 
-# Permissions mean nothing to root, so it takes another user's; who must be able to read the program.
+# as_user COMMAND...: runs COMMAND as another user if this user is root, because permissions do not stop
+# root. The other user must be able to read the program, so the program is copied.
 as_user() {
   if [ "$(id -u)" -ne 0 ]; then "$@"; return; fi
   chmod 755 "$scratch" "$scratch/work"
@@ -64,8 +66,8 @@ as_user() {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$scratch/$@"
 }
 
-# --- What every program answers. Some are left out where a library or a compiler is missing.
-for program in hello rigid_bodies replay many_worlds make_scene stages removal loading ghosts one_moves \
+# --- Answers of every program. Some programs are not built if a library or a compiler is missing.
+for program in hello rigid_bodies replay many_worlds make_scene stages removal loading ghosts one_moves calling_thread \
   broadphase gpu_micro viewer; do
   if [[ $program =~ ^(broadphase|gpu_micro|viewer)$ && ! -x $bin/$program ]]; then continue; fi
   table <<EOF
@@ -75,7 +77,7 @@ for program in hello rigid_bodies replay many_worlds make_scene stages removal l
 EOF
 done
 
-# --- What is right.
+# --- Right command lines.
 table <<'EOF'
 0 - :: summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16} :: rigid_bodies --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
 0 0 :: ^4$ :: wc -l <pile.csv
@@ -83,6 +85,10 @@ table <<'EOF'
 0 - :: debris :: rigid_bodies --list
 0 0 :: report written to pile.html :: rigid_bodies --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
 0 0 :: </html> :: cat pile.html
+0 0 :: picture written to pile.svg :: rigid_bodies --scene pile --objects 50 --steps 3 --picture pile.svg
+0 0 :: ^165$ :: grep -c '<path' pile.svg
+0 0 :: ^50 objects: .* gpu-lbvh [0-9.]+ ms and btDbvtBroadphase [0-9.]+ ms :: rigid_bodies --scene pile --objects 50 --steps 3 --compare dbvt,gpu-lbvh
+2 1 :: picture :: rigid_bodies --sizes 10,20 --picture pile.svg
 0 0 :: step 1: .*growth :: cat pile.html
 0 0 :: longest=[1-3]/[0-9.]+/[0-9.]+/[a-z_+-]+,[1-3]/.*,[1-3]/.* :: rigid_bodies --scene pile --objects 50 --steps 3
 0 0 :: ^gpu-lbvh( +[0-9.]+){4}   [1-3]: .* x, .*; [1-3]: .*; [1-3]: :: rigid_bodies --scene pile --objects 50 --steps 3
@@ -90,14 +96,20 @@ table <<'EOF'
 0 0 :: nothing falls asleep :: rigid_bodies --scene stack --objects 30 --steps 3 --awake
 0 0 :: - :: rigid_bodies --scene stack --objects 30 --steps 200 >asleep.txt; rigid_bodies --scene stack --objects 30 --steps 200 --awake >awake.txt
 2 1 :: - :: [ "$(grep -o 'hash=[0-9a-f]*' asleep.txt)" = "$(grep -o 'hash=[0-9a-f]*' awake.txt)" ] || { echo they differ >&2; exit 2; }
+0 0 :: btDiscreteDynamicsWorldMt :: rigid_bodies --scene stack --objects 30 --steps 200 --bullet-threads | tee threads.txt
+2 1 :: - :: [ "$(grep -o 'hash=[0-9a-f]*' asleep.txt)" = "$(grep -o 'hash=[0-9a-f]*' threads.txt)" ] || { echo they differ >&2; exit 2; }
+2 1 :: btDiscreteDynamicsWorldMt has no soft bodies :: rigid_bodies --scene softbodies --steps 3 --bullet-threads
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase core --threads 2
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase gpu-lbvh --threads 2
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase dbvt --threads 2
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase axis-sweep --threads 2
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase simple --threads 2
 0 0 :: ^simple +yes .*[0-9]$ :: replay pile.aabb --broadphase all
-0 0 :: summary .*frames=2 .*median_total_ms=.* peak_rss_mb= :: replay pile.aabb --frames 2
+0 0 :: summary .*frames=2 .*median_total_ms=.* mean_total_ms=.* max_total_ms=.* peak_rss_mb= :: replay pile.aabb --frames 2
+0 0 :: - :: replay pile.aabb --untimed 2 --time-pairs | awk '/^summary/ { for (i = 1; i <= NF; ++i) { split($i, v, "="); at[v[1]] = v[2] } } END { exit !(at["frames"] == 3 && at["median_total_ms"] == at["mean_total_ms"] && at["mean_total_ms"] == at["max_total_ms"]) }'
 0 0 :: stages bounds_ms=.* delta_ms= :: replay pile.aabb --stages
+0 0 :: stages bounds_ms=.* codes_ms=0\.[0-9]*[1-9].* delta_ms= :: replay pile.aabb --stages --hierarchy binary
+2 1 :: --hierarchy: no-such not in :: replay pile.aabb --hierarchy no-such
 0 0 :: summary worlds=5 boxes=6 backend=host threads=2 objects=31 steps=61 pairs=[0-9]+ .*world_steps_per_second=.* compared=1 hash=[0-9a-f]{16} :: many_worlds --worlds 5 --boxes 6 --steps 61 --backend host --threads 2 --record worlds.aabb
 0 0 :: on .*, host threads: [0-9]+; (no cuda|there is a GPU) :: many_worlds --worlds 1 --boxes 1 --steps 1
 0 0 :: summary .*objects=35 frames=7 :: replay worlds.aabb
@@ -109,10 +121,11 @@ table <<'EOF'
 0 0 :: removing 8 objects :: removal 2
 0 0 :: 100 boxes, :: loading 100
 0 0 :: summary broadphase=dbvt objects=100 steps=3 all_us=.* alone_us=.* set_unchanged_ns=[0-9.]+ :: one_moves 100 --steps 3
+0 0 :: summary space="stand-in" boxes=100 pairs=[0-9]+ changed=50 steps=3 mean_us=.* most_us= :: calling_thread 100 --steps 3 --moving 0.5 --stand-in
 0 0 :: production :: stages --scene city.aabb --rounds 1 --csv stages.csv
 EOF
 
-# --- What is wrong in a command.
+# --- Wrong command lines.
 table <<'EOF'
 2 1 :: . :: replay
 2 1 :: is empty :: replay ""
@@ -121,7 +134,8 @@ table <<'EOF'
 2 1 :: threads :: replay pile.aabb --threads -1
 2 1 :: frames :: replay pile.aabb --frames 0
 2 1 :: frames :: replay pile.aabb --frames -1
-2 1 :: dbvt tells nothing :: replay pile.aabb --broadphase dbvt --stages
+2 1 :: there are only 3 frames :: replay pile.aabb --untimed 3
+2 1 :: dbvt does not report :: replay pile.aabb --broadphase dbvt --stages
 2 1 :: --backend cuda: no broad phase :: replay pile.aabb --broadphase dbvt --backend cuda
 2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --broadphase simple --backend cuda
 2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --compare dbvt,simple --backend cuda
@@ -143,6 +157,7 @@ table <<'EOF'
 2 1 :: BOXES :: loading 1x
 2 1 :: BOXES :: ghosts 999
 2 1 :: BOXES :: one_moves 0
+2 1 :: BOXES :: calling_thread 0
 2 1 :: steps :: one_moves 10 --steps 0
 EOF
 if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
@@ -153,7 +168,7 @@ if ! "$bin/replay" pile.aabb --backend cuda >/dev/null 2>&1; then
 EOF
 fi
 
-# --- Recordings that are not what they should be.
+# --- Broken recordings.
 table <<'EOF'
 0 0 :: - :: (head -c 40 pile.aabb; printf '\050\153\156\116'; tail -c +45 pile.aabb) >inverted.aabb
 0 0 :: axis-sweep is left out: .*min > max :: replay inverted.aabb --broadphase all
@@ -181,7 +196,8 @@ table <<'EOF'
 2 1 :: none.aabb: .*no frame :: replay none.aabb
 EOF
 
-# --- References. One made from an exact broad phase holds for another; a wrong one is found out.
+# --- References. A reference from one exact broad phase is right for the others. A wrong reference is
+# detected.
 table <<'EOF'
 1 0 :: ^0$ :: replay pile.aabb | grep -c compared
 0 0 :: - :: replay pile.aabb --broadphase simple | sed -nE 's/^frame=([0-9]+) pairs=([0-9]+) hash=([0-9a-f]+).*/\1 \2 \3/p' >right.ref
@@ -200,7 +216,7 @@ table <<'EOF'
 0 0 :: - :: (cat right.ref; echo 3 0 0) >pile.ref
 2 1 :: pile.ref: has frame 3 :: replay pile.aabb
 0 0 :: - :: cat right.ref right.ref >pile.ref
-2 1 :: pile.ref: line 4 has frame 0 once more :: replay pile.aabb
+2 1 :: pile.ref: line 4 has frame 0 a second time :: replay pile.aabb
 0 0 :: - :: echo frame zero >pile.ref
 2 1 :: pile.ref: line 1 :: replay pile.aabb
 0 0 :: - :: rm pile.ref; mkdir pile.ref
@@ -209,7 +225,7 @@ table <<'EOF'
 2 2 :: cut.ref: has frame 2, but cut.aabb has 2 :: replay cut.aabb
 EOF
 
-# --- Files that cannot be written, or are asked for twice. Nothing is truncated or left behind.
+# --- Files that cannot be written, or are named twice. No file is truncated or remains.
 table <<'EOF'
 0 0 :: - :: echo precious >kept; mkdir folder; mkfifo pipe
 2 1 :: --record /no/such/folder/x.aabb: No such :: rigid_bodies --csv kept --record /no/such/folder/x.aabb
@@ -244,7 +260,7 @@ table <<'EOF'
 2 1 :: readonly/x.aabb: Permission :: as_user make_scene walk 100 2 readonly/x.aabb
 EOF
 
-# --- A stdout that takes nothing.
+# --- A stdout that is closed or full.
 table <<'EOF'
 1 1 :: stdout is closed :: rigid_bodies --scene pile --objects 10 --steps 1 --record closed.aabb --csv closed.csv >&-
 1 1 :: stdout is closed :: rigid_bodies --list >&-
@@ -275,7 +291,7 @@ table <<'EOF'
 0 0 :: - :: cmp pile.aabb again.aabb
 EOF
 
-# --- Runs that are interrupted: what was recorded can be replayed.
+# --- Interrupted runs. Their recordings can be replayed.
 table <<'EOF'
 130 1 :: ^rigid_bodies: interrupted$ :: interrupt INT int.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record int.aabb --csv int.csv --report int.html >int.txt
 0 0 :: - :: replay int.aabb >replay.txt
@@ -292,7 +308,7 @@ table <<'EOF'
 0 1 :: kill.aabb: cut off; it has [0-9]+ of the 1000000 frames :: replay kill.aabb
 EOF
 
-# --- The viewer, where it was built. Without pictures it needs no display.
+# --- The viewer, if it was built. Without pictures it needs no display.
 if [ -x "$bin/viewer" ]; then
   table <<'EOF'
 0 0 :: tree-level :: viewer --help

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Small worlds end with the same positions and velocities, bit by bit, on one thread of the host, on
-# three, and in the space that is named. Exits with 77 (skipped) where that cannot be had.
+# Checks that small worlds end with bit-identical positions and velocities on one thread of the host, on
+# three threads, and on the given backend. Exits with 77 (skipped) if the backend is unavailable.
 # Usage: many_worlds.sh MANY_WORLDS host|cuda WORLDS BOXES STEPS
 set -euo pipefail
 program=$1 space=$2
 arguments=(--worlds "$3" --boxes "$4" --steps "$5")
-# field NAME LINE: what a summary line says.
+# field NAME LINE: prints a field of a summary line.
 field() { sed -nE "s/^summary .* $1=([^ ]+).*/\1/p" <<<"$2"; }
 
 status=0
@@ -20,10 +20,10 @@ for place in "host --threads 1" "host --threads 3" "$space"; do
   hash=$(field hash "$line")
   echo "$place: $line"
   expected=${expected:-$hash}
-  [ "$hash" = "$expected" ] || { echo "FAILED: $place went another way"; exit 1; }
+  [ "$hash" = "$expected" ] || { echo "FAILED: $place: hash $hash, not $expected"; exit 1; }
   [ "$(field pairs "$line")" -gt 0 ] || { echo "FAILED: no pair was found"; exit 1; }
 done
 if [ "$space" = cuda ] && [ "$(field repeated "$line")" -eq 0 ]; then
-  echo "FAILED: no list was too short, so nothing was seen of a step that is done again"
+  echo "FAILED: no list was too short, so no step was repeated"
   exit 1
 fi

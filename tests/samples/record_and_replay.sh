@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Records every scene and finds the pairs of what was recorded with every broad phase: the exact ones
-# agree in every frame (replay checks it), and with the world that was recorded.
+# Records every scene and replays the recording with every broad phase. replay checks that the exact ones
+# agree in every frame. This script compares their pairs with those of the recorded world.
 # Usage: record_and_replay.sh FOLDER_OF_PROGRAMS
 set -u
 bin=$1
@@ -20,15 +20,15 @@ for scene in $scenes; do
     "$bin/rigid_bodies" --scene "$scene" --objects 300 --steps 25 --threads $threads \
       --record $threads.aabb >$threads.txt || fail "$scene cannot be recorded"
   done
-  cmp 1.aabb 3.aabb || fail "$scene: other boxes with three threads than with one"
+  cmp 1.aabb 3.aabb || fail "$scene: three threads record other boxes than one"
   "$bin/replay" 1.aabb --broadphase all >replay.txt || fail "$scene: the finders do not agree"
   for name in core gpu-lbvh dbvt axis-sweep simple; do
-    grep -qE "^summary broadphase=$name .* frames=25 " replay.txt || fail "$scene: no $name"
+    grep -qE "^summary broadphase=$name .* frames=25 " replay.txt || fail "$scene: $name did not replay 25 frames"
   done
   objects=$(sed -nE 's/^gpu-lbvh: ([0-9]+) moving and ([0-9]+) static.*/\1 \2/p' 1.txt)
-  [ "$(field summary objects replay.txt)" = $((${objects/ / + })) ] || fail "$scene: lost objects"
+  [ "$(field summary objects replay.txt)" = $((${objects/ / + })) ] || fail "$scene: other objects than the world had"
 
-  # A recording knows nothing of filters. In these three no pair is filtered out.
+  # A recording has no filters. In these three scenes no pair is filtered out.
   found=$(field frame pairs replay.txt) cached=$(field summary pairs 1.txt)
   echo "$scene: $found pairs recorded, $cached in the world"
   if [[ " rain stack swarm " == *" $scene "* ]] && [ "$found" != "$cached" ]; then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Recorded boxes: files round-trip, broken ones are refused, and the recorded scene's reference
-// holds for every frame.
+// Tests recorded boxes: files are read as they were written, broken files are refused, and every
+// frame of the recorded scene has the pairs of its reference.
 #include "support/recorded_boxes.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST_F(RecordedBoxes, RoundTrip) {
   }
 }
 
-TEST_F(RecordedBoxes, RefusesWhatIsNotWhole) {
+TEST_F(RecordedBoxes, RefusesIncompleteFiles) {
   EXPECT_THROW(BoxReader(path.string()), FileError) << "missing";
   write(1, 10);
   fs::resize_file(path, fs::file_size(path) + 1);
@@ -72,7 +72,7 @@ TEST_F(RecordedBoxes, RefusesWhatIsNotWhole) {
   EXPECT_THROW(BoxReader(path.string()), FileError) << "shorter than a header";
 }
 
-TEST_F(RecordedBoxes, ReadsTheWholeFramesOfAFileThatWasCutOff) {
+TEST_F(RecordedBoxes, ReadsTheWholeFramesOfATruncatedFile) {
   write(3, 10);
   fs::resize_file(path, fs::file_size(path) - 1);
   BoxReader reader(path.string());
@@ -85,7 +85,7 @@ TEST_F(RecordedBoxes, ReadsTheWholeFramesOfAFileThatWasCutOff) {
   }
 }
 
-TEST_F(RecordedBoxes, HeaderIsMendedWhereFewerFramesWereWritten) {
+TEST_F(RecordedBoxes, HeaderIsCorrectedIfFewerFramesWereWritten) {
   {
     BoxWriter writer(path.string(), 1000);
     writer.write(Boxes(10));
@@ -97,7 +97,7 @@ TEST_F(RecordedBoxes, HeaderIsMendedWhereFewerFramesWereWritten) {
   EXPECT_EQ(fs::file_size(path), 16 + 2 * 10 * 24u);
 }
 
-TEST_F(RecordedBoxes, FramesWithoutObjectsAreBelievedOnlyInSmallNumbers) {
+TEST_F(RecordedBoxes, FramesWithoutObjectsAreAcceptedOnlyInSmallNumbers) {
   write(1, 10);
   fs::resize_file(path, 16);
   overwrite(8, "\0\0\0\0\2\0\0\0", 8);
@@ -109,9 +109,9 @@ TEST_F(RecordedBoxes, FramesWithoutObjectsAreBelievedOnlyInSmallNumbers) {
   EXPECT_THROW(BoxReader(path.string()), FileError) << "no frame at all";
 }
 
-TEST_F(RecordedBoxes, RefusesHeadersThatLie) {
+TEST_F(RecordedBoxes, RefusesWrongHeaders) {
   write(2, 10);
-  overwrite(8, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);  // 2^64 boxes, near enough
+  overwrite(8, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);  // almost 2^64 boxes
   EXPECT_THROW(BoxReader(path.string()), FileError);
   written.clear();
   write(2, 10);
@@ -119,10 +119,10 @@ TEST_F(RecordedBoxes, RefusesHeadersThatLie) {
   EXPECT_THROW(BoxReader(path.string()), FileError);
 }
 
-TEST(PairHash, IsTheOneOfTheFormat) {
+TEST(PairHash, EqualsThatOfTheFormat) {
   PairHash hash;
   hash.add({0, 1});
-  // splitmix64's finaliser of 1 + 0x9E3779B97F4A7C15, as published for seed 1's first output.
+  // splitmix64's finaliser of 1 + 0x9E3779B97F4A7C15: its published first output for the seed 1.
   EXPECT_EQ(hash.hash(), 0x910a2dec89025cc1u);
   PairHash forward, backward;
   for (std::uint32_t i = 0; i < 10; ++i) forward.add({i, i + 1});

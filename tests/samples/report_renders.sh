@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Renders a report of rigid_bodies in headless Chromium: no message on the console, nothing fetched,
-# and each chart with title, axes with units, legend, sizes above zero and no text over another.
-# Exits with 77 (skipped) where there is no Chromium. Usage: report_renders.sh RIGID_BODIES [PAGE]
+# Renders a report of rigid_bodies in headless Chromium. The page must print nothing on the console and
+# fetch nothing. Each chart must have a title, axes with units, a legend and a size, and texts must not
+# overlap. Exits with 77 (skipped) if there is no Chromium.
+# Usage: report_renders.sh RIGID_BODIES [PAGE]
 set -euo pipefail
 program=$1
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-# Ubuntu's is a script that asks for a snap.
+# Ubuntu's chromium is only a script that asks for a snap.
 if [ -z "$chromium" ] || ! "$chromium" --version >/dev/null 2>&1; then
   echo "skipped: no chromium"
   exit 77
@@ -16,13 +17,13 @@ trap 'rm -rf "$scratch"' EXIT
 
 page=${2:-$scratch/report.html}
 if [ $# -lt 2 ]; then
-  # Marks that must not become markup, in the path and so in the command.
+  # Characters that must not become markup. The page shows them in the command.
   mkdir "$scratch/<b>&"
   page="$scratch/<b>&/report.html"
   "$program" --scene pile --steps 12 --sizes 60,120,240,2400 --compare all --report "$page" >/dev/null
 fi
 
-# render FILE: the document as it is after its scripts ran; the console goes to $scratch/log.
+# render FILE: prints the document after its scripts ran. The console goes to $scratch/log.
 render() {
   timeout 100 "$chromium" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
     --disable-background-networking --disable-component-update --disable-sync \
@@ -36,10 +37,10 @@ render "$scratch/as_written.html" >"$scratch/dom.html"
 if grep -E 'CONSOLE' "$scratch/log"; then fail "messages on the console"; fi
 grep -q '</html>' "$scratch/dom.html" || fail "nothing was rendered"
 if grep -nE '(src|href)=|url\(|@import|<b>&|[^a-z](nan|inf)[^a-z]' "$page" | head -n 3 | grep .; then
-  fail "something from elsewhere, not escaped, or not a number"
+  fail "a reference to another file, a character that is not escaped, or a nan or inf"
 fi
 
-# The page forbids scripts, so a copy without that is asked by one.
+# The page's Content-Security-Policy forbids scripts, so the checks run in a copy without it.
 cat >"$scratch/checks.html" <<'EOF'
 <script>
 const problems = [];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Runs every scene with 1, 2 and 4 threads, and the last once more: all transforms must end
-# bit-identical. Usage: same_on_every_thread_count.sh RIGID_BODIES STEPS [OBJECTS [OPTION...]]
+# Runs every scene with 1, 2 and 4 threads, and with 4 again. The final transforms must be bit-identical.
+# Usage: same_on_every_thread_count.sh RIGID_BODIES STEPS [OBJECTS [OPTION...]]
 set -u
 program=$1 steps=$2 objects=${3:-}
 shift $(($# < 3 ? $# : 3))
@@ -16,4 +16,4 @@ for scene in $("$program" --list | awk '$3 == "objects" { print $1 }'); do
     if [ -z "$hash" ] || [ "$hash" != "$expected" ]; then failures=$((failures + 1)); fi
   done
 done
-if [ $failures -ne 0 ]; then echo "FAILED: $failures runs went another way"; exit 1; fi
+if [ $failures -ne 0 ]; then echo "FAILED: $failures runs ended with another hash"; exit 1; fi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Every scene of the samples, with fewer objects: pairs against brute force, with our broad phase
-// and btDbvtBroadphase; the same simulation on every thread count; what each scene is for.
+// Tests every scene of the samples, with fewer objects. For our broad phase and btDbvtBroadphase,
+// compares pairs with brute force. Also compares simulations with different numbers of threads.
+// Also checks what each scene is for.
 #include <BulletSoftBody/btSoftBody.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include "scenes/aabb_cost.h"
 #include "scenes/scenes.h"
 
-// For GoogleTest: the default prints bytes.
+// GoogleTest calls this function, because its default prints bytes.
 void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 namespace {
@@ -31,8 +32,8 @@ bool overlapping(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return TestAabbAgainstAabb2(a->m_aabbMin, a->m_aabbMax, b->m_aabbMin, b->m_aabbMax);
 }
 
-/// Soft bodies and characters change boxes after a step's pairs were found. Finding pairs a second
-/// time takes all of them into account.
+/// Soft bodies and characters change boxes after a step has found its pairs. So the pairs are
+/// computed again here.
 void expectPairsOfBruteForce(World& world, bool exactly) {
   world.bullet().computeOverlappingPairs();
   btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
@@ -46,14 +47,15 @@ void expectPairsOfBruteForce(World& world, bool exactly) {
       ++expected;
       ASSERT_NE(cache.findPair(a, b), nullptr) << i << ", " << j;
     }
-  // btDbvtBroadphase keeps pairs of fattened boxes, and some for longer, but none unwanted.
+  // btDbvtBroadphase also has pairs of fattened boxes, but no pair that the filter refuses.
   if (exactly) ASSERT_EQ(cache.getNumOverlappingPairs(), expected);
   const btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
   for (int i = 0; i < pairs.size(); ++i)
     ASSERT_TRUE(cache.needsBroadphaseCollision(pairs[i].m_pProxy0, pairs[i].m_pProxy1));
 }
 
-/// Checks that ghosts list exactly the objects that they overlap. Returns how many.
+/// Checks that ghosts list exactly the objects that they overlap. Returns the number of these
+/// objects.
 int expectGhostsRight(World& world) {
   btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
   const btCollisionObjectArray& objects = objectsOf(world);
@@ -91,7 +93,7 @@ TEST_P(EveryScene, HasThePairsOfBruteForceAtTheEndWithDbvt) {
   expectPairsOfBruteForce(*world, false);
 }
 
-TEST_P(EveryScene, GoesOnWhenItsBroadPhaseIsSwapped) {
+TEST_P(EveryScene, ContinuesWhenItsBroadPhaseIsSwapped) {
   const auto world = start(GetParam(), "dbvt");
   const int objects = world->objects();
   for (const char* next : {"gpu-lbvh", "axis-sweep", "gpu-lbvh"}) {
@@ -116,7 +118,7 @@ TEST_P(EveryScene, IsTheSameOnEveryThreadCount) {
   }
 }
 
-TEST_P(EveryScene, HasAsManyObjectsAsAskedForAndALittleMore) {
+TEST_P(EveryScene, HasTheRequestedObjectsAndAFewStaticBodies) {
   for (const int objects : {1, 7, kObjects}) {
     const auto world = start(GetParam(), "gpu-lbvh", objects);
     world->step();
@@ -128,14 +130,13 @@ TEST_P(EveryScene, HasAsManyObjectsAsAskedForAndALittleMore) {
 INSTANTIATE_TEST_SUITE_P(Scenes, EveryScene, testing::ValuesIn(scenes()),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// The world of a scene after so many steps.
 std::unique_ptr<World> after(int steps, const char* scene) {
   auto world = start(*findScene(scene), "gpu-lbvh");
   for (int step = 0; step < steps; ++step) world->step();
   return world;
 }
 
-/// Objects that are further than `distance` from where they began.
+/// Number of objects that are farther than `distance` from their start.
 int moved(World& world, const char* scene, btScalar distance) {
   const auto before = start(*findScene(scene), "gpu-lbvh");
   int count = 0;
@@ -172,7 +173,7 @@ TEST(Scenes, BulletsKnockBricksAboutAndStayInTheRange) {
     EXPECT_LT(objectsOf(*world)[i]->getWorldTransform().getOrigin().length(), 60) << i;
 }
 
-TEST(Scenes, GhostsKnowWhatIsInThem) {
+TEST(Scenes, GhostsListTheObjectsThatTheyOverlap) {
   const auto world = after(90, "triggers");
   int characters = 0;
   EXPECT_GT(expectGhostsRight(*world), 5);
@@ -183,7 +184,7 @@ TEST(Scenes, GhostsKnowWhatIsInThem) {
   EXPECT_GE(moved(*world, "triggers", 1), kObjects / 50);
 }
 
-TEST(Scenes, ATwentiethOfTheSoftBodiesAreSoft) {
+TEST(Scenes, ATwentiethOfTheObjectsAreSoft) {
   const auto world = after(90, "softbodies");
   int soft = 0;
   for (int i = 0; i < world->objects(); ++i) {
@@ -192,12 +193,12 @@ TEST(Scenes, ATwentiethOfTheSoftBodiesAreSoft) {
     ++soft;
     btVector3 low, high;
     body->getAabb(low, high);
-    EXPECT_LT((high - low).length(), 12) << "of one piece";
+    EXPECT_LT((high - low).length(), 12) << "the body fell apart";
   }
   EXPECT_EQ(soft, kObjects / 20);
 }
 
-/// Objects that could rest, and do.
+/// Number of movable objects that are not active.
 int asleep(World& world) {
   int count = 0;
   for (int i = 0; i < world.objects(); ++i)
@@ -205,7 +206,7 @@ int asleep(World& world) {
   return count;
 }
 
-TEST(Scenes, AStackThatIsKeptAwakeStaysStandingAndDoesNotFallAsleep) {
+TEST(Scenes, AStackThatIsKeptAwakeStandsAndDoesNotFallAsleep) {
   EXPECT_EQ(asleep(*after(200, "stack")), kObjects);
   const auto world = start(*findScene("stack"), "gpu-lbvh");
   world->keepAwake();
@@ -214,7 +215,7 @@ TEST(Scenes, AStackThatIsKeptAwakeStaysStandingAndDoesNotFallAsleep) {
   EXPECT_EQ(moved(*world, "stack", btScalar(0.5)), 0);
 }
 
-TEST(Scenes, WhatASceneTookOutOfTheSimulationIsNotWoken) {
+TEST(Scenes, ObjectsThatASceneDoesNotSimulateAreNotWoken) {
   const auto world = start(*findScene("bullets"), "gpu-lbvh");
   world->keepAwake();
   for (int step = 0; step < 30; ++step) world->step();
@@ -223,10 +224,10 @@ TEST(Scenes, WhatASceneTookOutOfTheSimulationIsNotWoken) {
     if (!objectsOf(*world)[i]->isStaticObject())
       EXPECT_TRUE(state == DISABLE_DEACTIVATION || state == DISABLE_SIMULATION) << i;
   }
-  EXPECT_GT(asleep(*world), 5) << "bullets that wait";
+  EXPECT_GT(asleep(*world), 5) << "bullets that are not shot yet";
 }
 
-TEST(Scenes, MeasuringBulletsOwnShareLeavesTheWorldAsItWas) {
+TEST(Scenes, MeasuringBulletsShareDoesNotChangeTheWorld) {
   const auto world = start(*findScene("pile"), "gpu-lbvh");
   const btBroadphaseInterface* before = world->bullet().getBroadphase();
   for (int step = 0; step < 60; ++step) {
@@ -242,12 +243,12 @@ TEST(Scenes, EveryBoxOfTheSwarmMoves) {
   EXPECT_EQ(moved(*world, "swarm", btScalar(0.2)), kObjects);
 }
 
-TEST(Scenes, EveryBodyMeetsEveryPlane) {
+TEST(Scenes, EveryBodyOverlapsEveryPlane) {
   const auto world = after(120, "planes");
   EXPECT_EQ(world->staticObjects(), 9);
   EXPECT_GT(world->pairs(), 9 * kObjects);
   for (int i = 0; i < world->objects(); ++i)
-    EXPECT_GT(objectsOf(*world)[i]->getWorldTransform().getOrigin().y(), -1) << "none fell through";
+    EXPECT_GT(objectsOf(*world)[i]->getWorldTransform().getOrigin().y(), -1) << "fell through";
 }
 
 }  // namespace

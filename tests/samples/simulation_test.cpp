@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A tower of boxes with our broad phase, beside the same one with btDbvtBroadphase.
+// Compares a tower of boxes with our broad phase to an equal tower with btDbvtBroadphase.
 #include <gtest/gtest.h>
 
 #include "GpuLbvhBroadphase.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Five boxes of side 1, one on the other.
+/// A stack of five boxes of side 1.
 void buildTower(World& world) {
   world.addStatic(world.make<btBoxShape>(btVector3(50, 1, 50)), at(0, -1, 0));
   btCollisionShape& box =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Every kind of world that Bullet has, with our broad phase and with btDbvtBroadphase: exact pairs
-// in each step, and things end up in the same place.
+// Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Pairs are exact
+// in each step, and objects end in the same places.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
 #include <BulletDynamics/Dynamics/btDiscreteDynamicsWorldMt.h>
@@ -28,14 +28,14 @@ namespace {
 
 const btScalar kHalf = btScalar(0.5);
 
-/// A world with things in it. Owns all but the broad phase, and frees all of it before that.
+/// A world with objects. Owns everything except the broad phase, which must outlive it.
 class Rig {
  public:
   virtual ~Rig() = default;
   virtual btCollisionWorld& world() = 0;
   virtual void step() = 0;
 
-  /// Where things are; the importer and soft bodies add what is no rigid body.
+  /// The positions of all objects. Overrides add more values to compare.
   virtual std::vector<btVector3> places() {
     std::vector<btVector3> places;
     const btCollisionObjectArray& objects = world().getCollisionObjectArray();
@@ -47,8 +47,8 @@ class Rig {
 
 using RigOwner = std::unique_ptr<Rig>;
 
-/// The things of a world that simulates: a plane, and on it boxes with a sphere on each. They are
-/// so far apart that what happens to one does not depend on the order of the others.
+/// A dynamics world with a plane, boxes on it, and a sphere on each box. The boxes are so far apart
+/// that the motion of one does not depend on the order of the others.
 template <class BulletWorld>
 class DynamicRig : public Rig {
  public:
@@ -56,7 +56,7 @@ class DynamicRig : public Rig {
   void step() override { bullet->stepSimulation(btScalar(1) / 60, 0, btScalar(1) / 60); }
 
  protected:
-  /// For destructors: the world goes before the parts that it was made of.
+  /// Destructors call this function to destroy the world before its parts.
   void clear() {
     for (const auto& body : bodies_) bullet->removeRigidBody(body.get());
     bodies_.clear();
@@ -88,7 +88,7 @@ class DynamicRig : public Rig {
   std::unique_ptr<BulletWorld> bullet;
 };
 
-/// What most worlds are made of.
+/// The parts of most worlds.
 struct Parts {
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher{&configuration};
@@ -106,8 +106,8 @@ class PlainRig : private Parts, public DynamicRig<BulletWorld> {
   ~PlainRig() override { this->clear(); }
 };
 
-/// With Bullet's threads where Bullet was built with them (BT_THREADSAFE; Debian's is not), else
-/// with the same code on one.
+/// Uses Bullet's threads if Bullet was built with them (BT_THREADSAFE; Debian's is not). Otherwise
+/// the same code runs on one thread.
 class MtRig : public DynamicRig<btDiscreteDynamicsWorldMt> {
  public:
   explicit MtRig(btBroadphaseInterface& broadphase) {
@@ -129,14 +129,14 @@ class MtRig : public DynamicRig<btDiscreteDynamicsWorldMt> {
       scheduler()->setNumThreads(std::min(4, scheduler()->getMaxNumThreads()));
     }
   };
-  Threads threads_;  // first: the dispatcher asks how many there are
+  Threads threads_;  // must come first, because the dispatcher reads the number of threads
   btDefaultCollisionConfiguration configuration_;
   btCollisionDispatcherMt dispatcher_{&configuration_};
   btConstraintSolverPoolMt solvers_{4};
   btSequentialImpulseConstraintSolverMt solver_;
 };
 
-/// Beside them two soft balls fall on fixed boxes.
+/// In addition, two soft balls fall on fixed boxes.
 class SoftRig : public DynamicRig<btSoftRigidDynamicsWorld> {
  public:
   explicit SoftRig(btBroadphaseInterface& broadphase) {
@@ -177,7 +177,7 @@ class SoftRig : public DynamicRig<btSoftRigidDynamicsWorld> {
   std::unique_ptr<btSoftBody> soft_[2];
 };
 
-/// A chain of links hangs from a fixed base between the boxes.
+/// In addition, a chain of links hangs from a fixed base between the boxes.
 class MultiBodyRig : public DynamicRig<btMultiBodyDynamicsWorld> {
  public:
   explicit MultiBodyRig(btBroadphaseInterface& broadphase) {
@@ -219,7 +219,7 @@ class MultiBodyRig : public DynamicRig<btMultiBodyDynamicsWorld> {
   std::unique_ptr<btMultiBodyLinkCollider> colliders_[kLinks];
 };
 
-/// A btCollisionWorld alone: its user moves things and asks what touches.
+/// A btCollisionWorld without dynamics. Its user moves objects and queries contacts.
 class CollisionRig : public Rig {
  public:
   explicit CollisionRig(btBroadphaseInterface& broadphase)
@@ -235,7 +235,7 @@ class CollisionRig : public Rig {
   }
   btCollisionWorld& world() override { return bullet_; }
 
-  /// Each ball runs its own circle.
+  /// Moves each ball along its own circle.
   void step() override {
     ++steps_;
     for (std::size_t i = 0; i < balls_.size(); ++i) {
@@ -246,7 +246,7 @@ class CollisionRig : public Rig {
     bullet_.performDiscreteCollisionDetection();
   }
 
-  /// The centres, and as a last one the number of contacts of the dispatcher, and of contactTest.
+  /// The centres, and a last vector: the number of contacts in the dispatcher, and of contactTest.
   std::vector<btVector3> places() override {
     std::vector<btVector3> places = Rig::places();
     int touching = 0;
@@ -279,7 +279,7 @@ class CollisionRig : public Rig {
 };
 
 #if defined(HAS_WORLD_IMPORTER)
-/// A world that was written by Bullet's serializer and read back.
+/// A world that Bullet's serializer wrote and Bullet's importer read.
 class ImportedRig : public Rig {
  public:
   explicit ImportedRig(btBroadphaseInterface& broadphase)
@@ -354,8 +354,8 @@ void expectPairsExact(btCollisionWorld& world) {
   ASSERT_GT(expected, 10);
 }
 
-// Soft bodies and btSimpleDynamicsWorld set some boxes after a step's pairs were found. Finding
-// pairs a second time takes all of them into account.
+// Soft bodies and btSimpleDynamicsWorld set some boxes after a step has found its pairs. So the
+// pairs are computed again here.
 TEST_P(EveryWorld, PairsAreExact) {
   GpuLbvhBroadphase ours;
   RigOwner rig = GetParam().make(ours);
@@ -366,7 +366,7 @@ TEST_P(EveryWorld, PairsAreExact) {
   }
 }
 
-TEST_P(EveryWorld, ThingsEndUpWhereTheyDoWithDbvt) {
+TEST_P(EveryWorld, ObjectsEndWhereTheyDoWithDbvt) {
   GpuLbvhBroadphase ours;
   btDbvtBroadphase dbvt;
   RigOwner rig = GetParam().make(ours), reference = GetParam().make(dbvt);

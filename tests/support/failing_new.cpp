@@ -24,7 +24,8 @@ void* allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// All forms that are used. Under ASan a form that is missing here would be the sanitizer's.
+// All forms of operator new that are used. With ASan, the sanitizer would supply any form that is
+// missing here.
 void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t a) {
   return allocate(size, static_cast<std::size_t>(a));

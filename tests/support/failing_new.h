@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Zlib
-// Lets this program's operator new fail. failing_new.cpp, which replaces the operator, is one of
-// the program's files.
+// Makes operator new fail on request. The program must contain failing_new.cpp, which replaces the
+// operator.
 #pragma once
 
 namespace failing_new {
 
-/// Counts down with each allocation of this thread; the one that finds 0, and all after it, fail.
-/// Negative: no limit.
+/// How many more allocations of this thread succeed. All later allocations fail. If negative, there
+/// is no limit.
 extern constinit thread_local long allocationsLeft;
 extern constinit thread_local bool hasFailed;
 
-/// Calls f() with a limited number of allocations. Returns whether one failed. Lets exceptions of f
-/// through.
+/// Calls f() with a limited number of allocations. Returns whether one failed. Does not catch
+/// exceptions of f.
 template <class F>
 bool callWith(long allocations, const F& f) {
   struct Limit {

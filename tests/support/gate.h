@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A gate that threads pass or wait at. With a lock, as std::atomic's wait() loses calls where the
-// system has no futex (libstdc++ 12, Windows).
+// A gate that threads pass when it is open. Has a lock, because std::atomic's wait() loses
+// notifications if the system has no futex (libstdc++ 12, Windows).
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The host's memory, for the checks that run on every space (device_scene_asking.h).
+// Arrays in host memory, for the checks that run on every space (device_scene_asking.h).
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct CUstream_st;
 
 namespace lbvh::test {
 
-/// Every array is as large as it says, for AddressSanitizer to see.
+/// Each array has exactly its size, so that AddressSanitizer sees accesses beyond it.
 class HostArrays {
  public:
   static constexpr bool kNeverCuts = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Callbacks that change the broad phase which calls them, and objects of which they know: what the
-// tests of callbacks share.
+// Shared by the tests of callbacks. Has callbacks that change the broad phase which calls them, and
+// objects for these callbacks to change.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@
 
 namespace twins {
 
-/// A filter that first does something, which may call it again.
+/// A filter callback that first calls meddle(), during which it may be called again.
 struct Meddler : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     ++questions;
     const int idA = a->m_uniqueId, idB = b->m_uniqueId;
     if (meddle) meddle(a, b);
-    return a->m_uniqueId == idA && b->m_uniqueId == idB;  // or one of the two was destroyed
+    return a->m_uniqueId == idA && b->m_uniqueId == idB;  // if not, one of the two was destroyed
   }
   std::function<void(btBroadphaseProxy*, btBroadphaseProxy*)> meddle;
   mutable int questions = 0;
 };
 
-/// By unique ids.
+/// Pairs of unique ids.
 using IdPairs = std::set<std::pair<int, int>>;
 
 inline IdPairs idPairsOf(const btOverlappingPairCache& cache) {
@@ -37,7 +37,7 @@ inline IdPairs idPairsOf(const btOverlappingPairCache& cache) {
   return pairs;
 }
 
-/// Objects in a broad phase, of which callbacks know.
+/// Objects in a broad phase that callbacks may use.
 class Objects {
  public:
   explicit Objects(GpuLbvhBroadphase& broadphase) : m_broadphase(broadphase) {}
@@ -58,7 +58,7 @@ class Objects {
   btBroadphaseProxy* any(Random& random) {
     return living[random.below(static_cast<std::uint32_t>(living.size()))];
   }
-  /// Gives `count` objects, each any of the living, a random box.
+  /// Gives a random living object a random box, `count` times.
   void moveAny(int count, Random& random, float side, float size) {
     for (int i = 0; i < count; ++i) {
       const Box box = randomBox(random, side, size);
@@ -66,7 +66,7 @@ class Objects {
     }
   }
 
-  /// Every pair is of two living objects.
+  /// Every pair must be of two living objects.
   void expectNoDead() {
     const btBroadphasePairArray& array =
         m_broadphase.getOverlappingPairCache()->getOverlappingPairArray();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A collision algorithm that only exists: for tests of who keeps one, and who frees it.
+// A collision algorithm that does nothing, for tests of who keeps and who frees algorithms.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What the tests need of a system: variables of the environment, and memory for operator new.
+// Wraps what tests need from the operating system: environment variables, and memory for operator
+// new.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ inline void unsetVariable(const char* name) {
 #endif
 }
 
-/// @return null if there is none
+/// @return null if there is no memory
 inline void* allocateAligned(std::size_t size, std::size_t alignment) {
 #if defined(_WIN32)
   return _aligned_malloc(size == 0 ? 1 : size, alignment);

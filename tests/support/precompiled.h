@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// What nearly every test includes, compiled once.
+// Headers that nearly every test includes, compiled once.
 #pragma once
 
 #include <gtest/gtest.h>

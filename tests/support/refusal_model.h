@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A filter callback that changes its answers whenever it likes, a broad phase with it, and a naive
-// model of which pairs it is asked about and which there are (docs/contract.md, "When a filter
-// callback is asked").
+// A filter callback that may change its answers at any time, and a naive model of its calls and of
+// the pairs. See docs/contract.md, "When a filter callback is called".
 #pragma once
 
 #include <limits>
@@ -20,7 +19,8 @@ using Question = std::pair<std::uint32_t, std::uint32_t>;  // two slots, the sma
 
 struct Thrown {};
 
-/// Answers by the two objects' numbers and how often each has changed its mind.
+/// A filter whose answers depend on the two objects' numbers, and on how often each object has
+/// changed its mind.
 struct Fickle : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const int first = *numberOf(a), second = *numberOf(b);
@@ -38,7 +38,7 @@ struct Fickle : btOverlapFilterCallback {
   }
   std::map<int, int> minds;
   mutable std::vector<std::pair<int, int>> asked;
-  mutable int answersLeft = 0;  ///< then it throws; 0: never
+  mutable int answersLeft = 0;  ///< answers until it throws; 0: never
 };
 
 /// What is known of an object.
@@ -46,15 +46,15 @@ struct Known {
   int number = 0;
   std::uint32_t slot = 0;
   btBroadphaseProxy* proxy = nullptr;
-  Box box, fat;              ///< as it was set, and as pairs go by it
-  bool mustAsk = true;       ///< since the last step its box changed, or its pairs were cleaned
+  Box box, fat;              ///< `box` is as it was set, `fat` has the margin
+  bool mustAsk = true;       ///< the box changed or its pairs were cleaned since the last step
   bool isHalfSpace = false;  ///< y <= 1
 };
 
-/// The model: remembers a state for each pair.
+/// The model of the adapter. It remembers a state for each pair.
 class Rule {
  public:
-  enum State { refused, accepted, taken };  // taken: out of the cache by its user
+  enum State { refused, accepted, taken };  // taken: removed from the cache by the user
   explicit Rule(float margin) : margin_(margin) {}
 
   void create(int number, btBroadphaseProxy* proxy, const Box& box) {
@@ -96,9 +96,9 @@ class Rule {
   }
   void reset() { slots_ = 0, freeSlots_.clear(); }
 
-  /// @param asksAll as after refilter()
+  /// @param asksAll whether the filter is called for all pairs, as after refilter()
   /// @param accepts what the callback answers
-  /// @return the questions, in order
+  /// @return the pairs for which the filter must be called, in order
   template <class Accepts>
   std::vector<Question> step(bool asksAll, const Accepts& accepts) {
     std::vector<Question> questions;

@@ -13,7 +13,7 @@
 
 namespace lbvh::test {
 
-/// Its parameter is a name that GPULBVH_SIMD takes.
+/// Parameter: a value of GPULBVH_SIMD.
 class SimdTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -23,7 +23,7 @@ class SimdTest : public testing::TestWithParam<const char*> {
   void TearDown() override { unsetVariable("GPULBVH_SIMD"); }
 };
 
-#if defined(LBVH_ARM64)
+#if defined(GPULBVH_ARM64)
 inline auto everySimd() { return testing::Values("neon", "baseline"); }
 #else
 inline auto everySimd() { return testing::Values("avx512", "avx2", "baseline"); }

@@ -14,7 +14,7 @@ Boxes generate(std::size_t n, const F& box) {
   return boxes;
 }
 
-// About ten neighbours a box, whatever n.
+// About ten neighbours per box, for any n.
 Boxes uniform(std::size_t n, Random& r) {
   const float side = std::cbrt(static_cast<float>(n));
   return generate(n, [&](std::size_t) {
@@ -82,14 +82,14 @@ Boxes hugeAndTiny(std::size_t n, Random& r) {
   });
 }
 
-// One body fell out of the world: the others must not all be in one cell of the grid.
+// One body fell out of the world. All other bodies must not be in a single cell of the grid.
 Boxes outlier(std::size_t n, Random& r) {
   Boxes boxes = uniform(n, r);
   if (n > 0) boxes[n / 2] = boxAt(0, -3e9f, 0, 0.5f);
   return boxes;
 }
 
-// Planes, infinite, inverted and NaN boxes between ordinary ones.
+// Planes, infinite, inverted and NaN boxes among ordinary ones.
 Boxes broken(std::size_t n, Random& r) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// What the tests share: brute force, the permanent citizen that every result is held against, and
-// generators of box sets, kind ones and nasty ones.
+// Shared by the tests: brute force, with which every result is compared, and generators of box
+// sets, both ordinary and degenerate.
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <ostream>
 #include <random>
 #include <set>
@@ -29,6 +30,12 @@ View<const T> view(const std::vector<T>& v) {
 }
 
 inline Pairs toVector(View<const Pair> pairs) { return {pairs.begin(), pairs.end()}; }
+
+/// How many steps a long test takes: `usual`, or TEST_STEPS, which is 10000 in `.ci/run long`.
+inline int manySteps(int usual) {
+  const char* const told = std::getenv("TEST_STEPS");
+  return told != nullptr ? static_cast<int>(std::strtol(told, nullptr, 10)) : usual;
+}
 
 inline Pairs bruteForce(const Boxes& boxes, const std::vector<Filter>& filters = {}) {
   Pairs pairs;
@@ -60,6 +67,13 @@ inline Aabb boxAround(const float (&centre)[3], float half) {
 
 inline Aabb boxAt(float x, float y, float z, float half) { return boxAround({x, y, z}, half); }
 
+/// Boxes along the x axis, each of which overlaps the next one.
+inline Boxes rowOfBoxes(std::size_t n) {
+  Boxes boxes;
+  for (std::size_t i = 0; i < n; ++i) boxes.push_back(boxAt(1.5f * static_cast<float>(i), 0, 0, 1));
+  return boxes;
+}
+
 /// A named way to make n boxes.
 struct BoxSet {
   const char* name;
@@ -68,7 +82,7 @@ struct BoxSet {
 
 inline void PrintTo(const BoxSet& set, std::ostream* out) { *out << set.name; }
 
-/// Every kind of set that the exactness tests run on.
+/// All box sets that the exactness tests run on.
 const std::vector<BoxSet>& boxSets();
 
 }  // namespace test

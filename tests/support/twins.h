@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The same objects in several broad phases at once, and brute force over their proxies: what the
-// tests of the adapter share.
+// Shared by the adapter's tests: the same objects in several broad phases at once, and brute force
+// over their proxies.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -17,7 +17,7 @@
 namespace twins {
 
 using lbvh::test::Random;
-using PairSet = std::set<std::pair<int, int>>;  // of the clients' numbers
+using PairSet = std::set<std::pair<int, int>>;  // pairs of the clients' numbers
 
 inline int* numberOf(const btBroadphaseProxy* proxy) {
   return static_cast<int*>(proxy->m_clientObject);
@@ -29,7 +29,8 @@ inline PairSet pairsOf(btBroadphaseInterface& broadphase) {
       broadphase.getOverlappingPairCache()->getOverlappingPairArray();
   for (int i = 0; i < array.size(); ++i) {
     const int a = *numberOf(array[i].m_pProxy0), b = *numberOf(array[i].m_pProxy1);
-    EXPECT_TRUE(pairs.insert({std::min(a, b), std::max(a, b)}).second) << "a pair twice";
+    EXPECT_TRUE(pairs.insert({std::min(a, b), std::max(a, b)}).second)
+        << "the cache has a pair twice";
     EXPECT_LT(array[i].m_pProxy0->m_uniqueId, array[i].m_pProxy1->m_uniqueId);
   }
   return pairs;
@@ -143,7 +144,7 @@ inline PairSet bruteForce(const std::vector<btBroadphaseProxy*>& proxies) {
   return pairs;
 }
 
-/// A filter of the users' own.
+/// A filter callback as users write it.
 struct EvenSumsOnly : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     return (*numberOf(a) + *numberOf(b)) % 2 == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// What every variant must give in every space: the recursive builder's tree node for node, the
-// pairs of brute force, the order of a stable sort. Run by variants_test.cpp and
-// cuda_variants_test.cu.
+// Checks of every variant in every space. Trees must equal those of the recursive builder node for
+// node. Pairs must be those of brute force, and orders must be those of a stable sort. Run by
+// variants_test.cpp and cuda_variants_test.cu.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace lbvh {
 
-/// A copy on the host; an overload a space, found by its argument.
+/// Copies an array to the host. There is an overload for each space.
 template <class T>
 std::vector<T> download(HostSpace&, View<const T> there) {
   return {there.begin(), there.end()};
@@ -42,7 +42,7 @@ inline std::vector<Node> referenceTree(const Boxes& boxes) {
   return {problem.nodes, problem.nodes + nodes};
 }
 
-/// From Apetrei's numbers to THE INDEX RULE, from the root down.
+/// Renumbers a tree from the root down, from Apetrei's numbers to THE INDEX RULE (types.h).
 struct Relabel {
   const std::vector<Node>& from;
   std::vector<Node>& to;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A finder on the host whose every step is compared with brute force.
+// A finder on the host, whose every step is compared with brute force.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,10 +21,11 @@ class Watched {
   explicit Watched(int threads, std::uint64_t maxPairs = Options{}.maxPairs)
       : finder(optionsFor(threads, maxPairs)) {}
 
-  /// One step, compared with brute force. Returns how many boxes were searched for.
-  /// @param readsPairs whether somebody asks for all pairs after it
+  /// Runs one step, and compares it with brute force. Returns how many boxes were searched for.
+  /// @param tellsWhatChanged whether to pass `changed`
+  /// @param readsPairs whether to read all pairs after the step
   std::size_t step(bool tellsWhatChanged = false, bool readsPairs = true) {
-    // In another array than last time, whose boxes are gone.
+    // Swaps arrays and poisons the old array, so that stale reads are noticed.
     given_[0].swap(given_[1]);
     given_[0] = boxes;
     given_[1].assign(given_[1].size(), boxAt(NAN, NAN, NAN, NAN));
@@ -55,8 +56,8 @@ class Watched {
     return finder.stats().searched;
   }
 
-  void removeObject(std::uint32_t index) {
-    finder.removeObject(index);
+  void replaceObject(std::uint32_t index) {
+    finder.replaceObject(index);
     removed_[index] = 1;
   }
 
@@ -70,7 +71,7 @@ class Watched {
         boxes.begin(), boxes.end(), [=](const Aabb& box) { return classify(box) == boxClass; }));
   }
 
-  /// A bit for each box that differs, or whose filter differs, from the last step.
+  /// A bit for each box that has changed since the last step, or whose filter has.
   std::vector<std::uint64_t> changes() const {
     const auto differ = [](const auto& now, const auto& last, std::size_t i) {
       return i < last.size() && std::memcmp(&now[i], &last[i], sizeof now[i]) != 0;

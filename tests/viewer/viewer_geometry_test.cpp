@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The viewer's geometry, which needs no OpenGL: camera and meshes.
+// Tests the viewer's camera and meshes, which need no OpenGL.
 #include <BulletCollision/CollisionShapes/btHeightfieldTerrainShape.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ btVector3 project(const Matrix& m, const btVector3& point) {
   return {clip[0] / clip[3], clip[1] / clip[3], clip[2] / clip[3]};
 }
 
-TEST(ViewerCamera, RaysLeadWherePointsAreDrawn) {
+TEST(ViewerCamera, RaysPassThroughThePointsThatAreDrawnThere) {
   Camera camera;
   camera.target.setValue(3, -2, 5);
   for (const btScalar yaw : {btScalar(0), btScalar(75), btScalar(200)}) {
@@ -52,11 +52,11 @@ TEST(ViewerCamera, FramesABox) {
     const btVector3 seen = project(matrix, point);
     most = std::max({most, std::abs(seen.x()), std::abs(seen.y())});
   }
-  EXPECT_LT(most, 1) << "all of it is seen";
-  EXPECT_GT(most, 0.4) << "and not from afar";
+  EXPECT_LT(most, 1) << "a part is outside the picture";
+  EXPECT_GT(most, 0.4) << "the box is too small in the picture";
 }
 
-/// Every shape with its name. A mesh has the shape's own bounds but for the collision margin.
+/// A shape of every kind with its name.
 struct Shapes {
   btBoxShape box{{1, 2, 3}};
   btSphereShape sphere{2};
@@ -126,11 +126,22 @@ TEST(ViewerMeshes, FillTheBoundsOfEveryShape) {
     }
     EXPECT_GE(triangles, 8u) << name;
     for (int axis = 0; axis < 3; ++axis) {
-      // A margin of 0.04 m lies around some; what is round is drawn with corners.
+      // Some shapes have a margin of 0.04 m, and round shapes are drawn with corners.
       EXPECT_NEAR(seenLow[axis], low[axis], 0.12) << name << axis;
       EXPECT_NEAR(seenHigh[axis], high[axis], 0.12) << name << axis;
     }
   }
+}
+
+/// A recording scales its boxes in each frame.
+TEST(ViewerMeshes, AScaledBoxIsDrawnAtItsNewSize) {
+  ShapeMeshes meshes;
+  btBoxShape box(btVector3(1, 1, 1));
+  box.setMargin(0);
+  EXPECT_NEAR(meshes.partsOf(box).front().place.getBasis()[0][0], 1, 1e-6);
+  box.setLocalScaling(btVector3(3, 1, 1));
+  EXPECT_NEAR(meshes.partsOf(box).front().place.getBasis()[0][0], 3, 1e-6);
+  EXPECT_EQ(meshes.partsOf(box).size(), 1u);
 }
 
 TEST(ViewerMeshes, NormalsOfRoundShapesPointOutward) {
@@ -146,7 +157,7 @@ TEST(ViewerMeshes, NormalsOfRoundShapesPointOutward) {
     middle /= btScalar(mesh.vertices.size());
     for (const Vertex& v : mesh.vertices) {
       const btVector3 normal(v.normal[0], v.normal[1], v.normal[2]);
-      if (normal.isZero()) continue;  // flat
+      if (normal.isZero()) continue;  // a vertex of flat faces
       ++round;
       const btVector3 out = btVector3(v.place[0], v.place[1], v.place[2]) - middle;
       EXPECT_GT(normal.dot(out), 0) << name;
@@ -156,14 +167,15 @@ TEST(ViewerMeshes, NormalsOfRoundShapesPointOutward) {
   EXPECT_GT(round, 500);
 }
 
-TEST(ViewerMeshes, ClosedOnesAreCounterclockwiseFromOutside) {
+TEST(ViewerMeshes, ClosedMeshesAreCounterclockwiseFromOutside) {
   Shapes shapes;
   ShapeMeshes meshes;
   for (const auto& [name, shape] : shapes.all) {
     if (!shape->isConvex()) continue;
     const Mesh& mesh = meshes[meshes.partsOf(*shape).front().mesh];
     EXPECT_TRUE(mesh.isClosed) << name;
-    // The volume of a solid is the sum over its triangles; it is negative inside out.
+    // The sum of the triangles' signed volumes is the volume. It is negative if a mesh is inside
+    // out.
     btScalar volume = 0, size = 0;
     for (std::size_t i = 0; i < mesh.triangles.size(); i += 3) {
       btVector3 corner[3];
@@ -194,7 +206,7 @@ TEST(ViewerMeshes, HaveEveryTriangleAndPlane) {
   const ShapePart& wall = meshes.partsOf(plane).front();
   for (const Vertex& v : meshes[wall.mesh].vertices)
     EXPECT_NEAR((wall.place * btVector3(v.place[0], v.place[1], v.place[2])).x(), 7, 1e-3);
-  EXPECT_TRUE(meshes[wall.mesh].isClosed) << "seen through from behind";
+  EXPECT_TRUE(meshes[wall.mesh].isClosed) << "a plane is invisible from behind";
   const std::size_t before = meshes.size();
   meshes.partsOf(mesh);
   EXPECT_EQ(meshes.size(), before) << "made once";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The viewer's pictures, drawn without a display: that there is something in them, and that each
-// overlay puts its colour there.
+// Tests the viewer's pictures, which are drawn without a display. They must not be blank, and each
+// overlay must draw its colour.
 #include <gtest/gtest.h>
 #include <png.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWidth = 480, kHeight = 320;
 
-/// The pixels of a .png, red, green, blue.
+/// The pixels of a .png file, as red, green and blue.
 struct Picture {
   explicit Picture(const std::string& path) {
     png_image image{};
@@ -30,7 +30,7 @@ struct Picture {
     png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr);
   }
 
-  /// How many pixels are near a colour, from a column and a row on.
+  /// Number of pixels near a colour, from column `left` and row `top` on.
   int count(Colour colour, int left = 0, int top = 0) const {
     int found = 0;
     for (int y = top; y < height; ++y) {
@@ -100,7 +100,7 @@ TEST(ViewerPicture, ShowsTheSceneAndEachOverlay) {
   };
   for (const auto& row : rows) {
     view.switches = {};
-    view.switches.treeLevel = 3;
+    view.switches.treeLevel = 1;
     view.switches.*row.isOn = true;
     const Picture picture = take(view, script);
     for (const Colour colour : row.colours)
@@ -139,15 +139,15 @@ TEST(ViewerPicture, HasAPanelAndGraphsWithoutAWindow) {
         }
     return count;
   };
-  EXPECT_GT(differences(0, 290, 0, 720), 20) << "the panel counts steps";
-  EXPECT_GT(differences(300, 1280, 530, 720), 100) << "the graphs go on";
+  EXPECT_GT(differences(0, 290, 0, 720), 20) << "the panel shows the number of steps";
+  EXPECT_GT(differences(300, 1280, 530, 720), 100) << "the graphs move on";
   const Colour text{214, 218, 226};
   EXPECT_GT(first.count(text), 1000) << "text";
-  // To the right and below its name in the legend.
+  // Leaves out the legend, which also has the series' colour.
   EXPECT_GT(first.count(pairSeries().front().colour, 960, 600), 60) << "the curve of pairs";
 }
 
-TEST(ViewerPicture, AVideoIsOnePictureAStep) {
+TEST(ViewerPicture, AVideoHasOnePicturePerStep) {
   View view = makeView();
   Script script = makeScript("unused");
   script.screenshot.clear();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The parts of the viewer that need no OpenGL and a world: picking, changes of pairs, graphs' data,
-// overlays, sessions, and the check of swapped broad phases. Camera and meshes:
-// viewer_geometry_test.cpp.
+// Tests the parts of the viewer that need a world but no OpenGL: picking, changes of pairs, data of
+// graphs, overlays, sessions, and the check of swapped broad phases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,12 +50,12 @@ TEST(ViewerPicking, FindsTheObjectAndItsPairs) {
   EXPECT_EQ(partners[0].object, &two.b);
   EXPECT_GT(partners[0].contacts, 0);
   EXPECT_EQ(pick(two.world, {{0, 5, 10}, {0, 0, -1}}), nullptr);
-  EXPECT_NE(pick(two.world, ray, {&two.a}), &two.a) << "seen through";
+  EXPECT_NE(pick(two.world, ray, {&two.a}), &two.a) << "an object that is passed as transparent";
   two.stepAt(5);
   EXPECT_TRUE(partnersOf(two.world, two.a).empty());
 }
 
-TEST(ViewerChanges, FlashWhenAPairComesAndGoes) {
+TEST(ViewerChanges, FlashWhenAPairIsAddedOrRemoved) {
   TwoBoxes two;
   PairChanges changes;
   two.stepAt(5);
@@ -74,13 +73,13 @@ TEST(ViewerChanges, FlashWhenAPairComesAndGoes) {
   EXPECT_EQ(changes.flashes()[0].age, 1);
   EXPECT_EQ(changes.removed(), 1u);
   for (int i = 1; i < PairChanges::kLifetime; ++i) changes.update(two.world);
-  EXPECT_EQ(changes.flashes().size(), 1u) << "the first is over";
+  EXPECT_EQ(changes.flashes().size(), 1u) << "the first flash has ended";
   changes.update(two.world);
   EXPECT_TRUE(changes.flashes().empty());
   two.stepAt(btScalar(1.9));
   changes.reset(two.world);
   changes.update(two.world);
-  EXPECT_TRUE(changes.flashes().empty()) << "what was there before is no event";
+  EXPECT_TRUE(changes.flashes().empty()) << "pairs from before the reset do not flash";
 }
 
 TEST(ViewerGraphs, KeepTheLastStepsAndEndOnRoundNumbers) {
@@ -113,12 +112,12 @@ TEST(ViewerGraphs, ASlowStepDoesNotFlattenTheRest) {
   EXPECT_DOUBLE_EQ(reachOf({}, solver, true), 0);
 }
 
-TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
+TEST(ViewerOverlays, DrawLinesForEveryBoxPairAndChange) {
   View view(smallScene("pile", 60));
   for (int i = 0; i < 40; ++i) view.step();
   World& world = view.session().world();
   ASSERT_GT(world.pairs(), 20);
-  const std::size_t plain = view.draw().lines.size();  // outlines of walls
+  const std::size_t plain = view.draw().lines.size();  // the lines are outlines of walls
   view.switches.boxes = true;
   EXPECT_EQ(view.draw().lines.size() - plain, 12u * std::size_t(world.objects()));
   view.switches = {};
@@ -127,17 +126,37 @@ TEST(ViewerOverlays, DrawALineForEachThingThatTheyShow) {
   view.switches = {};
   view.switches.changes = true;
   EXPECT_EQ(view.draw().linesBetween.size(), view.session().changes().flashes().size());
+}
+
+/// Number of lines that the overlay `tree` draws.
+std::size_t treeLines(View& view, int level) {
   view.switches = {};
+  const std::size_t plain = view.draw().lines.size();  // the lines are outlines of walls
   view.switches.tree = true;
-  for (const char* broadphase : {"gpu-lbvh", "dbvt"}) {
-    view.swap(broadphase, {});
-    view.switches.treeLevel = kMaxTreeLevel;
-    EXPECT_GE(view.draw().lines.size() - plain, 12u * 60) << broadphase;
-    view.switches.treeLevel = 1;
-    // Bullet keeps a second tree for what does not move.
-    EXPECT_LE(view.draw().lines.size() - plain, 12u * 4) << broadphase;
-    EXPECT_GE(view.draw().lines.size() - plain, 12u * 2) << broadphase;
-  }
+  view.switches.treeLevel = level;
+  return view.draw().lines.size() - plain;
+}
+
+TEST(ViewerOverlays, DrawTheHierarchyThatFindsThePairs) {
+  View view(smallScene("pile", 60));
+  for (int i = 0; i < 40; ++i) view.step();
+  const auto objects = std::size_t(view.session().world().objects());
+  const std::size_t blocks = (objects + 15) / 16;
+  ASSERT_GT(blocks, 2u);
+  view.swap("gpu-lbvh", {});
+  EXPECT_EQ(treeLines(view, 0), 12u);
+  EXPECT_EQ(treeLines(view, 1), 12 * blocks) << "wide: the leaf blocks below the root";
+  EXPECT_EQ(treeLines(view, 2), 12 * objects);
+  EXPECT_EQ(treeLines(view, kMaxTreeLevel), 12 * objects);
+  lbvh::Options binary;
+  binary.hierarchy = lbvh::Hierarchy::binary;
+  view.swap("gpu-lbvh", binary);
+  EXPECT_EQ(treeLines(view, 0), 12u);
+  EXPECT_EQ(treeLines(view, 1), 12u * 2);
+  EXPECT_EQ(treeLines(view, kMaxTreeLevel), 12 * objects);
+  view.swap("dbvt", {});
+  EXPECT_EQ(treeLines(view, kMaxTreeLevel), 12 * objects);
+  EXPECT_LE(treeLines(view, 1), 12u * 4) << "Bullet has a second tree, for static objects";
 }
 
 TEST(ViewerOverlays, ShowBoxesThatAreTestedOneByOne) {
@@ -172,7 +191,7 @@ TEST(ViewerScene, WallsInFrontAreOutlines) {
   EXPECT_EQ(found[1], &ceiling);
 }
 
-TEST(ViewerVerify, SeesALostPairAnExtraPairAndALostObject) {
+TEST(ViewerVerify, DetectsALostPairAnExtraPairAndALostObject) {
   TwoBoxes two;
   two.stepAt(btScalar(1.9));
   World& world = two.world;
@@ -183,7 +202,7 @@ TEST(ViewerVerify, SeesALostPairAnExtraPairAndALostObject) {
   cache.removeOverlappingPair(a, b, world.bullet().getDispatcher());
   EXPECT_NE(verifyWorld(world, 2, PairPromise::superset), "") << "a pair is missing";
   a->m_collisionFilterMask = 0;
-  EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "") << "it is not wanted";
+  EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "") << "the mask refuses the pair";
   a->m_collisionFilterMask = -1;
   two.stepAt(5);
   EXPECT_EQ(verifyWorld(world, 2, PairPromise::exact), "");
@@ -211,13 +230,13 @@ TEST(ViewerSession, SwapsBetweenAllBroadPhases) {
   }
 }
 
-TEST(ViewerSession, OffersTheBroadPhasesThatCanTakeTheObjects) {
+TEST(ViewerSession, OffersTheBroadPhasesThatCanHoldTheObjects) {
   EXPECT_EQ(Session(smallScene("stack", 20, "dbvt")).broadphases(), broadphaseNames());
   EXPECT_EQ(Session(smallScene("stack", 3000, "dbvt")).broadphases(),
             (std::vector<std::string>{"gpu-lbvh", "dbvt", "axis-sweep"}));
 }
 
-TEST(ViewerSession, EverySceneGoesOnAfterSwaps) {
+TEST(ViewerSession, EverySceneContinuesAfterSwaps) {
   for (const Scene& scene : scenes()) {
     Session session(smallScene(scene.name, 120, "dbvt"));
     for (const char* next : {"gpu-lbvh", "axis-sweep", "gpu-lbvh"}) {
@@ -232,7 +251,7 @@ TEST(ViewerSession, EverySceneGoesOnAfterSwaps) {
   }
 }
 
-TEST(ViewerSession, GhostsAreToldOfPairsAfterASwap) {
+TEST(ViewerSession, GhostsListTheirPairsAfterASwap) {
   World world(makeBroadphase("gpu-lbvh", {}));
   world.bullet().setGravity({0, 0, 0});
   btBoxShape shape({1, 1, 1});
@@ -250,7 +269,7 @@ TEST(ViewerSession, GhostsAreToldOfPairsAfterASwap) {
   }
 }
 
-TEST(ViewerSession, OldestShotIsReusedAtTheLimit) {
+TEST(ViewerSession, TheOldestShotIsReusedAtTheLimit) {
   for (const char* broadphase : {"gpu-lbvh", "axis-sweep"}) {
     Session session(smallScene("stack", 20, broadphase));
     const int before = session.world().objects();

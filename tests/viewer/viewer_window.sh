@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# The viewer in a real window, on an X server without a screen: each documented key and mouse action
-# is sent as a tap between two frames, and what it does is looked for in a picture of the screen.
-# A tap is between two frames because the viewer is stopped (SIGSTOP) meanwhile. Nothing is timed:
-# a condition is waited for, and fails after LIMIT seconds.
-# Usage: viewer_window.sh VIEWER WINDOW_PICTURE; exits with 77 (skipped) where a tool is missing.
+# Runs the viewer in a window on a virtual X server (Xvfb). Each documented key and mouse action is sent
+# between two frames, while the viewer is stopped (SIGSTOP). A picture of the screen must show the
+# action's effect. The test waits for conditions instead of times. A condition that does not hold after
+# LIMIT seconds is a failure.
+# Usage: viewer_window.sh VIEWER WINDOW_PICTURE; exits with 77 (skipped) if a tool is missing.
 set -u
 viewer=$1 look=$2
 LIMIT=${LIMIT:-60}
@@ -22,7 +22,7 @@ trap cleanup EXIT
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
-# until_true WHAT CONDITION...: waits for it.
+# until_true WHAT COMMAND...: waits until COMMAND succeeds, and reports WHAT.
 until_true() {
   local what=$1 end=$((SECONDS + LIMIT))
   shift
@@ -33,7 +33,7 @@ until_true() {
   echo "ok: $what"
 }
 
-# Mesa's GLX leaks, and is unloaded before LeakSanitizer could tell its name to a suppression.
+# Mesa's GLX leaks, and it is unloaded before LeakSanitizer could suppress leaks by its name.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 # --- The screen, and where things are in a window of 900 x 620.
@@ -46,11 +46,11 @@ until_true "the X server starts" has_display || { cat "$scratch/xvfb.log"; exit 
 DISPLAY=:$(cat "$scratch/display")
 export DISPLAY
 scene=(292 0 900 424) panel=(0 0 292 620) list=(638 0 900 424) broadphase=(0 120 292 240)
-park=(330 400)  # where the mouse waits, over nothing that lights up
+park=(330 400)  # a place for the mouse where nothing reacts to it
 
-# see REGION... [COLOUR]: as window_picture, of the screen as it is now.
+# see REGION... [COLOUR]: prints the answer of window_picture for the current screen.
 see() { cp "$scratch/screen/Xvfb_screen0" "$scratch/now" && "$look" "$scratch/now" "$@"; }
-# The same, of a picture that has come to rest.
+# rest REGION... [COLOUR]: prints the answer of see once it no longer changes.
 rest() {
   local last='' now='' tries
   for tries in {1..100}; do
@@ -63,19 +63,19 @@ rest() {
 }
 is() { [ "$(see "${@:2}")" = "$1" ]; }       # is HASH REGION...
 is_not() { [ "$(see "${@:2}")" != "$1" ]; }
-count() { local all; all=$(see "${scene[@]}" "$1"); echo "${all%% *}"; }  # of a colour
-has_more() { [ "$(count "$1")" -gt $(($2 + 40)) ]; }                      # COLOUR THAN
+count() { local all; all=$(see "${scene[@]}" "$1"); echo "${all%% *}"; }  # count COLOUR
+has_more() { [ "$(count "$1")" -gt $(($2 + 40)) ]; }                      # has_more COLOUR THAN
 is_still() { local before; before=$(see 0 0 900 620); sleep 1; is "$before" 0 0 900 620; }
 moves() { ! is_still; }
 
-# tap XDOTOOL_COMMANDS...: between two frames; then the mouse goes to its place.
+# tap XDOTOOL_COMMANDS...: runs them between two frames, and then parks the mouse.
 tap() {
   kill -STOP "$process"
   xdotool "$@" mousemove "${park[@]}"
   kill -CONT "$process"
 }
 
-# A run begins in the air, so that pairs come and go later.
+# The bodies start in the air, so pairs are added and removed later.
 "$viewer" --scene planes --objects 100 --size 900,620 --threads 1 2>"$scratch/viewer.log" &
 process=$!
 until_true "the window shows the bodies" has_more active 0 || { cat "$scratch/viewer.log"; exit 1; }
@@ -87,29 +87,29 @@ until_true "P pauses" is_still
 before=$(rest "${panel[@]}")
 tap key n
 until_true "N makes a step" is_not "$before" "${panel[@]}"
-until_true "and only one" is_still
+until_true "N makes only one step" is_still
 tap key p
 until_true "P goes on" moves
 tap key n
 until_true "N pauses" is_still
 before=$(rest "${panel[@]}")
-# To where bodies meet, and to the same picture in every run.
+# Steps until bodies touch. The picture is then equal in every run.
 tap key r $(printf 'n %.0s' {1..60})
-until_true "R and N, sixty times," is_not "$before" "${panel[@]}"
+until_true "R and 60 times N change the panel" is_not "$before" "${panel[@]}"
 
-# --- The mouse, and F, which takes the camera back.
+# --- The mouse, and F, which resets the camera.
 before=$(rest "${scene[@]}")
 tap mousemove 600 100 click 4 click 4 click 4
 until_true "the wheel changes the picture" is_not "$before" "${scene[@]}"
 before=$(rest "${scene[@]}")
 tap key f
-until_true "F changes it" is_not "$before" "${scene[@]}"
+until_true "F changes the picture" is_not "$before" "${scene[@]}"
 home=$(rest "${scene[@]}")
 bodies=$(count active)
 read -r _ x y < <(see "${scene[@]}" active)
 back_home() {
   tap key f
-  until_true "F looks at the whole scene again" is "$home" "${scene[@]}"
+  until_true "F shows the whole scene again" is "$home" "${scene[@]}"
 }
 tap mousemove 600 100 click 4 click 4 click 4
 until_true "the wheel zooms in" has_more active "$bodies"
@@ -121,18 +121,18 @@ back_home
 tap mousemove 500 100 mousedown 1 mousemove 600 100 mouseup 1
 until_true "a left drag orbits" is_not "$home" "${scene[@]}"
 about_there() { local at; read -r _ at _ < <(see "${scene[@]}" active); [ $((at - x)) -lt 60 ]; }
-until_true "around the scene's middle" about_there
+until_true "the left drag orbits around the scene's middle" about_there
 back_home
 tap mousemove 500 100 mousedown 3 mousemove 600 100 mouseup 3
 further_right() { local at; read -r _ at _ < <(see "${scene[@]}" active); [ $((at - x)) -gt 70 ]; }
-until_true "a right drag moves" further_right
+until_true "a right drag moves the view" further_right
 back_home
 tap mousemove 285 200 mousedown 1 mousemove 150 300 mouseup 1 click 4 mousemove 600 600 click 4 key 1
-until_true "the key is there" is_not "$home" "${scene[@]}"
+until_true "key 1 shows an overlay" is_not "$home" "${scene[@]}"
 tap key 1
 until_true "drag and wheel over panel and graphs leave the scene" is "$home" "${scene[@]}"
 
-# --- Overlays. Each key once to show and once to hide.
+# --- Overlays. Each key is pressed once to show and once to hide.
 overlay() {
   local key=$1 colour=$2 before
   before=$(count "$colour")
@@ -141,11 +141,11 @@ overlay() {
 }
 hide() {
   tap key "$1"
-  until_true "$1 hides it" is "$home" "${scene[@]}"
+  until_true "$1 hides the overlay" is "$home" "${scene[@]}"
 }
 overlay 1 box
 hide 1
-tap key bracketleft bracketleft  # to nodes that are large enough to be seen
+tap key bracketleft  # a level with nodes that are large enough to be seen
 overlay 2 tree
 level=$(rest "${scene[@]}")
 tap key bracketleft
@@ -161,7 +161,7 @@ overlay 5 oversized
 hide 5
 tap key 1 1
 tap key 2
-until_true "two taps between two frames are two" has_more tree 0
+until_true "two taps between two frames count as two" has_more tree 0
 hide 2
 
 # --- B and H.
@@ -169,14 +169,14 @@ ours=$(rest "${broadphase[@]}")
 tap key b
 until_true "B takes the next broad phase" is_not "$ours" "${broadphase[@]}"
 tap key b b b
-until_true "and after the last the first one" is "$ours" "${broadphase[@]}"
+until_true "B takes the first broad phase after the last" is "$ours" "${broadphase[@]}"
 all=$(rest 0 0 900 620)
 tap key h
 until_true "H hides the panel" is_not "$ours" "${broadphase[@]}"
 tap key h
-until_true "H shows it again" is "$all" 0 0 900 620
+until_true "H shows the panel again" is "$all" 0 0 900 620
 
-# --- Control and a click make a text field of the number of threads. It takes keys for itself.
+# --- Control and a click turn the slider of threads into a text field, which then takes the keys.
 xdotool keydown ctrl mousemove 97 226
 until_true "the slider lights up" is_not "$all" 0 0 900 620
 lit=$(rest "${panel[@]}")
@@ -184,8 +184,8 @@ xdotool click 1
 until_true "control and a click open a text field" is_not "$lit" "${panel[@]}"
 xdotool keyup ctrl
 tap key 1
-xdotool keydown Escape  # held, because ImGui asks for its state
-until_true "whose keys do nothing else" is "$all" 0 0 900 620
+xdotool keydown Escape  # held, because ImGui polls its state
+until_true "keys in the text field do nothing else" is "$all" 0 0 900 620
 xdotool keyup Escape
 
 # --- A click, space and R.
@@ -194,19 +194,19 @@ left=$(rest "${at_mouse[@]}")
 before=$(rest "${list[@]}")
 tap mousemove "$x" "$y" click 1
 until_true "a left click picks" has_more picked 0
-until_true "and lists pairs" is_not "$before" "${list[@]}"
+until_true "a left click lists pairs" is_not "$before" "${list[@]}"
 left_dimmed=$(rest "${at_mouse[@]}") right_dimmed=$(rest "${elsewhere[@]}")
 tap mousemove 330 60 key space
 until_true "space shoots a box at the mouse" is_not "$left_dimmed" "${at_mouse[@]}"
-until_true "and not elsewhere" is "$right_dimmed" "${elsewhere[@]}"
+until_true "space changes nothing elsewhere" is "$right_dimmed" "${elsewhere[@]}"
 tap key r
-until_true "R takes the box away, and the choice" is "$left" "${at_mouse[@]}"
-until_true "and is still paused" is_still
+until_true "R removes the box and the selection" is "$left" "${at_mouse[@]}"
+until_true "R leaves the scene paused" is_still
 start=$(rest 0 0 900 620)
 tap key n n n
-until_true "steps" is_not "$start" 0 0 900 620
+until_true "N makes three steps" is_not "$start" 0 0 900 620
 tap key r
-until_true "R starts anew" is "$start" 0 0 900 620
+until_true "R restarts the scene" is "$start" 0 0 900 620
 
 # --- Escape.
 tap key Escape

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Answers questions about a picture of a screen, for viewer_window.sh: an .xwd file, as Xvfb -fbdir
-// keeps one. Reads only the kind that Xvfb writes at a depth of 24.
-// Usage: window_picture FILE LEFT TOP RIGHT BOTTOM [COLOUR]
-// Prints a hash of the pixels; with a colour, how many are near it, and their mean x and y.
+// Reads a picture of a screen for viewer_window.sh: an .xwd file as Xvfb -fbdir writes it at a
+// depth of 24. Reads no other .xwd files. Usage: window_picture FILE LEFT TOP RIGHT BOTTOM [COLOUR]
+// Prints a hash of the pixels. With a colour, prints the number of pixels near it, and their mean x
+// and y.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -31,7 +31,7 @@ const std::map<std::string, Colours> kColours = {
     {"oversized", {colours::oversizedBox}},
 };
 
-/// Of the header, which is big-endian; the pixels are not.
+/// A number of the header, which is big-endian, unlike the pixels.
 std::uint32_t number(const std::string& bytes, std::size_t index) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 4; ++i) value = value << 8 | std::uint8_t(bytes.at(index * 4 + i));
@@ -48,7 +48,9 @@ class Picture {
     stride_ = number(bytes_, 12);
     const std::uint32_t version = number(bytes_, 1), bits = number(bytes_, 11);
     if (version != 7 || bits != 32 || bytes_.size() < first_ + number(bytes_, 5) * stride_)
-      throw std::runtime_error("not an .xwd file of 32 bits a pixel");
+      throw std::runtime_error("wanted a whole .xwd file of version 7 with 32 bits a pixel, not " +
+                               std::to_string(bytes_.size()) + " bytes of version " +
+                               std::to_string(version) + " with " + std::to_string(bits));
   }
 
   Colour at(int x, int y) const {
@@ -62,7 +64,6 @@ class Picture {
   std::size_t first_ = 0, stride_ = 0;
 };
 
-/// To any of them.
 bool isNear(Colour a, const Colours& several) {
   return std::any_of(several.begin(), several.end(), [a](Colour b) {
     return std::max({std::abs(a.red - b.red), std::abs(a.green - b.green),

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Zlib
-// Stage 5 on a GPU: pairs by leaf blocks. A warp owns a block, or a part of its search. It tests 32
-// bounds at a time, queues the boxes of later blocks that meet its block's bounds, and tests each
-// against its 32 own boxes, a lane for each: all lanes have work, and what they read lies in lines.
+// Stage 5 on a GPU: finds pairs with leaf blocks. A warp searches for one block, or for a part of
+// it. It tests the bounds of 32 later blocks at a time. In a later block that overlaps the bounds
+// of the warp's own block, each box that overlaps these bounds is queued. Each queued box is tested
+// against the warp's 32 boxes, one per lane. So all lanes have work, and memory accesses are
+// coalesced.
 //
-// Worlds follow each other in the order, then come the boxes that are in all of them. So a block
-// shares only its last world with later blocks, up to that world's end; and it meets the boxes that
-// are in all worlds.
+// In the order, the boxes of each world are together, and boxes in all worlds come last. So a block
+// searches later blocks up to the end of its last world. Then it searches the blocks of the boxes
+// in all worlds.
 #pragma once
 
 #include <cstdint>
 
 #include "broadphase/cuda/kernels/leaf_blocks.cuh"
-#include "broadphase/cuda/kernels/pair_stage.cuh"
+#include "broadphase/cuda/kernels/pair_lists.cuh"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -23,30 +25,38 @@ struct FindBlockPairs {
   std::uint32_t parts;  ///< warps that share the search of a block
   WorldSlots worlds{};  ///< for a search with worlds
 
-  /// Few blocks are not enough warps for a GPU: more of them share a block's search, at the price
-  /// of instructions that nobody waits for.
+  /// Few blocks give a GPU too few warps, so several warps share the search of a block. The
+  /// additional instructions run in parallel.
   static std::uint32_t partsFor(std::size_t boxes) {
     return boxes <= 2048 ? 8 : boxes <= 8192 ? 4 : boxes <= 65536 ? 2 : 1;
   }
 
-  /// Of threads, to launch.
+  /// Threads in a thread block. Its warps search near each other, so one read into the cache serves
+  /// all of them. A scene's search takes more registers, so that smaller thread blocks let more
+  /// warps share an SM.
+  template <bool kIsScene>
+  static constexpr unsigned kBlockThreads = kIsScene ? kThreads : 2 * kThreads;
+
+  /// Number of thread blocks to launch.
+  template <bool kIsScene>
   std::size_t blocks() const {
-    constexpr std::size_t kWarps = kThreads / kWarp;
+    constexpr std::size_t kWarps = kBlockThreads<kIsScene> / kWarp;
     return (std::size_t{leaves.blockCount} * parts + kWarps - 1) / kWarps;
   }
 };
 
-/// What a warp keeps in shared memory.
+/// The shared memory of a warp.
 struct WarpMemory {
-  static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 left over, 32 more, padding
+  static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 old boxes, 32 new ones, padding
   static constexpr std::uint32_t kList = 2 * kWarp;
 
-  // Boxes that meet the block, not yet tested. Each is read by all lanes at once, and a read gives
-  // 128 bytes a cycle to all lanes together: so nothing is read that the test does not need.
+  // Boxes that overlap the block, not yet tested. All lanes read the same box at once, and a read
+  // delivers 128 bytes per cycle to all lanes together. So the queue holds only what the test
+  // needs.
   float4 minAndMaxX[kQueue];
   float2 maxYZ[kQueue];
   std::uint32_t id[kQueue];
-  std::uint32_t list[kList];  ///< blocks that meet this one, not yet searched
+  std::uint32_t list[kList];  ///< blocks that overlap the warp's block, not yet searched
   Pair stage[kStaged];
 };
 
@@ -62,8 +72,8 @@ class BlockSearch {
         own_(boxOf(block)),
         bounds_(leaves_.blocks[block]) {}
 
-  /// Pairs within the block: each lane's box with the sixteen behind it, around the block. Those
-  /// half a block apart meet once.
+  /// Finds pairs within the block. Each lane tests its box against the sixteen after it, and the
+  /// last lanes continue at the first box. Boxes half a block apart are tested from one side only.
   __device__ void searchItself() {
     put(lane(), own_);
     put(lane() + kWarp, own_);
@@ -74,8 +84,9 @@ class BlockSearch {
     __syncwarp();
   }
 
-  /// Pairs with the later blocks that meet this one: every `parts`-th of their list. Part 0 has its
-  /// first turn last, as it searches the block itself, too.
+  /// Finds pairs with the later blocks that overlap this one. Each part takes every `parts`-th
+  /// block of their list. Part 0 begins with block `parts` - 1 of the list, because part 0 also
+  /// searches the block itself.
   __device__ void searchLaterBlocks(std::uint32_t part) {
     next_ = part == 0 ? in_.parts - 1 : part - 1;
     if constexpr (kIsScene) {
@@ -86,7 +97,8 @@ class BlockSearch {
     }
   }
 
-  /// Ends the search. A sample of the blocks tells how much they had to look at.
+  /// Ends the search. As a sample, every eighth block adds to `header->looks` how many blocks and
+  /// boxes it has visited.
   __device__ void end() {
     if (!stage_.isOver()) stage_.flush();
     if (lane() == 0 && block_ % 8 == 0)
@@ -95,7 +107,8 @@ class BlockSearch {
   }
 
  private:
-  /// Of the sixteen boxes behind the lane's, around the block: which are in a world with it.
+  /// A bit for each of the sixteen boxes after the lane's: whether it shares a world with the
+  /// lane's box. The last lanes continue at the first box.
   __device__ std::uint32_t sharesWorld() const {
     const std::uint32_t all = __ballot_sync(kAllLanes, own_.world == in_.worlds.count);
     const std::uint32_t same = __match_any_sync(kAllLanes, own_.world) | all;
@@ -103,7 +116,7 @@ class BlockSearch {
     return __funnelshift_r(with, with, lane() + 1);
   }
 
-  /// Pairs of two boxes of the block's last world.
+  /// Finds pairs of two boxes of the block's last world.
   __device__ void searchLastWorld() {
     const std::uint32_t inOne = __ballot_sync(kAllLanes, own_.world < in_.worlds.count);
     if (inOne == 0) return;
@@ -117,7 +130,6 @@ class BlockSearch {
     bounds_ = leaves_.blocks[block_];
   }
 
-  /// Pairs with boxes that are in all worlds.
   __device__ void searchAllWorlds() {
     world_ = in_.worlds.count;
     const std::uint32_t end = in_.worlds.ends[world_];
@@ -125,26 +137,17 @@ class BlockSearch {
     searchBlocks(max(block_ + 1, in_.worlds.begins[world_] / kWarp), (end - 1) / kWarp + 1);
   }
 
-  /// Pairs with boxes of blocks [begin, end), which are later ones.
+  /// Finds pairs with boxes of the later blocks [begin, end).
   __device__ void searchBlocks(std::uint32_t begin, std::uint32_t end) {
-    const std::uint32_t groups = (end + kWarp - 1) / kWarp;
-    for (std::uint32_t first = begin / kWarp / kWarp * kWarp; first < groups; first += kWarp) {
-      const std::uint32_t meet = groupsThatMeet(first, begin / kWarp, groups);
-      if (meet != 0) listBlocks(first, meet, begin, end);
-    }
+    visitGroups(
+        leaves_, begin, end, [&](const Corners& bounds) { return overlap(bounds, bounds_); },
+        [&](std::uint32_t first, std::uint32_t meet) { listBlocks(first, meet, begin, end); });
     searchListed();
     testRest();
   }
 
-  __device__ std::uint32_t groupsThatMeet(std::uint32_t first, std::uint32_t begin,
-                                          std::uint32_t end) const {
-    const std::uint32_t g = first + lane();
-    const bool asks = g >= begin && g < end;
-    return __ballot_sync(kAllLanes, asks && overlap(leaves_.groups[g], bounds_));
-  }
-
-  /// Lists the blocks of some groups that meet this one, of [begin, end). Reads each group's bounds
-  /// while those of the one before are tested.
+  /// Lists the blocks of some groups that overlap this one and are in [begin, end). Reads the
+  /// bounds of each group while those of the previous one are tested.
   __device__ void listBlocks(std::uint32_t first, std::uint32_t groups, std::uint32_t begin,
                              std::uint32_t end) {
     const auto blockOf = [&] { return (first + lowestBit(groups)) * kWarp + lane(); };
@@ -159,7 +162,7 @@ class BlockSearch {
         next = leaves_.blocks[nextBlock];
       }
       bool wants = block >= begin && overlap(bounds, bounds_);
-      if constexpr (kIsScene) wants &= block < end;  // else nothing is behind it
+      if constexpr (kIsScene) wants &= block < end;  // otherwise only padding is past the end
       const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
       if (wants) memory_.list[listed_ + before(votes)] = block;
       listed_ += countBits(votes);
@@ -167,8 +170,8 @@ class BlockSearch {
     }
   }
 
-  /// Searches every parts-th block of the list, and empties it. Reads each block while the one
-  /// before is tested.
+  /// Searches every `parts`-th block of the list, and empties the list. Reads each block while the
+  /// previous one is tested.
   __device__ void searchListed() {
     __syncwarp();
     if (next_ < listed_ && !stage_.isOver()) {
@@ -192,7 +195,7 @@ class BlockSearch {
     return leaves_.boxes[block * kWarp + lane()];
   }
 
-  /// What is left in the queue, with empty boxes up to a multiple of eight.
+  /// Tests the rest of the queue, padded with empty boxes to a multiple of eight.
   __device__ void testRest() {
     const std::uint32_t padded = (queued_ + 7) / 8 * 8;
     if (lane() < padded - queued_) put(queued_ + lane(), emptyCorners());
@@ -211,7 +214,7 @@ class BlockSearch {
     return {{a.x, a.y, a.z}, {a.w, b.x, b.y}, 0};
   }
 
-  /// Queues the boxes of the lanes that want to.
+  /// Queues the boxes of the lanes with `wants`.
   __device__ void push(const Corners& box, bool wants) {
     const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
     if (wants) put(queued_ + before(votes), box);
@@ -219,7 +222,7 @@ class BlockSearch {
     looks_ += countBits(votes);
   }
 
-  /// Tests the last boxes of the queue against the own ones, and drops them.
+  /// Tests the last boxes of the queue against the warp's own boxes, and drops them.
   /// @param size a multiple of eight, at most 32
   __device__ void testLast(std::uint32_t size) {
     __syncwarp();
@@ -236,8 +239,8 @@ class BlockSearch {
     return hits;
   }
 
-  /// Stages the pairs of each lane's box: bit k of hits is the queue's box first + k. More than the
-  /// stage holds go four a lane at a time.
+  /// Stages the pairs of each lane's box: bit k of `hits` stands for box first + k of the queue. If
+  /// the pairs do not fit, they are staged four per lane at a time.
   __device__ void emit(std::uint32_t hits, std::uint32_t first) {
     while (!stage_.isOver() && !emitAll(hits, first)) {
       std::uint32_t rest = hits;
@@ -247,7 +250,7 @@ class BlockSearch {
     }
   }
 
-  /// @return false if they are too many for the stage
+  /// @return false if the pairs do not fit in the stage
   __device__ bool emitAll(std::uint32_t hits, std::uint32_t first) {
     const std::uint32_t end = sumUpToLane(countBits(hits));
     const std::uint32_t total = __shfl_sync(kAllLanes, end, kWarp - 1);
@@ -260,7 +263,7 @@ class BlockSearch {
     return true;
   }
 
-  /// lanesBefore, which if called itself makes ptxas spill a register here.
+  /// Returns lanesBefore(votes). Here a call of lanesBefore() makes ptxas spill a register.
   __device__ std::uint32_t before(std::uint32_t votes) const {
     return countBits(votes & ((1u << lane()) - 1));
   }
@@ -272,19 +275,29 @@ class BlockSearch {
   const std::uint32_t block_;
   Corners own_;
   Corners bounds_;
-  std::uint32_t world_ = 0;  ///< of the boxes that are searched for
+  std::uint32_t world_ = 0;  ///< world of the boxes that are searched for
   std::uint32_t listed_ = 0, queued_ = 0;
-  std::uint32_t next_ = 0;  ///< of the list
+  std::uint32_t next_ = 0;  ///< index of the next block in the list
   std::uint32_t looks_ = 0;
 };
 
-/// Told that five blocks of a scene's search share an SM, ptxas spills nothing; else it does.
+/// Thread blocks per SM in a search without worlds. 0 leaves the number to ptxas. For compute 8.0
+/// ptxas chooses a number at which it spills. For other GPUs it spills if a number is given.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 800
+inline constexpr int kPlainBlocks = 3;
+#else
+inline constexpr int kPlainBlocks = 0;
+#endif
+
+/// A scene's search asks for five blocks per SM, because ptxas spills without a number.
 template <bool kIsScene>
-static __global__ void __launch_bounds__(kThreads, kIsScene ? 5 : 0)
+static __global__ void __launch_bounds__(FindBlockPairs::kBlockThreads<kIsScene>,
+                                         kIsScene ? 5 : kPlainBlocks)
     findBlockPairsKernel(FindBlockPairs in) {
-  __shared__ WarpMemory memory[kThreads / kWarp];
+  constexpr std::uint32_t kWarps = FindBlockPairs::kBlockThreads<kIsScene> / kWarp;
+  __shared__ WarpMemory memory[kWarps];
   const std::uint32_t warps = in.leaves.blockCount * in.parts;
-  const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
+  const std::uint32_t warp = blockIdx.x * kWarps + threadIdx.x / kWarp;
   if (warp >= warps || in.header->extents > in.header->arguments.mostExtents) return;
   const std::uint32_t block = warp / in.parts, part = warp % in.parts;
   BlockSearch<kIsScene> search(in, memory[threadIdx.x / kWarp], block);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Zlib
-// The lists of a box with very many pairs, such as the ground: a bit for each other box, in windows
-// that fit a block's shared memory. So they need no sort, and what differs is an exclusive or. The
-// old list is sorted, the new one is put in the order of windows first: each is read from its
-// beginning to its end, once, and windows without pairs are passed over.
+// Compares the lists of a hub: a box with very many pairs, such as the ground. A list becomes a bit
+// set, with one bit for each other box. It is handled in windows that fit in the shared memory of a
+// thread block. So no sort is needed, and the difference is an exclusive or. The old list is sorted
+// already. The new one is first put in the order of windows. Each list is read once, from beginning
+// to end, and windows without pairs are skipped.
 #pragma once
 
 #include <cstdint>
 #include <cub/block/block_scan.cuh>
 
-#include "broadphase/cuda/kernels/list_comparison.cuh"
+#include "broadphase/cuda/kernels/pair_lists.cuh"
 
 namespace lbvh {
 
@@ -26,18 +27,18 @@ class HubComparison {
   __device__ HubComparison(const ListComparison& in, HubMemory& memory, std::uint32_t box)
       : in_(in), memory_(memory), box_(box) {}
 
-  /// @param sorts whether to write the new list, sorted; else it is so already
-  /// @param place where to write the pairs added and removed, or null: they are counted only
+  /// @param sorts whether to write the new list, sorted; otherwise it is sorted already
+  /// @param place where to write the added and removed pairs; null: the pairs are only counted
   __device__ DeltaSum compare(bool sorts, const DeltaSum* place) {
     const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
     fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
     const bool isHalf = in_.others == nullptr;
-    const std::uint32_t least = isHalf ? box_ : 0;  // a pair's second is greater
+    const std::uint32_t least = isHalf ? box_ : 0;  // the second box of a pair is the larger index
     const std::uint32_t boxes =
         isHalf ? max(in_.fresh.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
     const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
-    if (sorts && isOneWindow) fresh_ = {in_.seconds, 1, begin, freshEnd};
+    if (sorts && isOneWindow) fresh_ = {in_.partners, 1, begin, freshEnd};
     DeltaSum sum{};
     for (std::uint32_t region = least / HubMemory::kRegion; region * HubMemory::kRegion < boxes;
          ++region) {
@@ -50,34 +51,39 @@ class HubComparison {
   }
 
  private:
-  /// What is left of a list: the pairs of each window lie before those of later ones.
+  /// The part of a list that has not been read. The pairs of each window are before those of later
+  /// windows.
   struct Rest {
-    const std::uint32_t* seconds = nullptr;
+    const std::uint32_t* partners = nullptr;
     std::uint32_t stride = 1, at = 0, end = 0;
 
     Rest() = default;
     __device__ Rest(const std::uint32_t* list, std::uint32_t each, std::uint32_t b, std::uint32_t e)
-        : seconds(list), stride(each), at(b), end(e) {}
+        : partners(list), stride(each), at(b), end(e) {}
     __device__ Rest(const Pair* pairs, std::uint32_t b, std::uint32_t e)
         : Rest(&pairs->second, 2, b, e) {}
     __device__ std::uint32_t second(std::uint32_t i) const {
-      return seconds[std::size_t{i} * stride];
+      return partners[std::size_t{i} * stride];
     }
     __device__ std::uint32_t next() const { return at < end ? second(at) : kNullIndex; }
   };
 
-  /// Behind the last second box. Lists that were handed in may name boxes behind `old.boxes`.
+  /// One past the last second box of the old list. A list from the caller may have boxes past
+  /// `old.boxes`.
   __device__ std::uint32_t endOfOld() const {
     return old_.at < old_.end ? old_.second(old_.end - 1) + 1 : 0;
   }
   __device__ std::uint32_t nextSecond() const { return min(fresh_.next(), old_.next()); }
 
-  /// The new pairs of a region, from its list's rest up to `end` or beyond. @return how many
+  /// Puts the new pairs of a region in the order of windows, at the beginning of the unread part of
+  /// the new list.
+  /// @param end where the box's list of new pairs ends
+  /// @return how many pairs the region has
   __device__ std::uint32_t putInWindows(std::uint32_t region, std::uint32_t end) {
-    std::uint32_t* places = memory_.fresh;  // of each window's next pair
+    std::uint32_t* places = memory_.fresh;  // by window: where its next pair goes
     const auto forSeconds = [&](const auto& f) {
       for (std::uint32_t i = in_.fresh.begin(box_) + threadIdx.x; i < end; i += kThreads) {
-        const std::uint32_t second = in_.seconds[i];
+        const std::uint32_t second = in_.partners[i];
         if (second / HubMemory::kRegion == region)
           f(&places[second / HubMemory::kWindow % kThreads], second);
       }
@@ -116,17 +122,20 @@ class HubComparison {
     }
   }
 
-  /// Moves the rest of a list on to behind the window. All threads see all bits then.
+  /// Sets the bits of the pairs in the window, and moves `rest` past the window. Afterwards all
+  /// threads see all bits.
   template <class F>
   __device__ void setBits(std::uint32_t* words, std::uint32_t window, Rest& rest,
                           const F& counts) const {
-    constexpr int kEach = 4;  // reads of a thread at a time: one block hides no delay otherwise
+    // Reads that a thread starts together, to hide their latency when only one block runs.
+    constexpr int kEach = 4;
     while (rest.at < rest.end) {
       std::uint32_t bits[kEach];
 #pragma unroll
       for (int k = 0; k < kEach; ++k) {
         const std::uint32_t i = rest.at + k * kThreads + threadIdx.x;
-        const std::uint32_t second = rest.second(min(i, rest.end - 1));  // without a branch
+        // Clamped instead of skipped, so that there is no branch.
+        const std::uint32_t second = rest.second(min(i, rest.end - 1));
         bits[k] = i < rest.end ? second - window : HubMemory::kWindow;
       }
       const auto isIn = [&](int k) { return bits[k] < HubMemory::kWindow; };
@@ -144,12 +153,13 @@ class HubComparison {
     }
   }
 
-  /// A word for each thread. @param sorted where the next pair of the new list goes; moved on
+  /// Compares one word per thread.
+  /// @param sorted where the next pair of the new list goes; moves on by the number of pairs
   __device__ DeltaSum compareWords(std::uint32_t word, std::uint32_t first, bool sorts,
                                    std::uint32_t& sorted, bool writes, DeltaSum place) const {
     const std::uint32_t fresh = memory_.fresh[word], old = memory_.old[word];
     const std::uint32_t added = fresh & ~old, removed = old & ~fresh;
-    constexpr int kField = 16;  // no more than 4,096 in all words
+    constexpr int kField = 16;  // bits for a count of at most 4,096 in the words of all threads
     const auto count = [](std::uint32_t bits, int field) {
       return static_cast<unsigned long long>(__popc(bits)) << field * kField;
     };

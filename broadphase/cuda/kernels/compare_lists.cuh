@@ -1,44 +1,93 @@
 // SPDX-License-Identifier: Zlib
-// Stages 6 and 7 on a GPU in one kernel: sorts each box's list of pairs, and compares it with the
-// box's list of the step before. A block takes the lists of 64 consecutive boxes, in rounds that
-// fit its shared memory; most blocks need one. A list that does not fit has a round for itself, see
-// compare_hub.cuh. Added and removed pairs leave in runs of whole lines, for they cross the bus.
+// Stages 6 and 7 on a GPU in one kernel. It sorts each box's list of pairs, and compares it with
+// the box's list of the previous step. A thread block takes the lists of 64 consecutive boxes, in
+// rounds that fit its shared memory. Most blocks need one round. A list that does not fit gets its
+// own round (compare_hub.cuh). Added and removed pairs are written in coalesced runs, because they
+// cross the bus.
 #pragma once
 
 #include <cstdint>
 
 #include "broadphase/cuda/kernels/compare_hub.cuh"
-#include "broadphase/cuda/kernels/list_comparison.cuh"
-#include "broadphase/cuda/kernels/look_back.cuh"
-#include "broadphase/cuda/kernels/sort_network.cuh"
+#include "broadphase/cuda/kernels/pair_lists.cuh"
+#include "broadphase/cuda/runtime/kernels.cuh"
 
 namespace lbvh {
 
-/// Boxes [begin, end) of a tile.
+// Batcher's odd-even merge sort of up to kShort numbers in registers. All comparisons are known at
+// compile time. So the lanes of a warp stay together, and no number needs an address.
+namespace sort_network {
+
+template <int kSize, int kI, int kDistance, int kBlock>
+__device__ inline void compare(std::uint32_t (&x)[kSize]) {
+  if constexpr (kI / (2 * kBlock) == (kI + kDistance) / (2 * kBlock)) {
+    const std::uint32_t low = min(x[kI], x[kI + kDistance]);
+    x[kI + kDistance] = max(x[kI], x[kI + kDistance]);
+    x[kI] = low;
+  }
+}
+
+/// Compares x[i] with x[i + distance], for every second run of `distance` numbers.
+template <int kSize, int kI, int kDistance, int kBlock>
+__device__ inline void pass(std::uint32_t (&x)[kSize]) {
+  if constexpr (kI + kDistance < kSize) {
+    compare<kSize, kI, kDistance, kBlock>(x);
+    constexpr bool endsRun = (kI - kDistance % kBlock) % kDistance == kDistance - 1;
+    pass<kSize, kI + 1 + (endsRun ? kDistance : 0), kDistance, kBlock>(x);
+  }
+}
+
+template <int kSize, int kDistance, int kBlock>
+__device__ inline void merge(std::uint32_t (&x)[kSize]) {
+  pass<kSize, kDistance % kBlock, kDistance, kBlock>(x);
+  if constexpr (kDistance > 1) merge<kSize, kDistance / 2, kBlock>(x);
+}
+
+template <int kSize, int kBlock>
+__device__ inline void mergeSort(std::uint32_t (&x)[kSize]) {
+  if constexpr (kBlock < kSize) {
+    merge<kSize, kBlock, kBlock>(x);
+    mergeSort<kSize, 2 * kBlock>(x);
+  }
+}
+
+}  // namespace sort_network
+
+/// Sorts in ascending order. @tparam kSize a power of two
+template <int kSize>
+__device__ inline void sortInRegisters(std::uint32_t (&x)[kSize]) {
+  sort_network::mergeSort<kSize, 1>(x);
+}
+
+/// Some boxes of a tile, [begin, end), whose lists are compared at the same time.
 struct Round {
   std::uint32_t begin, end;
-  bool isHub;                ///< of one box
-  std::uint32_t fresh, old;  ///< where the lists begin
+  bool isHub;                ///< the round has one box, with a long list
+  std::uint32_t fresh, old;  ///< where the round's lists begin
 };
 
 struct TileMemory {
   static constexpr std::uint32_t kBoxes = ListComparison::kBoxes;
-  static constexpr std::uint32_t kWords = 32;          ///< one for each lane of a warp
-  static constexpr std::uint32_t kRoom = 32 * kWords;  ///< pairs in a round, new ones and old ones
-  static constexpr std::uint32_t kLongest = 256;       ///< a longer list has a round for itself
+  static constexpr std::uint32_t kWords = 32;  ///< one for each lane of a warp
+  /// Maximum number of new pairs in a round, and also of old pairs.
+  static constexpr std::uint32_t kRoom = 32 * kWords;
+  static constexpr std::uint32_t kLongest = 256;  ///< a longer list gets its own round
 
   std::uint32_t shared;
   unsigned long long before;
-  std::uint32_t fresh[kBoxes + 1], old[kBoxes + 1];  ///< where lists begin
-  std::uint32_t changes[2];                          ///< of a round: added and removed
-  std::uint32_t isAdded[kWords];                     ///< a bit for each of `sorted`
-  std::uint32_t isDone[kWords];                      ///< and of `old`: it is not to be removed
-  bool isHubChanged[kBoxes];                         ///< the ground meets all boxes in all steps
+  std::uint32_t fresh[kBoxes + 1], old[kBoxes + 1];  ///< by box: where its list begins
+  std::uint32_t changes[2];       ///< numbers of added and removed pairs in a round
+  std::uint32_t isAdded[kWords];  ///< one bit for each pair in `sorted`
+  /// One bit for each pair in `old`: set if the pair is not removed.
+  std::uint32_t isDone[kWords];
+  /// By box: whether a hub has changes; if not, writeLists() skips it.
+  bool isHubChanged[kBoxes];
   union {
     struct {
       std::uint32_t unsorted[kRoom], sorted[kRoom], old[kRoom];
-      std::uint8_t ofFresh[kRoom], ofOld[kRoom];  ///< boxes in the tile
-      std::uint16_t changes[2][kRoom];            ///< which ones: added, removed
+      std::uint8_t ofFresh[kRoom], ofOld[kRoom];  ///< first boxes, as indices in the tile
+      /// Indices of added pairs; indices of removed pairs.
+      std::uint16_t changes[2][kRoom];
     } pairs;
     HubMemory hub;
   };
@@ -77,8 +126,8 @@ class ListTile {
     return sum;
   }
 
-  /// Writes the pairs that are added and removed to their places in the lists of all tiles. What
-  /// one round has found is still there; several are done again.
+  /// Writes the added and removed pairs to their places in the lists of all tiles. If there was a
+  /// single round, its result is still in memory. Several rounds are computed again.
   __device__ void writeLists(DeltaSum place) {
     if (rounds_ == 1 && !round_.isHub) return writeStaged(place);
     for (std::uint32_t begin = 0; begin < kBoxes; begin = round_.end) {
@@ -96,7 +145,8 @@ class ListTile {
  private:
   __device__ HubComparison hub() const { return {in_, memory_.hub, firstBox_ + round_.begin}; }
 
-  /// As many boxes as fit, or one that does not. The round before is no longer read.
+  /// The round that begins at box `begin`. It has all following boxes that fit, or a single box
+  /// that does not fit. No thread may still read the previous round.
   __device__ Round roundFrom(std::uint32_t begin) {
     const std::uint32_t box = threadIdx.x;
     bool fits = true;
@@ -154,10 +204,10 @@ class ListTile {
     }
   }
 
-  static constexpr std::uint32_t kShort = 16;  ///< what registers hold of a list
+  static constexpr std::uint32_t kShort = 16;  ///< longest list that is sorted in registers
 
   __device__ void sortLists() {
-    static_assert(kThreads == 2 * kBoxes, "half of the threads sort, the others tell the owners");
+    static_assert(kThreads == 2 * kBoxes, "half of the threads sort, the others write ofFresh");
     const std::uint32_t box = threadIdx.x % kBoxes;
     const bool isOfRound = box >= round_.begin && box < round_.end;
     const std::uint32_t begin = isOfRound ? freshBegin(box) : 0;
@@ -190,7 +240,7 @@ class ListTile {
       if (i < size) memory_.pairs.sorted[begin + i] = list[i];
   }
 
-  /// A warp one list: no two of its numbers are equal, so each has its own place.
+  /// Sorts one list with one warp. No two of its numbers are equal, so each gets a different place.
   __device__ void sortByCounting(std::uint32_t begin, std::uint32_t size) {
     const std::uint32_t* list = &memory_.pairs.unsorted[begin];
     for (std::uint32_t i = lane(); i < size; i += 32) {
@@ -200,7 +250,7 @@ class ListTile {
     }
   }
 
-  /// A thread for each new pair finds it among the old ones.
+  /// One thread for each new pair searches for it in the old list.
   __device__ void match() {
     auto& pairs = memory_.pairs;
     const std::uint32_t size = freshSize();
@@ -211,7 +261,8 @@ class ListTile {
     }
   }
 
-  /// @return whether the old list has it, where it is done then
+  /// Marks an old pair as done.
+  /// @return whether the pair is in the old list and was not done before
   __device__ bool takeOld(std::uint32_t second, std::uint32_t begin, std::uint32_t end) {
     auto& pairs = memory_.pairs;
     const std::uint32_t last = end;
@@ -227,7 +278,7 @@ class ListTile {
     return (atomicOr(&memory_.isDone[begin / 32], bit) & bit) == 0;
   }
 
-  /// One warp lists the added pairs, another the removed ones: a word for each lane.
+  /// One warp lists the added pairs, another the removed ones. Each lane has one word of bits.
   __device__ void listChanges() {
     auto& pairs = memory_.pairs;
     const std::uint32_t list = threadIdx.x / 32, rest = oldSize() - 32 * lane();
@@ -268,7 +319,7 @@ class ListTile {
   const std::uint32_t firstBox_;
   Round round_{};
   std::uint32_t rounds_ = 0;
-  DeltaSum staged_{};  ///< of the last round
+  DeltaSum staged_{};  ///< changes in the last round
 };
 
 static __global__ void __launch_bounds__(kThreads) compareListsKernel(ListComparison in) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What a search for a DevicePairFinder does with its lists behind the stages of a step: small
-// kernels of an element a thread, each of which looks at the counts itself.
+// Kernels for the lists of a DevicePairFinder, after the stages of a step. They are small and have
+// one element per thread. Each reads the counts on the device.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 #include "broadphase/core/step_header.h"
 #include "broadphase/cuda/kernels/leaf_blocks.cuh"
 #include "broadphase/cuda/kernels/pair_lists.cuh"
-#include "broadphase/cuda/kernels/warp.cuh"
+#include "broadphase/cuda/runtime/kernels.cuh"
+#include "broadphase/device_query.h"
 #include "broadphase/device_scene.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// Copies lists to where there is room for those of more boxes, of which the others are empty.
-/// Lists that are not whole are not kept: nobody knows which pairs are missing.
+/// Copies lists into lists for more boxes. The lists of the additional boxes are empty. Incomplete
+/// lists are not kept, because it is unknown which pairs are missing.
 struct KeepLists {
   PairLists lists;
   Pair* pairs;
   View<std::uint32_t> offsets;
-  const std::uint64_t* found = nullptr;  ///< null: they are whole
-  std::uint64_t most = 0;                ///< pairs that they are whole with
+  const std::uint64_t* found = nullptr;  ///< null: the lists are complete
+  std::uint64_t most = 0;                ///< maximum number of pairs of complete lists
 
   static std::size_t elements(std::size_t pairs, std::size_t offsets) {
     return pairs > offsets ? pairs : offsets;
@@ -33,61 +34,95 @@ struct KeepLists {
   }
 };
 
-/// The lists of sorted pairs without the boxes that they are of.
-struct TakeSeconds {
+/// Copies the second boxes of sorted pairs.
+struct CopyPartners {
   PairLists lists;
-  std::uint32_t* seconds;
+  std::uint32_t* partners;
 
   __device__ void operator()(std::uint32_t i) const {
-    if (i < lists.begin(lists.boxes)) seconds[i] = lists.pairs[i].second;
+    if (i < lists.begin(lists.boxes)) partners[i] = lists.pairs[i].second;
   }
 };
 
-/// Counts the pairs of each world, of those that had room.
+/// Counts the pairs of each world, among those that fit in the list.
 struct CountByWorld {
   View<const Pair> pairs;
   const std::uint64_t* found;
-  const std::uint32_t* ranks;  ///< by box; that of the boxes in all worlds is the greatest
-  std::uint32_t* counts;       ///< 0 before
+  const std::uint32_t* ranks;  ///< by box; boxes in all worlds have the largest rank
+  std::uint32_t* counts;       ///< by rank; the caller must set them to 0
 
   __device__ void operator()(std::uint32_t i) const {
     if (i >= *found) return;
     const std::uint32_t rank = min(ranks[pairs[i].first], ranks[pairs[i].second]);
-    // One addition for all lanes that have the same world, as most have.
+    // Lanes with the same rank share one atomic addition. Most lanes have the same rank.
     const std::uint32_t same = __match_any_sync(__activemask(), rank);
     if (lanesBefore(same) == 0) atomicAdd(&counts[rank], countBits(same));
   }
 };
 
-/// One element, the last of a search: says what was found, and leaves the boxes for queries.
+/// One element, at the end of a batch of queries: reports the number of hits and the errors.
+struct WriteQueryReport {
+  StepHeader* header;
+  QueryReport* report;
+  std::uint32_t queries;
+  std::uint64_t limit;
+  std::uint64_t capacity;  ///< capacity of the list of hits
+
+  __device__ void operator()(std::uint32_t) const {
+    std::uint32_t errors = header->errors;
+    header->errors = 0;
+    if (header->pairs > limit) errors |= bitOf(DeviceError::searchStopped);
+    if (header->pairs > capacity) errors |= bitOf(DeviceError::pairsTruncated);
+    *report = {header->pairs, queries, errors};
+  }
+};
+
+/// Ends a search: reports its counts and errors, and leaves the boxes for queries.
 struct WriteReport {
   StepHeader* header;
   DeviceReport* report;
-  const std::uint32_t* count;  ///< of the scene
+  const std::uint32_t* count;  ///< DeviceScene::boxCount
   std::uint64_t boxes;
   std::uint64_t limit;
-  std::uint64_t room;  ///< pairs in the list
-  std::uint64_t added, removed;
+  std::uint64_t room;            ///< capacity of the list of pairs
+  std::uint64_t added, removed;  ///< capacities of the lists of added and removed pairs
   bool hasChanges;
-  bool reportsNan;  ///< nobody has looked at the boxes
+  bool reportsNan;  ///< whether this kernel must report NaN boxes, because none did before
   Searched searched{};
-  Searched* forQueries = nullptr;  ///< null: it was a query itself
+  Searched* forQueries = nullptr;
+  StepHeader* forHost = nullptr;  ///< a copy of the header for the host, or null
 
-  __device__ void operator()(std::uint32_t) const {
+  static constexpr unsigned kWords = sizeof(StepHeader) / sizeof(std::uint32_t);
+
+  /// Copies one word per thread, because host memory is on the other side of the bus.
+  __device__ void copyHeader(std::uint32_t word) const {
+    if (forHost != nullptr)
+      reinterpret_cast<std::uint32_t*>(forHost)[word] =
+          reinterpret_cast<const std::uint32_t*>(header)[word];
+  }
+
+  __device__ void write() const {
     const std::uint64_t pairs = header->pairs;
     const DeltaCount delta = hasChanges ? header->delta : DeltaCount{};
     std::uint32_t errors = header->errors;
     header->errors = 0;
-    if (pairs > limit) errors |= kSearchStopped;
-    if (pairs > room) errors |= kListIsCut;
-    if (delta.added > added) errors |= kAddedAreCut;
-    if (delta.removed > removed) errors |= kRemovedAreCut;
-    if (reportsNan && header->scene.nan > 0) errors |= kBoxIsNan;
+    if (pairs > limit) errors |= bitOf(DeviceError::searchStopped);
+    if (pairs > room) errors |= bitOf(DeviceError::pairsTruncated);
+    if (delta.added > added) errors |= bitOf(DeviceError::addedTruncated);
+    if (delta.removed > removed) errors |= bitOf(DeviceError::removedTruncated);
+    if (reportsNan && header->scene.nan > 0) errors |= bitOf(DeviceError::nanBox);
     const auto all = static_cast<std::uint32_t>(boxes);
     *report = {pairs, delta.added, delta.removed, count != nullptr ? min(*count, all) : all,
                errors};
-    if (forQueries != nullptr) *forQueries = searched;
+    *forQueries = searched;
   }
 };
+
+/// One block of kWords threads.
+static __global__ void writeReportKernel(WriteReport report) {
+  report.copyHeader(threadIdx.x);
+  __syncthreads();  // write() clears the errors next
+  if (threadIdx.x == 0) report.write();
+}
 
 }  // namespace lbvh

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// Rays and boxes against the leaf blocks of a search: a warp for each query. It tests 32 bounds of
-// groups at a time, then those of the blocks below, then their boxes.
+// Tests rays and boxes against the leaf blocks of a search, one warp per query. The warp goes down
+// from the root. At each node it tests the bounds of the 32 children at a time, and at last the
+// boxes of a block.
 #pragma once
 
 #include <cstdint>
 
 #include "broadphase/cuda/kernels/leaf_blocks.cuh"
-#include "broadphase/cuda/kernels/pair_stage.cuh"
+#include "broadphase/cuda/kernels/pair_lists.cuh"
 #include "broadphase/device_query.h"
 #include "broadphase/device_scene.h"
 #include "broadphase/ray_test.h"
@@ -14,13 +15,13 @@
 
 namespace lbvh {
 
-/// A query's walk through the blocks.
 class QueryWalk {
  public:
   __device__ explicit QueryWalk(const Searched* in) : in_(*in) {}
 
-  /// Calls visit(box, whether it is hit) on all lanes, for the boxes that a query of this world
-  /// meets and some others. @return false if there is no such world
+  /// Calls visit(box, isHit) on all lanes, for all boxes that a query of this world hits, and for
+  /// some other boxes.
+  /// @return false if there is no such world
   template <class Meets, class Visit>
   __device__ bool run(std::uint32_t world, const Meets& meets, const Visit& visit) const {
     if (world != kAllWorlds && world >= in_.worlds.count) return false;
@@ -41,15 +42,13 @@ class QueryWalk {
     walk(in_.worlds.begins[rank] / kWarp, (end - 1) / kWarp + 1, rank, meets, visit);
   }
 
-  /// Blocks [begin, end), of which boxes of one rank count, or all.
+  /// Walks through blocks [begin, end). Only boxes of rank `rank` can be hit, or all boxes if it is
+  /// kAllWorlds.
   template <class Meets, class Visit>
   __device__ void walk(std::uint32_t begin, std::uint32_t end, std::uint32_t rank,
                        const Meets& meets, const Visit& visit) const {
     const LeafBlocks& leaves = in_.leaves;
-    const std::uint32_t groups = (end + kWarp - 1) / kWarp;
-    for (std::uint32_t first = begin / kWarp; first < groups; first += kWarp) {
-      const std::uint32_t g = first + lane();
-      std::uint32_t near = __ballot_sync(kAllLanes, g < groups && meets(leaves.groups[g]));
+    visitGroups(leaves, begin, end, meets, [&](std::uint32_t first, std::uint32_t near) {
       for (; near != 0; near &= near - 1) {
         const std::uint32_t b = (first + lowestBit(near)) * kWarp + lane();
         const bool isNear = b >= begin && b < end && meets(leaves.blocks[b]);
@@ -60,22 +59,23 @@ class QueryWalk {
           visit(box, (rank == kAllWorlds || box.world == rank) && meets(box));
         }
       }
-    }
+    });
   }
 
   const Searched in_;
 };
 
-/// Query i of a batch: whether it meets a box or bounds.
+/// A batch of rays. test(i) returns a function that tells whether query i hits a box or its bounds.
 struct RayQueries {
   RayBatch batch;
 
-  LBVH_HD std::size_t size() const { return batch.rays.size; }
+  GPULBVH_HD std::size_t size() const { return batch.rays.size; }
   __device__ std::uint32_t world(std::uint32_t i) const {
     return batch.worlds != nullptr ? batch.worlds[i] : kAllWorlds;
   }
   __device__ auto test(std::uint32_t i) const { return RayTest(batch.rays[i]); }
 };
+/// A batch of boxes, with the same members as RayQueries.
 struct BoxQueries {
   BoxBatch batch;
 
@@ -83,19 +83,18 @@ struct BoxQueries {
     Aabb box;
     __device__ bool operator()(const Corners& other) const { return overlap(box, other); }
   };
-  LBVH_HD std::size_t size() const { return batch.boxes.size; }
+  GPULBVH_HD std::size_t size() const { return batch.boxes.size; }
   __device__ std::uint32_t world(std::uint32_t i) const {
     return batch.worlds != nullptr ? batch.worlds[i] : kAllWorlds;
   }
   __device__ auto test(std::uint32_t i) const { return Test{batch.boxes[i]}; }
 };
 
-/// The warp's query.
 __device__ inline std::uint32_t queryOfWarp() {
   return blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
 }
 
-/// Hits as pairs of query and box, in no order.
+/// Finds hits, as pairs of query and box, in no order.
 template <class Queries>
 struct FindHits {
   Queries queries;
@@ -119,7 +118,7 @@ static __global__ void __launch_bounds__(kThreads, 8) findHitsKernel(FindHits<Qu
     stage.close(countBits(hits));
   };
   const bool isThere = QueryWalk(in.searched).run(in.queries.world(query), meets, visit);
-  if (!isThere && lane() == 0) atomicOr(in.errors, kWorldIsOutOfRange);
+  if (!isThere && lane() == 0) atomicOr(in.errors, bitOf(DeviceError::worldOutOfRange));
   if (!stage.isOver()) stage.flush();
 }
 
@@ -133,8 +132,8 @@ static __global__ void __launch_bounds__(kThreads, 8) findClosestKernel(FindClos
   const std::uint32_t query = queryOfWarp();
   if (query >= in.queries.size()) return;
   const RayTest test = in.queries.test(query);
-  float nearest = __int_as_float(0x7F800000);  // of all lanes
-  RayHit best{kNullIndex, nearest};            // the lane's
+  float nearest = __int_as_float(0x7F800000);  // smallest distance of all lanes
+  RayHit best{kNullIndex, nearest};            // best hit of the lane
   const auto meets = [&](const Corners& box) {
     const float distance = test.distanceTo(box);
     return distance >= 0 && distance <= nearest;
@@ -171,7 +170,7 @@ static __global__ void __launch_bounds__(kThreads, 8) findAnyKernel(FindAny in) 
   if (lane() == 0) in.hits[query] = isHit ? 1 : 0;
 }
 
-/// One element: nothing is counted yet.
+/// One element: clears the counts.
 struct BeginQueries {
   StepHeader* header;
   __device__ void operator()(std::uint32_t) const { *header = StepHeader{}; }

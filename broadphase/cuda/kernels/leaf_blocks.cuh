@@ -1,25 +1,122 @@
 // SPDX-License-Identifier: Zlib
-// Stage 4 on a GPU: boxes that follow each other along the curve, packed into blocks of 32, and two
-// levels of bounds above: of each block, and of each group of 32 blocks. A warp packs a block, a
-// thread block a group: no atomics, no links, no second launch.
+// Builds a hierarchy over boxes on a GPU. Stage 1 measures the scene, and chooses the grid. Stage 4
+// packs boxes that are neighbours along the curve into blocks of 32. Above the blocks are the
+// bounds of each block, of each group of 32 blocks, of each 32 groups, and so on, up to one root. A
+// warp packs a block, and a thread block packs a group. The warp that completes the last child of a
+// node also builds the node. So one launch builds all levels, bottom-up, and no links are needed.
 //
-// Any order gives the same pairs. So every box is packed wherever it lies in the order, and an
-// order may be kept over steps. NaN boxes leave an empty slot. Oversized boxes are packed like
-// others: sorted behind all of them, they spoil the bounds of a few blocks only.
+// Any order gives the same pairs. So every box is packed at its place in the order, and steps may
+// keep an order. NaN boxes leave an empty slot. Oversized boxes are packed like others. They are
+// sorted after all others, so they widen the bounds of only a few blocks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cub/util_type.cuh>
 
+#include "broadphase/core/grid.h"
 #include "broadphase/core/morton.h"
 #include "broadphase/core/step_header.h"
-#include "broadphase/cuda/kernels/warp.cuh"
-#include "broadphase/cuda/runtime/buffer.cuh"
 #include "broadphase/cuda/runtime/kernels.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// A box or bounds in registers. For bounds and empty slots `id` and `world` say nothing.
+/// Stage 1 in one kernel. It finds the scene's bounds, and the block that ends last chooses the
+/// grid. It also clears the counters of later kernels: element i measures box i, and clears element
+/// i of each array.
+struct MeasureStep {
+  static constexpr std::uint32_t kEach = 4;  ///< elements per thread
+  static constexpr std::uint32_t kTile = kEach * kThreads;
+
+  MeasureScene scene;
+  ChooseGrid chooseGrid;
+  SceneBounds* partial;  ///< one sum for each thread block
+  std::uint32_t* ended;  ///< number of thread blocks that have ended; 0 before and after the kernel
+  View<std::uint32_t> counts;
+  View<unsigned long long> words;
+  View<std::uint32_t> closed{};  ///< LeafBlocks::closed
+
+  std::uint32_t elements() const {
+    const std::size_t n = std::max({scene.boxes.size, counts.size, words.size, std::size_t{1}});
+    return static_cast<std::uint32_t>(n);
+  }
+  static std::size_t blocks(std::size_t elements) { return (elements + kTile - 1) / kTile; }
+
+  /// Copies the arguments from host memory, which is on the other side of the bus.
+  __device__ void fetchArguments() const {
+    if (chooseGrid.arguments != nullptr) chooseGrid.header->arguments = *chooseGrid.arguments;
+  }
+  __device__ void finish(const SceneBounds& sum) const {
+    *ended = 0;
+    StepHeader* const header = chooseGrid.header;
+    header->scene = sum;
+    ChooseGrid choose = chooseGrid;
+    if (choose.arguments != nullptr) choose.arguments = &header->arguments;
+    choose(0);
+  }
+
+  __device__ SceneBounds operator()(std::uint32_t i) const {
+    if (i < counts.size) counts[i] = 0;
+    if (i < words.size) words[i] = 0;
+    if (i < closed.size) closed[i] = 0;  // always shorter than `boxes`
+    return i < scene.boxes.size ? scene(i) : SceneBounds{};
+  }
+};
+
+/// The sum over a warp, on all of its lanes.
+/// @param sum the lane's summand; its exponents have less than 57 bits
+__device__ inline SceneBounds sumOfWarp(SceneBounds sum) {
+  for (int axis = 0; axis < 3; ++axis) {
+    sum.lo[axis] = leastOfLanes(sum.lo[axis]);
+    sum.hi[axis] = greatestOfLanes(sum.hi[axis]);
+  }
+  constexpr int kLow = 26;  // number of low bits; their sum has less than 32 bits
+  const auto low = static_cast<std::uint32_t>(sum.exponents) & ((1u << kLow) - 1);
+  const auto high = static_cast<std::uint32_t>(sum.exponents >> kLow);
+  const auto highs = static_cast<std::int32_t>(sumOfLanes(high));
+  sum.exponents = (std::int64_t{highs} << kLow) + sumOfLanes(low);
+  for (std::uint32_t* count : {&sum.measured, &sum.ordinary, &sum.oversized, &sum.nan})
+    *count = sumOfLanes(*count);
+  return sum;
+}
+
+/// The sum over a thread block, on its first thread.
+/// @param warps shared memory, which may be reused after the next barrier
+__device__ inline SceneBounds sumOfBlock(
+    SceneBounds sum, cub::Uninitialized<SceneBounds> (&warps)[kThreads / kWarp]) {
+  sum = sumOfWarp(sum);
+  if (lane() == 0) warps[threadIdx.x / kWarp].Alias() = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return sum;
+  for (std::uint32_t warp = 1; warp < kThreads / kWarp; ++warp) sum += warps[warp].Alias();
+  return sum;
+}
+
+static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep step) {
+  __shared__ cub::Uninitialized<SceneBounds> warps[kThreads / kWarp];
+  __shared__ bool isLast;
+  if (blockIdx.x == 0 && threadIdx.x == kWarp) step.fetchArguments();
+  SceneBounds sum;
+  for (std::uint32_t k = 0; k < MeasureStep::kEach; ++k)
+    sum += step((blockIdx.x * MeasureStep::kEach + k) * kThreads + threadIdx.x);
+  sum = sumOfBlock(sum, warps);
+  if (threadIdx.x == 0) {
+    step.partial[blockIdx.x] = sum;
+    __threadfence();  // before other blocks may read the sum
+    isLast = atomicAdd(step.ended, 1u) + 1 == gridDim.x;
+    __threadfence();  // after all other blocks have written theirs
+  }
+  __syncthreads();
+  if (!isLast) return;
+  sum = SceneBounds{};
+  for (std::uint32_t i = threadIdx.x; i < gridDim.x; i += kThreads) sum += step.partial[i];
+  sum = sumOfBlock(sum, warps);
+  if (threadIdx.x == 0) step.finish(sum);
+}
+
+/// A box or bounds in registers. For bounds and empty slots `id` and `world` are meaningless.
 struct Corners {
   float min[3];
   float max[3];
@@ -27,10 +124,10 @@ struct Corners {
   std::uint32_t world = 0;  ///< its rank, see device_input.h
 };
 
-/// Boxes as two arrays, which a warp reads in whole lines.
+/// Boxes as two arrays, so that a warp's reads are coalesced.
 struct CornerArrays {
-  float4* low;   ///< and the id
-  float4* high;  ///< and the world
+  float4* low;   ///< minimum and id of each box
+  float4* high;  ///< maximum and world of each box
 
   __device__ Corners operator[](std::uint32_t i) const {
     const float4 a = low[i], b = high[i];
@@ -42,31 +139,88 @@ struct CornerArrays {
   }
 };
 
-/// The three levels. Slots and blocks are padded to whole groups with what overlaps nothing.
+/// Boxes, and the bounds above them. Boxes are level 0, blocks level 1, and groups level 2. A node
+/// of level k has 32 children of level k - 1. Slots and blocks are padded to whole groups with
+/// boxes that overlap nothing. The highest level has at most 32 nodes. Their parent is the root,
+/// bounds of the groups, followed by those of each higher level
 struct LeafBlocks {
-  CornerArrays boxes;   ///< 32 a block
-  CornerArrays blocks;  ///< bounds, 32 a group
-  CornerArrays groups;  ///< bounds
+  CornerArrays boxes;   ///< 32 per block
+  CornerArrays blocks;  ///< bounds, 32 per group
+  CornerArrays groups;  ///< bounds, followed by those of each higher level
   std::uint32_t blockCount, groupCount;
+  View<std::uint32_t> closed;  ///< by node above the groups: number of built children
+
+  /// @param level at least 2
+  GPULBVH_HD std::uint32_t nodesOf(std::uint32_t level) const {
+    return ((blockCount - 1) >> kWarpBits * (level - 1)) + 1;
+  }
 };
 
-/// Where the boxes of each world lie, by its rank: slots [begins, ends). Worlds without boxes have
-/// an end of 0.
+/// Visits the groups that have blocks in [begin, end) and bounds for which meets() is true. It
+/// calls visit(first, votes), in ascending order. Bit k of `votes` stands for group first + k. The
+/// search starts at the lowest node above all these blocks. All lanes must call it.
+/// @param meets whether the search must go on below a node with these bounds
+template <class Meets, class Visit>
+__device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin, std::uint32_t end,
+                                   const Meets& meets, const Visit& visit) {
+  if (begin >= end) return;
+  const auto ancestor = [](std::uint32_t block, std::uint32_t level) {
+    return block >> kWarpBits * (level - 1);
+  };
+  std::uint32_t level = 2, levelBegin = 0;
+  for (; ancestor(begin, level + 1) != ancestor(end - 1, level + 1); ++level)
+    levelBegin += leaves.nodesOf(level);
+  const std::uint32_t highest = level;
+  std::uint32_t parent = ancestor(begin, level + 1);
+  const auto childrenThatMeet = [&] {
+    const std::uint32_t node = parent * kWarp + lane();
+    const bool asks = node >= ancestor(begin, level) && node <= ancestor(end - 1, level);
+    return __ballot_sync(kAllLanes, asks && meets(leaves.groups[levelBegin + node]));
+  };
+  std::uint32_t votes = childrenThatMeet();
+  std::uint32_t waiting = 0;  // in lane k: the votes of level k that are still to be visited
+  for (;;) {
+    while (votes != 0 && level > 2) {  // down, to the children of the first child
+      parent = parent * kWarp + lowestBit(votes);
+      waiting = lane() == level ? votes & (votes - 1) : waiting;
+      --level;
+      levelBegin -= leaves.nodesOf(level);
+      votes = childrenThatMeet();
+    }
+    if (votes != 0) {
+      visit(parent * kWarp, votes);
+      // Both have these values already, but as constants they need no registers during visit().
+      level = 2, levelBegin = 0;
+    }
+    do {  // up
+      if (level == highest) return;
+      levelBegin += leaves.nodesOf(level);
+      ++level;
+      parent /= kWarp;
+      votes = __shfl_sync(kAllLanes, waiting, static_cast<int>(level));
+    } while (votes == 0);
+  }
+}
+
+/// By rank of a world: its boxes are in slots [begins, ends). A world without boxes has an end of
+/// 0.
 struct WorldSlots {
-  std::uint32_t count;  ///< worlds; this rank is that of the boxes in all of them
+  std::uint32_t count;  ///< number of worlds; also the rank of boxes in all worlds
   std::uint32_t* begins;
   std::uint32_t* ends;
 };
 
-/// What a search leaves for queries. It lies on the device, as a graph may have searched last.
+/// What queries need of the last search. It is on the device, because the last search may have been
+/// in a graph.
 struct Searched {
   LeafBlocks leaves;
-  WorldSlots worlds;    ///< where they lie, if the boxes have some
-  bool hasWorlds;       ///< else there is one
-  std::uint64_t boxes;  ///< indices are less
+  WorldSlots worlds;    ///< slots of the worlds, if `hasWorlds`
+  bool hasWorlds;       ///< false: there is one world
+  std::uint64_t boxes;  ///< number of boxes; larger than every index
 };
 
-/// Element i: where a world begins or ends at slot i. The ends were 0 before.
+/// If a world begins at slot i, element i writes that. If slot i has the last box of a world,
+/// element i writes the world's end. The caller must set all ends to 0.
 struct MarkWorlds {
   CornerArrays boxes;
   std::uint32_t size;
@@ -83,18 +237,25 @@ struct MarkWorlds {
   }
 };
 
-/// For n boxes.
+/// The memory layout of LeafBlocks for n boxes.
 struct LeafBlockLayout {
   std::size_t groups, blocks, slots;
+  std::size_t above = 0;  ///< nodes of all levels between the groups and the root
 
   explicit LeafBlockLayout(std::size_t n)
       : groups((n + kWarp * kWarp - 1) / (kWarp * kWarp)),
         blocks(groups * kWarp),
-        slots(blocks * kWarp) {}
+        slots(blocks * kWarp) {
+    for (std::size_t nodes = groups; nodes > kWarp;) {
+      nodes = (nodes + kWarp - 1) / kWarp;
+      above += nodes;
+    }
+  }
 
-  std::size_t corners() const { return 2 * (slots + blocks + groups); }
+  /// The size of the memory in float4, with LeafBlocks::closed.
+  std::size_t corners() const { return 2 * (slots + blocks + groups + above) + (above + 3) / 4; }
 
-  /// @param at memory for corners()
+  /// @param at memory with corners() elements
   LeafBlocks in(float4* at, std::size_t n) const {
     const auto take = [&at](std::size_t count) {
       const CornerArrays arrays{at, at + count};
@@ -104,7 +265,8 @@ struct LeafBlockLayout {
     LeafBlocks leaves{};
     leaves.boxes = take(slots);
     leaves.blocks = take(blocks);
-    leaves.groups = take(groups);
+    leaves.groups = take(groups + above);
+    leaves.closed = {reinterpret_cast<std::uint32_t*>(at), above};
     leaves.blockCount = static_cast<std::uint32_t>((n + kWarp - 1) / kWarp);
     leaves.groupCount = static_cast<std::uint32_t>(groups);
     return leaves;
@@ -130,27 +292,27 @@ __device__ inline Corners cornersOf(Aabb box, std::uint32_t id, std::uint32_t wo
   return {{box.min[0], box.min[1], box.min[2]}, {box.max[0], box.max[1], box.max[2]}, id, world};
 }
 
-/// Overlaps nothing, and is passed over by fminf and fmaxf.
+/// A box that overlaps nothing. leastOfLanes() and greatestOfLanes() ignore it.
 __device__ inline Corners emptyCorners() {
-  const float nan = __int_as_float(0x7FFFFFFF);
-  return {{nan, nan, nan}, {nan, nan, nan}, kNullIndex, kNullIndex};
+  const float greatest = __int_as_float(0x7FFFFFFF), least = __int_as_float(-1);  // NaNs
+  return {{greatest, greatest, greatest}, {least, least, least}, kNullIndex, kNullIndex};
 }
 
-/// The bounds of what the lanes hold, on all lanes.
+/// The bounds of the boxes of all lanes, on all lanes.
 __device__ inline Corners uniteWarp(Corners box) {
-  for (int step = 16; step > 0; step /= 2)
-    for (int axis = 0; axis < 3; ++axis) {
-      box.min[axis] = fminf(box.min[axis], __shfl_xor_sync(kAllLanes, box.min[axis], step));
-      box.max[axis] = fmaxf(box.max[axis], __shfl_xor_sync(kAllLanes, box.max[axis], step));
-    }
+  for (int axis = 0; axis < 3; ++axis) {
+    box.min[axis] = leastOfLanes(box.min[axis]);
+    box.max[axis] = greatestOfLanes(box.max[axis]);
+  }
   return box;
 }
 
 struct PackBlocks {
-  static constexpr std::uint32_t kGroup = kWarp * kWarp;  ///< boxes, and threads
+  /// Number of boxes of a thread block, and of its threads.
+  static constexpr std::uint32_t kGroup = kWarp * kWarp;
 
   View<const Aabb> boxes;
-  const std::uint32_t* ids;  ///< in the order of the curve
+  const std::uint32_t* ids;  ///< indices of the boxes, in the order along the curve
   LeafBlocks leaves;
   StepHeader* header;
   const std::uint32_t* worlds = nullptr;  ///< by box: its rank; null: there is one world
@@ -162,21 +324,59 @@ struct PackBlocks {
     return classify(box) != BoxClass::nan ? cornersOf(box, id, worlds != nullptr ? worlds[id] : 0)
                                           : emptyCorners();
   }
-
-  /// A warp's. How large blocks are tells whether the order still is of use. In 65,536ths of the
-  /// scene, so that the order in which they are added does not matter. One with an oversized box
-  /// counts as if it reached through the scene.
-  __device__ void addExtents(const Corners& bounds) const {
-    float extent = 0;
-    for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
-    extent *= 65536 * header->grid.perLength;
-    const std::uint32_t sum =
-        sumOfLanes(extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 3 * 65536)) : 0u);
-    if (threadIdx.x == 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(&header->extents),
-                static_cast<unsigned long long>(sum));
-  }
 };
+
+/// Adds the extents of a warp's blocks to the header. Their sum tells whether the order is still
+/// useful. The unit is 1 / 65,536 of the scene's length. The sum is of integers, so it does not
+/// depend on the order of the additions. The extent of a block is the sum over the axes, but at
+/// most three lengths of the scene, because the block may have an oversized box.
+__device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
+  float extent = 0;
+  for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
+  extent *= 65536 * header->grid.perLength;
+  const std::uint32_t sum =
+      sumOfLanes(extent > 0 ? static_cast<std::uint32_t>(fminf(extent, 3 * 65536)) : 0u);
+  if (threadIdx.x == 0)
+    atomicAdd(reinterpret_cast<unsigned long long*>(&header->extents),
+              static_cast<unsigned long long>(sum));
+}
+
+/// Builds each node above a group if all of its other children are built. The warp that has built
+/// the group calls it.
+__device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group) {
+  CornerArrays nodes = leaves.groups;
+  std::uint32_t* closed = leaves.closed.data;
+  std::uint32_t node = group, count = leaves.groupCount;  // number of nodes of this level
+  while (count > kWarp) {
+    node /= kWarp;
+    bool isLast = false;
+    if (lane() == 0) {
+      __threadfence();  // before another warp may read the child
+      isLast = atomicAdd(&closed[node], 1u) + 1 == min(kWarp, count - node * kWarp);
+      __threadfence();  // after all other warps have written their children
+    }
+    if (!__any_sync(kAllLanes, isLast)) return;
+    // A vote does not order memory accesses. After __syncwarp all lanes may read what lane 0 has
+    // acquired.
+    __syncwarp();
+    const std::uint32_t child = node * kWarp + lane();
+    const Corners bounds = uniteWarp(child < count ? nodes[child] : emptyCorners());
+    nodes = {nodes.low + count, nodes.high + count};
+    count = (count + kWarp - 1) / kWarp;
+    closed += count;
+    if (lane() == 0) nodes.put(node, bounds);
+  }
+}
+
+/// Builds a group with a warp, and the nodes above the group that are complete then.
+/// @param block the bounds of the group's blocks, one per lane
+__device__ inline void buildGroup(const LeafBlocks& leaves, std::uint32_t group,
+                                  const Corners& block, StepHeader* header) {
+  const Corners bounds = uniteWarp(block);
+  if (lane() == 0) leaves.groups.put(group, bounds);
+  addExtents(block, header);
+  buildAbove(leaves, group);
+}
 
 static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(PackBlocks pack) {
   __shared__ Corners bounds[kWarp];
@@ -190,10 +390,31 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(Pa
     bounds[warp] = block;
   }
   __syncthreads();
-  if (warp != 0) return;
-  const Corners group = uniteWarp(bounds[lane()]);
-  if (lane() == 0) pack.leaves.groups.put(blockIdx.x, group);
-  pack.addExtents(bounds[lane()]);
+  if (warp == 0) buildGroup(pack.leaves, blockIdx.x, bounds[lane()], pack.header);
+}
+
+/// Packs the blocks with changed boxes again. The other blocks keep their bounds.
+struct PackChanged {
+  LeafBlocks leaves;
+  StepHeader* header;
+  const std::uint32_t* changed;  ///< by block: one bit for each slot with a changed box
+};
+
+static __global__ void __launch_bounds__(PackBlocks::kGroup) packChangedKernel(PackChanged pack) {
+  __shared__ Corners bounds[kWarp];
+  const std::uint32_t warp = threadIdx.x / kWarp;
+  const std::uint32_t block = blockIdx.x * kWarp + warp;
+  if (pack.changed[block] != 0) {
+    const Corners united = uniteWarp(pack.leaves.boxes[block * kWarp + lane()]);
+    if (lane() == 0) {
+      pack.leaves.blocks.put(block, united);
+      bounds[warp] = united;
+    }
+  } else if (lane() == 0) {
+    bounds[warp] = pack.leaves.blocks[block];
+  }
+  __syncthreads();
+  if (warp == 0) buildGroup(pack.leaves, blockIdx.x, bounds[lane()], pack.header);
 }
 
 }  // namespace lbvh

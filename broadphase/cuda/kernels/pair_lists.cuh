@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Pairs by their first box. The traversal counts the pairs of each box as it finds them; the sum of
-// the counts tells where each box's list begins, and the pairs' second boxes are scattered there.
-// No pass sorts whole pairs: lists are short, and compare_lists.cuh sorts each by itself.
+// Puts the pairs of a search into lists by their first box. A warp gathers pairs in shared memory,
+// and counts the pairs of each box when it writes them. The list of a box begins at the sum of the
+// counts before it. The second boxes of the pairs are scattered to these lists. Whole pairs are
+// never sorted: lists are short, and compare_lists.cuh sorts each list separately.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +10,132 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/block/block_store.cuh>
 
-#include "broadphase/cuda/kernels/look_back.cuh"
+#include "broadphase/core/device_input.h"
+#include "broadphase/core/step_header.h"
 #include "broadphase/cuda/runtime/kernels.cuh"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// The pairs of box b are pairs[begin(b)] up to pairs[begin(b + 1)].
+/// Where a search writes pairs. The pairs of each first box are counted, and each pair gets an
+/// index among them.
+struct FoundPairs {
+  View<Pair> room;
+  std::uint64_t limit;        ///< the search stops when it has found more pairs
+  unsigned long long* count;  ///< number of found pairs; may exceed the size of `room`
+  PairRule rule;              ///< which pairs are accepted
+  /// By box: number of its pairs; null: pairs are not counted and get no places.
+  std::uint32_t* counts;
+  std::uint32_t* places;  ///< by pair: its index among the pairs of its first box
+  /// By pair: its index among the pairs of its second box; or null.
+  std::uint32_t* otherPlaces = nullptr;
+};
+
+/// Maximum number of pairs that a warp gathers.
+inline constexpr std::uint32_t kStaged = 128;
+
+/// The pairs of a warp. They are gathered, and up to kStaged are written at once. Each write takes
+/// one atomic addition to the shared counter, and its stores are coalesced.
+/// @tparam kIsScene false: the rule has only filters, and no pair is counted by its second box.
+///   That saves registers.
+template <bool kIsScene>
+class PairStage {
+ public:
+  __device__ PairStage(const FoundPairs& out, Pair (&stage)[kStaged]) : out_(out), stage_(stage) {}
+
+  /// Provides memory for `n` more pairs of all lanes together. `n` is at most kStaged.
+  __device__ void reserve(std::uint32_t n) {
+    if (size_ + n > kStaged) flush();
+  }
+  /// The memory for the lane's pairs. `begin` is an index into the memory that reserve() provided.
+  __device__ Pair* at(std::uint32_t begin) { return &stage_[size_ + begin]; }
+  __device__ void close(std::uint32_t n) { size_ += n; }
+
+  /// Whether more pairs were found than the limit.
+  __device__ bool isOver() const { return isOver_; }
+
+  __device__ void flush() {
+    __syncwarp();
+    if (kIsScene ? !out_.rule.acceptsAll() : out_.rule.filters != nullptr) dropRefused();
+    if (size_ != 0) write();
+    size_ = 0;
+    __syncwarp();
+  }
+
+ private:
+  __device__ bool accepts(Pair pair) const {
+    if constexpr (kIsScene) return out_.rule(pair);
+    return shouldCollide(out_.rule.filters[pair.first], out_.rule.filters[pair.second]);
+  }
+
+  __device__ void dropRefused() {
+    std::uint32_t kept = 0;
+    for (std::uint32_t begin = 0; begin < size_; begin += kWarp) {
+      const bool isThere = begin + lane() < size_;
+      const Pair pair = isThere ? stage_[begin + lane()] : Pair{};
+      const bool keeps = isThere && accepts(pair);
+      const std::uint32_t votes = __ballot_sync(kAllLanes, keeps);
+      __syncwarp();  // all lanes have read the pairs that are overwritten next
+      if (keeps) stage_[kept + lanesBefore(votes)] = pair;
+      kept += countBits(votes);
+      __syncwarp();
+    }
+    size_ = kept;
+  }
+
+  __device__ void write() {
+    unsigned long long begin = 0;
+    if (lane() == 0) begin = atomicAdd(out_.count, static_cast<unsigned long long>(size_));
+    begin = __shfl_sync(kAllLanes, begin, 0);
+    isOver_ |= begin + size_ > out_.limit;
+    const unsigned long long room = out_.room.size > begin ? out_.room.size - begin : 0;
+    const std::uint32_t fits = room < size_ ? static_cast<std::uint32_t>(room) : size_;
+    if (out_.counts == nullptr) {
+      for (std::uint32_t k = lane(); k < fits; k += kWarp) out_.room[begin + k] = stage_[k];
+      return;
+    }
+    for (std::uint32_t k = lane(); k - lane() < fits; k += kWarp) {
+      const std::uint32_t writing = __ballot_sync(kAllLanes, k < fits);
+      if (k >= fits) continue;
+      const unsigned long long at = begin + k;
+      const Pair pair = stage_[k];
+      out_.room[at] = pair;
+      out_.places[at] = placeOf(pair.first, writing);
+      if (kIsScene && out_.otherPlaces != nullptr)
+        out_.otherPlaces[at] = placeOf(pair.second, writing);
+    }
+  }
+
+  /// Makes one atomic addition for all of these lanes that have the same box, because the pairs of
+  /// a hub are found together.
+  __device__ std::uint32_t placeOf(std::uint32_t box, std::uint32_t lanes) {
+    const std::uint32_t same = __match_any_sync(lanes, box);
+    const std::uint32_t leader = lowestBit(same);
+    std::uint32_t before = 0;
+    if (lane() == leader) before = atomicAdd(&out_.counts[box], countBits(same));
+    before = __shfl_sync(same, before, static_cast<int>(leader));
+    return before + lanesBefore(same);
+  }
+
+  const FoundPairs& out_;
+  Pair (&stage_)[kStaged];
+  std::uint32_t size_ = 0;
+  bool isOver_ = false;
+};
+
+/// The pairs of box b are in [begin(b), begin(b + 1)).
 struct PairLists {
   const Pair* pairs = nullptr;
-  const std::uint32_t* offsets = nullptr;  ///< boxes + 1
-  std::uint32_t boxes = 0;                 ///< those behind have no pairs
+  const std::uint32_t* offsets = nullptr;  ///< boxes + 1 elements
+  std::uint32_t boxes = 0;                 ///< boxes from this index on have no pairs
 
   __device__ std::uint32_t begin(std::uint32_t box) const {
     return boxes == 0 ? 0 : offsets[box < boxes ? box : boxes];
   }
 };
 
-/// Element i: the offsets up to that of the first box of pair i, of sorted pairs. One element more
-/// than there are pairs.
+/// Finds the offsets of sorted pairs. Element i writes the offsets of the boxes after the first box
+/// of pair i - 1, up to the first box of pair i. There is one element more than there are pairs.
 struct IndexLists {
   View<const Pair> pairs;
   View<std::uint32_t> offsets;
@@ -40,27 +148,27 @@ struct IndexLists {
   }
 };
 
-/// Element i: puts the second box of pair i, of those found, into the first one's list; and if it
-/// has a place there, the first into the second one's.
+/// Element i puts the second box of found pair i into the list of its first box. With `otherPlaces`
+/// it also puts the first box into the list of the second one.
 struct ScatterPairs {
   View<const Pair> room;
-  const unsigned long long* found;   ///< may exceed the room
-  const std::uint32_t* places;       ///< by pair: its place in its list
-  const std::uint32_t* otherPlaces;  ///< null: a pair is in one list
+  const unsigned long long* found;   ///< number of found pairs; may exceed the size of `room`
+  const std::uint32_t* places;       ///< by pair: its index in the list
+  const std::uint32_t* otherPlaces;  ///< null: each pair is in one list only
   const std::uint32_t* offsets;      ///< by box: where its list begins
-  std::uint32_t* seconds;
+  std::uint32_t* partners;
 
   __device__ void operator()(std::uint32_t i) const {
     if (i >= *found) return;
     const Pair pair = room[i];
-    seconds[offsets[pair.first] + places[i]] = pair.second;
-    if (otherPlaces != nullptr) seconds[offsets[pair.second] + otherPlaces[i]] = pair.first;
+    partners[offsets[pair.first] + places[i]] = pair.second;
+    if (otherPlaces != nullptr) partners[offsets[pair.second] + otherPlaces[i]] = pair.first;
   }
 };
 
-/// Counts become the sums before them.
+/// Replaces each count by the sum of all counts before it.
 struct SumCounts {
-  static constexpr int kEach = 8;  ///< of a thread
+  static constexpr int kEach = 8;  ///< counts per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
 
   View<std::uint32_t> counts;
@@ -87,5 +195,77 @@ static __global__ void __launch_bounds__(kThreads) sumCountsKernel(SumCounts sum
   for (std::uint32_t& count : counts) count += before;
   cub::StoreDirectBlocked(threadIdx.x, sum.counts.data + begin, counts, size);
 }
+
+/// Two counts in one number, with 31 bits each. That is enough, because a step on a GPU has at most
+/// kMaxCountable pairs.
+struct DeltaSum {
+  static constexpr int kBits = 31;
+
+  unsigned long long both = 0;
+
+  __device__ static DeltaSum of(std::uint32_t added, std::uint32_t removed) {
+    return {static_cast<unsigned long long>(removed) << kBits | added};
+  }
+  __device__ std::uint32_t added() const {
+    return static_cast<std::uint32_t>(both & ((1ull << kBits) - 1));
+  }
+  __device__ std::uint32_t removed() const { return static_cast<std::uint32_t>(both >> kBits); }
+  __device__ DeltaSum& operator+=(DeltaSum other) {
+    both += other.both;
+    return *this;
+  }
+};
+
+/// Copies the header to memory that the host reads. All threads of a block must call it.
+__device__ inline void reportHeader(const StepHeader* header, StepHeader* report) {
+  constexpr unsigned kWords = sizeof(StepHeader) / 4;
+  static_assert(kWords <= kThreads, "one word per thread");
+  if (threadIdx.x < kWords)
+    reinterpret_cast<std::uint32_t*>(report)[threadIdx.x] =
+        reinterpret_cast<const std::uint32_t*>(header)[threadIdx.x];
+}
+
+/// The arguments of the kernel in compare_lists.cuh.
+struct ListComparison {
+  static constexpr std::uint32_t kBoxes = 64;  ///< boxes per thread block
+
+  PairLists fresh;                ///< the new lists; already sorted if `partners` is null
+  const std::uint32_t* partners;  ///< second boxes of the new lists, unsorted; or null
+  Pair* sortedPairs;              ///< receives the new lists, sorted, if `partners` is given
+  PairLists old;
+  View<const std::uint8_t> removedObjects;
+  View<Pair> added, removed;  ///< receive as many pairs as fit
+  StepHeader* header;
+  StepHeader* report;  ///< where the host reads the header of the finished step; may be null
+  TileChain chain;
+  /// Null: all second boxes in the list of a box are larger than the box. Otherwise they may be any
+  /// indices less than *others.
+  const std::uint64_t* others = nullptr;
+
+  /// The number of tiles, at least one, because the last tile ends the step.
+  static std::size_t tiles(std::size_t boxes) {
+    return boxes == 0 ? 1 : (boxes + kBoxes - 1) / kBoxes;
+  }
+
+  __device__ bool hasRoom() const { return added.size != 0 || removed.size != 0; }
+  __device__ bool sorts() const { return partners != nullptr; }
+  __device__ std::uint32_t freshSecond(std::uint32_t i) const {
+    return sorts() ? partners[i] : fresh.pairs[i].second;
+  }
+  /// Whether an old pair is reported when it ends. It is not if one of its objects was removed.
+  __device__ bool counts(Pair pair) const { return !involvesRemoved(pair, removedObjects); }
+
+  __device__ static void put(View<Pair> list, std::uint32_t at, Pair pair) {
+    if (at < list.size) list[at] = pair;
+  }
+
+  /// Ends the step. The block of the last tile calls it.
+  __device__ void finish(DeltaSum all) const {
+    if (threadIdx.x == 0) header->delta = {all.added(), all.removed()};
+    if (report == nullptr) return;
+    __syncthreads();
+    reportHeader(header, report);
+  }
+};
 
 }  // namespace lbvh

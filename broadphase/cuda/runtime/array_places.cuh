@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Whether arrays that a caller hands in can be had by kernels on a device.
+// Checks whether kernels on a device can read the arrays of a caller.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,30 +8,23 @@
 #include <string>
 
 #include "broadphase/cuda/runtime/check.cuh"
-#include "broadphase/device_scene.h"
 
 namespace lbvh {
 
 class ArrayPlaces {
  public:
-  explicit ArrayPlaces(int device) : device_(device) {
+  /// @param validates false: every array is accepted without a CUDA call
+  ArrayPlaces(int device, bool validates) : device_(device), readsAll_(!validates) {
+    if (!validates) return;
     int does = 0;
     cudaDeviceGetAttribute(&does, cudaDevAttrPageableMemoryAccess, device);
     readsAll_ = does != 0;
   }
 
-  /// @throws std::invalid_argument if an array is not null and not for this device
+  /// @throws std::invalid_argument if an array is not null and cannot be read on this device
   template <class... T>
   void require(const T*... arrays) const {
     (requireOne(arrays), ...);
-  }
-
-  void require(const DeviceScene& scene, const DeviceRequest& request) const {
-    require(scene.count, scene.lower.data, scene.upper.data, scene.margins,
-            scene.displacements.data, scene.filters, scene.bodies, scene.movable, scene.worlds,
-            scene.excluded.data);
-    require(request.pairs.data, request.neighbours.data, request.offsets.data, request.added.data,
-            request.removed.data, request.byWorld.data);
   }
 
  private:
@@ -40,15 +33,17 @@ class ArrayPlaces {
     cudaPointerAttributes attributes{};
     cudaCheck(cudaPointerGetAttributes(&attributes, array));
     if (attributes.type == cudaMemoryTypeUnregistered)
-      throw std::invalid_argument("DevicePairFinder: an array is in ordinary memory of the host");
+      throw std::invalid_argument(
+          "DevicePairFinder: an array is in ordinary host memory, not on device " +
+          std::to_string(device_));
     if (attributes.type == cudaMemoryTypeDevice && attributes.device != device_)
       throw std::invalid_argument("DevicePairFinder: an array is on device " +
-                                  std::to_string(attributes.device) + ", not " +
+                                  std::to_string(attributes.device) + ", not on device " +
                                   std::to_string(device_));
   }
 
   int device_;
-  bool readsAll_ = false;  ///< ordinary memory of the host, too
+  bool readsAll_ = false;  ///< also accepts ordinary host memory
 };
 
 }  // namespace lbvh

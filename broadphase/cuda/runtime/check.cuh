@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Every CUDA call goes through cudaCheck. A failure becomes a SpaceError that names the call.
 //
-// CUDA keeps the last error of a thread until somebody asks for it, and CUB asks. So our calls are
-// made where no error of the program's is pending: PairFinder's on a thread of its own,
-// DevicePairFinder's as threads.cuh says. Whatever is pending there is ours to clear.
+// CUDA keeps the last error of a thread until it is read, and CUB reads it. So our calls are made
+// on threads where no error of the program is pending. PairFinder makes them on its own thread, and
+// DevicePairFinder as threads.cuh describes. Any error that is pending there is ours, and may be
+// cleared.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,13 +15,13 @@
 
 namespace lbvh {
 
-/// Whether it is sticky is for the space to find out: it has a stream to ask.
+/// CudaSpace finds out whether the error is sticky, because it has a stream to query.
 struct CudaError : SpaceError {
   CudaError(cudaError_t error, const char* call)
       : SpaceError(std::string(call) + ": " + cudaGetErrorString(error), false), code(error) {}
 
-  /// Somebody did what a capture forbids: in another thread perhaps, and to no harm but the
-  /// capture's.
+  /// Whether the error is only that a capture was broken. Any thread breaks a capture if it makes a
+  /// call that the capture forbids.
   bool isOfCapture() const {
     return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
   }

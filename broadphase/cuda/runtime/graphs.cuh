@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Launches recorded as CUDA graphs: found by a key, captured, launched again. Knows nothing of
-// stages. The caller's key says when two steps launch the same, if no memory has moved.
+// Records launches as CUDA graphs, finds them by a key, and launches them again. Independent of
+// stages. Two steps with the same key must have the same launches if no memory has moved.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@
 
 namespace lbvh {
 
-/// Two events for each stage, and the place for its milliseconds.
+/// Two events for each stage, and the address to which its milliseconds are added.
 class StageEvents {
  public:
   StageEvents() = default;
@@ -37,7 +37,7 @@ class StageEvents {
     return *this;
   }
 
-  /// Records the first event, and returns the one for the end of the stage.
+  /// Records the first event of a stage, and returns the event for its end.
   cudaEvent_t begin(double& ms, cudaStream_t stream, unsigned flags) {
     if (inUse_ == stages_.size()) add();
     Stage& stage = stages_[inUse_];
@@ -50,13 +50,13 @@ class StageEvents {
 
   void end(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     --open_;
-    cudaEventRecordWithFlags(event, stream, flags);  // an error here comes back from the next wait
+    cudaEventRecordWithFlags(event, stream, flags);  // the next wait returns an error of this call
   }
 
-  /// Whether a stage has begun and not ended: then there is nothing to read yet.
+  /// Whether a stage has begun and not ended. Then its time cannot be read yet.
   bool isOpen() const { return open_ > 0; }
 
-  /// Adds the times of all stages since the last reset(), which must be over.
+  /// Adds the times of all stages since the last reset(). The stages must have ended.
   void read() const {
     for (std::size_t i = 0; i < inUse_; ++i) {
       float ms = 0;
@@ -94,8 +94,8 @@ struct DestroyGraphExec {
 };
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
 
-/// While it lives, the stream records its work instead of running it. Whoever synchronises the
-/// device meanwhile, in any thread, gets an error, and so does the recording.
+/// During its lifetime the stream records its work instead of running it. If any thread
+/// synchronises the device meanwhile, both that call and the recording fail.
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
@@ -103,7 +103,7 @@ class Capture {
   }
   ~Capture() {
     if (stream_ == nullptr) return;
-    cudaGraph_t graph = nullptr;  // what was recorded before an error is of no use
+    cudaGraph_t graph = nullptr;  // the graph of a failed recording, only to be destroyed
     if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
     cudaGetLastError();
   }
@@ -124,10 +124,11 @@ class Capture {
   cudaStream_t stream_;
 };
 
-/// The last few sequences of launches. A sequence gets its graph the second time: most scenes grow
-/// for some steps before their launches repeat, and the first run may allocate.
-/// @tparam Key all that tells one sequence from another, but for addresses of the space's memory:
-///   those are the same while its epoch is
+/// The last few sequences of launches. A sequence is recorded when it runs for the second time. In
+/// most scenes memory grows in the first steps, so their launches do not repeat. A first run may
+/// also allocate.
+/// @tparam Key all that distinguishes sequences, except addresses of the space's memory; these do
+///   not change while its epoch does not
 template <class Key, class Result>
 class GraphRecordings {
   static_assert(std::is_trivially_copyable_v<Result>);
@@ -135,7 +136,7 @@ class GraphRecordings {
  public:
   struct Recording {
     Key key{};
-    std::uint64_t epoch = 0;  ///< of the memory; 0: nothing is recorded
+    std::uint64_t epoch = 0;  ///< epoch of the memory; 0: nothing is recorded
     Result result{};
     GraphExec exec;
     StageEvents events;
@@ -147,7 +148,7 @@ class GraphRecordings {
     return nullptr;
   }
 
-  /// Takes the place of the oldest.
+  /// Replaces the oldest recording.
   void add(const Key& key, std::uint64_t epoch) {
     recordings_[next_] = Recording{};
     recordings_[next_].key = key;
@@ -156,8 +157,9 @@ class GraphRecordings {
   }
 
  private:
-  // Two lists of pairs take turns, sorted or kept, with and without removed objects: eight; and
-  // some to spare.
+  // A step that searches for all boxes is of one of eight kinds: it writes one of two lists of
+  // pairs, sorts the boxes or keeps their order, and has removed objects or none. The other entries
+  // are for steps that search for few boxes.
   std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };

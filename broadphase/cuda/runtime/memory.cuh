@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Where a space's memory comes from, and when it goes back: never at a moment at which CUDA would
-// make the host wait for the whole device, which cudaFree and cudaFreeHost do. That would stop the
-// program's own work, and end its captures.
+// Allocates and frees the memory of a space. It avoids cudaFree and cudaFreeHost while the space is
+// in use, because they make the host wait for the whole device. That would stop the program's own
+// work and end its captures.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "broadphase/core/buffer.h"
 #include "broadphase/cuda/runtime/check.cuh"
 #include "broadphase/cuda/runtime/threads.cuh"
 #include "broadphase/options.h"
@@ -20,23 +22,22 @@ namespace lbvh {
 
 enum class MemoryKind {
   device,
-  pinned,  ///< the host's, page-locked and mapped: kernels may write it
+  pinned,  ///< page-locked and mapped host memory, which kernels may write
 };
 
-/// Memory was to grow while a stream was captured.
+/// Thrown if memory would have to grow while a stream is captured.
 struct GrowthInCapture : std::length_error {
   GrowthInCapture() : std::length_error("memory would have to grow while a stream is captured") {}
 };
 
-/// The memory of one space. On the device it is allocated and freed in the order of the space's
-/// stream, if the device can do that; else it is freed in the end. Pinned memory is freed in the
-/// end, too.
+/// The memory of one space. If the device supports it, device memory is allocated and freed in the
+/// order of the space's stream. Other device memory and pinned memory is freed by the destructor.
 class CudaMemory {
  public:
   CudaMemory(cudaStream_t stream, bool hasPools, const DeviceAllocator& allocator = {})
       : stream_(stream), hasPools_(hasPools), allocator_(allocator) {}
 
-  /// Nothing may use the memory any more.
+  /// The caller must make sure that no work uses the memory any more.
   ~CudaMemory() {
     const RelaxedCapture relaxed;
     for (const Block& block : waiting_) free(block);
@@ -46,7 +47,7 @@ class CudaMemory {
 
   void useStream(cudaStream_t stream) { stream_ = stream; }
 
-  /// From now on addresses stay valid to the end: somebody's graphs may hold them.
+  /// From now on addresses stay valid until the destructor, because graphs may hold them.
   void keepAll() { keepsAll_ = true; }
 
   bool keepsReleased(MemoryKind kind) const {
@@ -55,7 +56,7 @@ class CudaMemory {
   }
 
   void* allocate(MemoryKind kind, std::size_t bytes) {
-    waiting_.reserve(waiting_.size() + blocks_ + 1);  // so that release() need not allocate
+    waiting_.reserve(waiting_.size() + blocks_ + 1);  // so that release() does not allocate
     void* p = nullptr;
     if (kind == MemoryKind::pinned)
       cudaCheck(cudaHostAlloc(&p, bytes, cudaHostAllocMapped));
@@ -78,14 +79,14 @@ class CudaMemory {
     if (keepsReleased(kind) || !free(block)) waiting_.push_back(block);
   }
 
-  /// Grows whenever memory is given or taken back. While it is the same, so are all addresses.
+  /// Increases with each allocation and release. Addresses stay the same as long as the epoch does.
   std::uint64_t epoch() const { return epoch_; }
 
   void requireMayGrow() const {
     if (bans_ > 0) throw GrowthInCapture();
   }
 
-  /// No allocation while it lives.
+  /// During its lifetime requireMayGrow() throws.
   class Ban {
    public:
     explicit Ban(CudaMemory& memory) : memory_(memory) { ++memory_.bans_; }
@@ -97,7 +98,7 @@ class CudaMemory {
     CudaMemory& memory_;
   };
 
-  /// What waits to be freed included.
+  /// The size of all memory, including blocks that wait to be freed.
   std::size_t bytes() const { return deviceBytes_ + pinnedBytes_; }
   std::size_t pinnedBytes() const { return pinnedBytes_; }
 
@@ -114,7 +115,9 @@ class CudaMemory {
 
   void* allocatedByCaller(std::size_t bytes) const {
     void* p = allocator_.allocate(bytes, stream_, allocator_.user);
-    if (p == nullptr) throw SpaceError("DeviceOptions::allocator gave no memory", false);
+    if (p == nullptr)
+      throw SpaceError(
+          "DeviceOptions::allocator returned null for " + std::to_string(bytes) + " bytes", false);
     return p;
   }
 
@@ -140,14 +143,14 @@ class CudaMemory {
   const DeviceAllocator allocator_;
   bool keepsAll_ = false;
   int bans_ = 0;
-  std::size_t blocks_ = 0;  ///< in use
+  std::size_t blocks_ = 0;  ///< number of blocks in use
   std::uint64_t epoch_ = 1;
-  std::vector<Block> waiting_;  ///< to be freed
+  std::vector<Block> waiting_;  ///< blocks to be freed
   std::size_t deviceBytes_ = 0, pinnedBytes_ = 0;
 };
 
-/// The policy for GrowBuffer and Scratch. Without a CudaMemory it allocates and frees at once: for
-/// tools and tests.
+/// The memory policy for GrowBuffer and Scratch. Without a CudaMemory, as in tools and tests, it
+/// allocates and frees at once.
 template <MemoryKind kKind>
 struct MemoryOf {
   CudaMemory* memory = nullptr;
@@ -174,12 +177,17 @@ struct MemoryOf {
   }
   bool keepsReleased() const { return memory != nullptr && memory->keepsReleased(kKind); }
 
-  // Nothing is overwritten: kernels that use it may still wait in the stream.
+  // Memory is not overwritten here, because queued kernels may still use it.
   static void lend(void*, std::size_t) {}
   static void retire(void*, std::size_t) {}
 };
 
 using DeviceMemory = MemoryOf<MemoryKind::device>;
 using PinnedMemory = MemoryOf<MemoryKind::pinned>;
+
+template <class T>
+using DeviceBuffer = GrowBuffer<T, DeviceMemory>;
+template <class T>
+using PinnedBuffer = GrowBuffer<T, PinnedMemory>;
 
 }  // namespace lbvh

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Zlib
-// CUB's merge sort, each kernel launched when the one before it has ended. CUB asks for
-// programmatic dependent launch, which lets a kernel start while the writes of the one before are
-// not yet visible: CCCL 2.8 to 3.0.2 read such writes before they wait, and code compiled for less
-// than compute 9.0 has no waits at all, although a newer GPU that compiles its PTX takes the
-// request.
+// Runs CUB's merge sort, and launches each kernel after the previous one has ended. CUB requests
+// programmatic dependent launch, which lets a kernel start before the writes of the previous one
+// are visible. CCCL 2.8 to 3.0.2 read such writes before they wait. Code compiled for less than
+// compute 9.0 has no waits at all, but a newer GPU that compiles its PTX accepts the request.
 #pragma once
 
 #include <cub/version.cuh>
 
-// CCCL 2.8 launches in place, and 3.4 has another dispatch: there the caller sorts by radix.
+#include "broadphase/cuda/runtime/kernel_list.cuh"
+
+// In CCCL 2.8 the launcher cannot be replaced, and 3.4 has another dispatch. With these versions
+// the caller uses the radix sort.
 #define GPULBVH_CUB_MERGES (CUB_VERSION < 200800 || (CUB_VERSION >= 300000 && CUB_VERSION < 300400))
 
 #if GPULBVH_CUB_MERGES
@@ -30,22 +32,27 @@ struct LaunchAfterTheLast : cub::detail::TripleChevronFactory {
   }
 };
 
-/// The dispatch with our launcher for CUB's, whatever its other parameters are.
+/// Makes CUB's dispatch use our launcher. All other template parameters are kept.
 template <class Dispatch>
 struct Undependent;
 template <template <class...> class Dispatch, class InKey, class InValue, class Key, class Value,
-          class Offset, class Compare, class Policies, class Kernels, class Launcher, class... Rest>
+          class Offset, class Compare, class Policies, class Source, class Launcher, class... Rest>
 struct Undependent<
-    Dispatch<InKey, InValue, Key, Value, Offset, Compare, Policies, Kernels, Launcher, Rest...>> {
-  using Type = Dispatch<InKey, InValue, Key, Value, Offset, Compare, Policies, Kernels,
+    Dispatch<InKey, InValue, Key, Value, Offset, Compare, Policies, Source, Launcher, Rest...>> {
+  using Type = Dispatch<InKey, InValue, Key, Value, Offset, Compare, Policies, Source,
                         LaunchAfterTheLast, Rest...>;
+  using Kernels = Source;
 };
 
-/// Stable, in place. Arguments and errors as cub::DeviceMergeSort::StableSortPairs.
+/// Sorts in place, stable. Arguments and errors are those of cub::DeviceMergeSort::StableSortPairs.
 template <class Key, class Value, class Compare>
 cudaError_t mergeSortPairs(void* scratch, std::size_t& bytes, Key* keys, Value* values,
                            std::uint32_t n, Compare compare, cudaStream_t stream) {
   using Cubs = cub::DispatchMergeSort<Key*, Value*, Key*, Value*, std::uint32_t, Compare>;
+  using Kernels = typename Undependent<Cubs>::Kernels;
+  KernelList::add<Kernels::MergeSortBlockSortKernel()>();
+  KernelList::add<Kernels::MergeSortPartitionKernel()>();
+  KernelList::add<Kernels::MergeSortMergeKernel()>();
   return Undependent<Cubs>::Type::Dispatch(scratch, bytes, keys, values, keys, values, n, compare,
                                            stream);
 }

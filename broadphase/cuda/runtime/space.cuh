@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// An NVIDIA GPU as an execution space: one stream, CUB for sorts. Nothing waits but wait(); every
-// call is checked.
+// An NVIDIA GPU as an execution space: one stream, and CUB for sorts. Only wait(), copy() and
+// isLost() wait for the device. Every call is checked.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
@@ -8,18 +8,19 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cub/device/device_radix_sort.cuh>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "broadphase/core/space_error.h"
-#include "broadphase/cuda/runtime/buffer.cuh"
 #include "broadphase/cuda/runtime/check.cuh"
 #include "broadphase/cuda/runtime/graphs.cuh"
+#include "broadphase/cuda/runtime/kernel_list.cuh"
 #include "broadphase/cuda/runtime/kernels.cuh"
 #include "broadphase/cuda/runtime/memory.cuh"
 #include "broadphase/cuda/runtime/merge_sort.cuh"
+#include "broadphase/cuda/runtime/radix_sort.cuh"
 #include "broadphase/cuda/runtime/threads.cuh"
 #include "broadphase/cuda/runtime/upload.cuh"
 #include "broadphase/types.h"
@@ -27,20 +28,24 @@
 namespace lbvh {
 
 struct CudaSpaceOptions {
-  int device = -1;           ///< from now on this thread's current one; -1: what it is
-  bool graphs = true;        ///< replay() records; off: it just runs
-  bool timesStages = false;  ///< off, `timed` only names the stages in tools: an event costs a
-                             ///< microsecond
+  int device = -1;     ///< made the thread's current device; -1: the current device stays
+  bool graphs = true;  ///< replay() records graphs; false: it only runs the launches
+  /// False: timed() only names the stages in profilers, because recording an event costs a
+  /// microsecond.
+  bool timesStages = false;
   DeviceAllocator allocator{};
 };
 
 class CudaSpace {
  public:
-  /// CUB's counts and ours have 32 bits; the last blocks of a kernel must not wrap around.
-  static constexpr std::size_t kMostElements = 0xFFFF0000;
-  /// @throws std::length_error before a count is cut
+  /// Counts have 32 bits, in CUB and here. The limit is lower, because indices in the last thread
+  /// blocks of a kernel must not wrap around.
+  static constexpr std::size_t kMaxElements = 0xFFFF0000;
+  /// @throws std::length_error if n is more than kMaxElements
   static std::uint32_t count(std::size_t n) {
-    if (n > kMostElements) throw std::length_error("more elements than a GPU's kernels can count");
+    if (n > kMaxElements)
+      throw std::length_error(std::to_string(n) + " elements, but a GPU's kernels count at most " +
+                              std::to_string(kMaxElements));
     return static_cast<std::uint32_t>(n);
   }
 
@@ -53,7 +58,7 @@ class CudaSpace {
         timesStages_(options.timesStages) {}
   ~CudaSpace() {
     const RelaxedCapture relaxed;
-    cudaStreamSynchronize(ownStream_.get());  // before its memory goes
+    cudaStreamSynchronize(ownStream_.get());  // the members below free memory that its work uses
   }
   CudaSpace(const CudaSpace&) = delete;
   CudaSpace& operator=(const CudaSpace&) = delete;
@@ -64,49 +69,64 @@ class CudaSpace {
   CudaMemory& allMemory() { return memory_; }
   const CudaMemory& allMemory() const { return memory_; }
 
-  /// From now on all work goes to the caller's stream.
+  /// From this call on, all work goes to the caller's stream.
   void useStream(cudaStream_t stream) {
     stream_ = stream;
     memory_.useStream(stream);
   }
   void useOwnStream() { useStream(ownStream_.get()); }
 
-  /// After an error: until what was begun is over. @return whether the error is sticky, so that
-  /// every later call will fail as well, as after a kernel that faulted
+  /// Waits after an error until running work has ended.
+  /// @return whether the error is sticky: every later call fails, too, as after a fault in a kernel
   bool isLost() {
     if (cudaStreamSynchronize(ownStream_.get()) == cudaSuccess) return false;
     cudaGetLastError();
     return true;
   }
 
+  /// Loads all kernels that a space launches, so that no step and no capture uses one for the first
+  /// time. Also lets CUB query the device.
+  void loadKernels() {
+    KernelList::load();
+    if constexpr (kNamesRadixKernels) {
+      std::size_t bytes = 0;
+      std::uint32_t* const none = nullptr;
+      checkCub(
+          [&] { return radixSortPairs(nullptr, bytes, none, none, none, none, 1, 0, 1, stream_); });
+    } else {
+      for (const std::size_t n : {1, 10000}) loadSorts(n);
+      wait();
+    }
+  }
+
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
+    KernelList::add<forEachKernel<Body>>();
     if (n == 0) return;
     const cudaLaunchConfig_t config = launchFor(n);
     cudaCheck(cudaLaunchKernelEx(&config, forEachKernel<Body>, body, count(n)));
   }
 
-  template <class Arguments>
-  void launch(std::size_t blocks, unsigned threads, void (*kernel)(Arguments),
-              const Arguments& arguments) {
+  template <auto kKernel, class Arguments>
+  void launch(std::size_t blocks, unsigned threads, const Arguments& arguments) {
+    KernelList::add<kKernel>();
     if (blocks == 0) return;
     const cudaLaunchConfig_t config = launchOf(blocks, threads);
-    cudaCheck(cudaLaunchKernelEx(&config, kernel, arguments));
+    cudaCheck(cudaLaunchKernelEx(&config, kKernel, arguments));
   }
 
-  /// Sorts by `bits` bits of the keys from bit `shift` on, stable, from one pair of arrays to
-  /// another. The first may be overwritten.
+  /// Sorts by bits [shift, shift + bits) of the keys, stable, from one pair of arrays to another.
+  /// The input may be overwritten.
   template <class Key>
   void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
                 View<std::uint32_t> sortedValues, int shift, int bits) {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
-      return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data, sortedKeys.data,
-                                             values.data, sortedValues.data, count(keys.size),
-                                             shift, shift + bits, stream);
+      return radixSortPairs(scratch, bytes, keys.data, sortedKeys.data, values.data,
+                            sortedValues.data, count(keys.size), shift, shift + bits, stream);
     });
   }
 
-  /// The same in place; see CudaBlocks::merges.
+  /// Sorts by whole keys in place, stable. For when to use it see sortsByMerging().
   template <class Key>
   void mergeSort(View<Key> keys, View<std::uint32_t> values) requires kCubMerges {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
@@ -115,7 +135,7 @@ class CudaSpace {
     });
   }
 
-  /// CUB's two calls: how much scratch memory it needs, then the work.
+  /// Calls CUB twice: first it returns how much scratch memory it needs, then it does the work.
   /// @param call call(scratch, bytes, stream)
   template <class Call>
   void callCub(const Call& call) {
@@ -127,18 +147,19 @@ class CudaSpace {
 
   template <class T>
   View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
-                       View<const std::uint64_t> changed = {}) {
-    return buffer.upload(host, changed, stream_,
+                       View<const std::uint64_t> changed = {}, ChangedSet* sent = nullptr) {
+    return buffer.upload(host, changed, sent, stream_,
                          [this](std::size_t n, const auto& body) { forEach(n, body); });
   }
 
-  /// Drops what was begun before an error, and copies while the caller waits. Either side may be
-  /// ordinary memory of the host, which the driver copies in pieces of its own.
+  /// Drops the stage times of a step that failed, and then does what copy() does.
   template <class T>
   void abandonAndCopy(View<const T> from, T* to) {
     useEvents(ownEvents_);
     copy(from, to);
   }
+  /// Copies, and waits. Source or destination may be ordinary host memory, which the driver copies
+  /// in pieces.
   template <class T>
   void copy(View<const T> from, T* to) {
     if (from.empty()) return;
@@ -154,18 +175,19 @@ class CudaSpace {
 
   void wait() {
     cudaCheck(cudaStreamSynchronize(stream_));
-    if (events_->isOpen()) return;  // a stage that waits before its end
+    if (events_->isOpen()) return;  // called within a stage, before its end
     events_->read();
     useEvents(ownEvents_);
   }
 
-  /// The first time f runs, the second time it is recorded; from then on the recording runs, until
-  /// any memory of the space moves. Where f cannot be recorded, it runs.
-  /// @param key all that f depends on besides that memory
+  /// The first call runs f, the second one records it, and later calls launch the recording. If any
+  /// memory of the space has moved, the next call is like a first one. If f cannot be recorded, it
+  /// is run.
+  /// @param key all that f depends on, except that memory
   template <class Key, class Result, class F>
   Result replay(GraphRecordings<Key, Result>& recordings, const Key& key, const F& f) {
     useEvents(ownEvents_);
-    if (!recordsGraphs_ || refusals_ == kMostRefusals) return f();
+    if (!recordsGraphs_ || refusals_ == kMaxRefusals) return f();
     auto* known = recordings.find(key, memory_.epoch());
     if (known == nullptr) {
       const Result result = f();
@@ -182,7 +204,7 @@ class CudaSpace {
     return known->result;
   }
 
-  /// Names what the host asks for while it lives.
+  /// During its lifetime, profilers show the work that the host queues under this name.
   struct NvtxRange {
     explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
     ~NvtxRange() { nvtxRangePop(); }
@@ -190,7 +212,7 @@ class CudaSpace {
     NvtxRange& operator=(const NvtxRange&) = delete;
   };
 
-  /// A range in the profiler, and if the stages are timed two events on the stream.
+  /// A range in the profiler and, if the stages are timed, two events on the stream.
   class Range {
    public:
     Range(const char* name, StageEvents* events, double* ms, cudaStream_t stream, unsigned flags)
@@ -211,7 +233,7 @@ class CudaSpace {
     unsigned flags_;
   };
 
-  /// @param ms null: nobody asks
+  /// @param ms null: the stage is not timed
   Range timed(const char* name, double* ms) {
     const unsigned flags =
         events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
@@ -224,8 +246,8 @@ class CudaSpace {
     events.reset();
   }
 
-  /// @return false if it was refused: another thread did what a capture forbids, or memory would
-  ///   have to grow
+  /// @return false if f was not recorded, because another thread broke the capture or because
+  ///   memory would have to grow
   template <class Recording, class F>
   bool record(Recording& recording, const F& f) {
     try {
@@ -244,6 +266,24 @@ class CudaSpace {
     return false;
   }
 
+  /// Loads CUB's kernels for n keys by sorting.
+  void loadSorts(std::size_t n) {
+    DeviceBuffer<std::uint64_t> room{memory()};
+    room.ensure(4 * n);
+    fill(View<std::uint64_t>{room.data(), 4 * n}, 0);
+    const auto part = [&](int k, auto type) {
+      return View<decltype(type)>{reinterpret_cast<decltype(type)*>(room.data() + k * n), n};
+    };
+    const auto sort = [&](auto key) {
+      const auto keys = part(0, key);
+      const View<std::uint32_t> values = part(2, std::uint32_t{});
+      sortInto(keys, values, part(1, key), part(3, std::uint32_t{}), 0, 8 * sizeof key);
+      if constexpr (kCubMerges) mergeSort(keys, values);
+    };
+    sort(std::uint32_t{});
+    sort(std::uint64_t{});
+  }
+
   cudaLaunchConfig_t launchFor(std::size_t n) const {
     return launchOf((count(n) + kThreads - 1) / kThreads, kThreads);
   }
@@ -255,13 +295,13 @@ class CudaSpace {
     return config;
   }
 
-  /// CUB returns most errors. It throws those it meets when it asks for a device for the first
-  /// time, and every later call to it on that device then waits for ever. So after that nobody
-  /// calls it there: the one fact that all instances in a process share.
+  /// CUB returns most errors. But if its first query of a device fails, it throws, and every later
+  /// call to it on that device waits for ever. So after such an exception no instance in the
+  /// process calls CUB for that device any more.
   template <class Call>
   void checkCub(const Call& call) const {
-    std::atomic<bool>& isStuck = cubIsStuck_[static_cast<std::size_t>(device_) % kMostDevices];
-    if (isStuck) throw SpaceError("CUB could not look at the device", true);
+    std::atomic<bool>& isStuck = cubIsStuck_[static_cast<std::size_t>(device_) % kMaxDevices];
+    if (isStuck) throw SpaceError("CUB could not query the device", true);
     try {
       cudaCheckCall(call(), "CUB");
     } catch (const SpaceError&) {
@@ -293,20 +333,21 @@ class CudaSpace {
     return Stream(stream);
   }
 
-  static constexpr std::size_t kMostDevices = 128;  // as CUB's
-  static inline std::array<std::atomic<bool>, kMostDevices> cubIsStuck_{};
-  static constexpr int kMostRefusals = 3;  // in a row; then nothing is recorded any more
+  static constexpr std::size_t kMaxDevices = 128;  // CUB's maximum
+  static inline std::array<std::atomic<bool>, kMaxDevices> cubIsStuck_{};
+  // After this many refusals in a row nothing is recorded any more.
+  static constexpr int kMaxRefusals = 3;
 
   const int device_;
   const Stream ownStream_;
   cudaStream_t stream_;
   CudaMemory memory_;
-  DeviceBuffer<unsigned char> temporary_{memory()};  ///< CUB's
+  DeviceBuffer<unsigned char> temporary_{memory()};  ///< scratch memory of CUB
   const bool recordsGraphs_;
   int refusals_ = 0;
   const bool timesStages_;
-  StageEvents ownEvents_;              ///< of launches that are not recorded
-  StageEvents* events_ = &ownEvents_;  ///< of what was launched last
+  StageEvents ownEvents_;              ///< events of launches that are not recorded
+  StageEvents* events_ = &ownEvents_;  ///< events of the last launches
 };
 
 }  // namespace lbvh

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// What CUDA keeps for each thread of the host, and how to leave it as it was: the current device,
-// the capture mode, the last error.
+// Preserves the state that CUDA keeps for each thread of the host: the current device, the capture
+// mode and the last error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,8 @@
 
 namespace lbvh {
 
-/// Another device while it lives.
+/// Makes another device current during its lifetime. It is only for threads of the program. On one
+/// of our threads, restoring the device would start device 0 without need.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -35,9 +36,9 @@ class CurrentDevice {
   bool isOther_ = false;
 };
 
-/// While somebody captures a stream in global mode, no thread may allocate, free, query or wait:
-/// such a call fails, and ends the capture. Unless it says, as here, that it has nothing to do with
-/// it.
+/// During its lifetime, calls of this thread do not disturb captures of the program. During a
+/// capture in global mode, calls that allocate, free, query or wait would otherwise fail in every
+/// thread, and end the capture.
 class RelaxedCapture {
  public:
   RelaxedCapture() {
@@ -56,10 +57,10 @@ class RelaxedCapture {
   bool isExchanged_ = true;
 };
 
-/// Runs f where no error is pending, and leaves none of its own: here, or if there is one here, on
-/// a thread made for it. What is pending here stays.
-/// @param stream that f works on
-/// @throws std::runtime_error if an error is pending and `stream` is this thread's own
+/// Runs f on a thread without a pending error, and clears errors of f. If an error is pending on
+/// this thread, f runs on a new thread, and the pending error stays.
+/// @param stream the stream on which f works
+/// @throws std::runtime_error if an error is pending and `stream` is the per-thread default stream
 template <class F>
 void withoutPendingError(cudaStream_t stream, const F& f) {
   const auto run = [&f] {
@@ -72,11 +73,15 @@ void withoutPendingError(cudaStream_t stream, const F& f) {
   if (pending == cudaSuccess) return run();
   if (stream == cudaStreamPerThread)
     throw std::runtime_error(
-        std::string("cudaStreamPerThread with an error of CUDA pending on this thread: ") +
+        std::string(
+            "cudaStreamPerThread cannot be used while an error is pending on this thread: ") +
         cudaGetErrorString(pending));
+  int device = 0;
+  cudaGetDevice(&device);
   std::exception_ptr error;
   std::thread([&] {
     try {
+      cudaCheck(cudaSetDevice(device));
       run();
     } catch (...) {
       error = std::current_exception();

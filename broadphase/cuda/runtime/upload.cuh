@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A host array's copy on the device, of which a step sends only what has changed.
+// Keeps a copy of a host array on the device. A step sends only the elements that have changed.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "broadphase/core/changes.h"
-#include "broadphase/cuda/runtime/buffer.cuh"
 #include "broadphase/cuda/runtime/check.cuh"
+#include "broadphase/cuda/runtime/memory.cuh"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// Changed elements and their indices, as arrays of words of 32 elements each, because a warp reads
-/// them over the bus: whole sectors that follow each other.
+/// Up to 32 changed elements and their indices. Word w of all elements is one array, because a warp
+/// reads the record over the bus, and its reads must be coalesced.
 template <class T>
 struct RecordBlock {
   static constexpr std::uint32_t kRecords = 32;
@@ -34,7 +34,7 @@ struct RecordBlock {
     index[k] = i;
     for (std::size_t w = 0; w < kWords; ++w) words[w][k] = raw[w];
   }
-  LBVH_HD T element(std::uint32_t k) const {
+  GPULBVH_HD T element(std::uint32_t k) const {
     std::uint32_t raw[kWords];
     for (std::size_t w = 0; w < kWords; ++w) raw[w] = words[w][k];
     T element;
@@ -43,42 +43,45 @@ struct RecordBlock {
   }
 };
 
-/// Record r goes where it belongs.
+/// Writes record r to its place in the array.
 template <class T>
 struct ScatterRecords {
   static constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
   const RecordBlock<T>* blocks;
   T* to;
-  LBVH_HD void operator()(std::uint32_t r) const {
+  GPULBVH_HD void operator()(std::uint32_t r) const {
     const RecordBlock<T>& block = blocks[r / kRecords];
     to[block.index[r % kRecords]] = block.element(r % kRecords);
   }
 };
 
-/// A copy of a host array on the device, padded so that its size seldom changes. A second copy, in
-/// pinned memory, is what the device has; changed elements go through it. So the host must wait for
-/// what it uploaded before it uploads again.
+/// A copy of a host array on the device, padded so that its size rarely changes. A second copy, in
+/// pinned memory, equals the one on the device. Changed elements are sent from the second copy. So
+/// the host must wait for an upload before it begins the next one.
 template <class T>
 class UploadBuffer {
  public:
   explicit UploadBuffer(DeviceMemory device = {}, PinnedMemory pinned = {})
       : device_(device), shadow_(pinned), records_(pinned) {}
 
-  /// @param changed a bit for each element that may differ from the last upload; those that it did
-  ///   not have count as changed. Or none: all are compared with what the device has.
+  /// @param changed one bit for each element that may differ from the last upload; elements past
+  ///   the size of the last upload are sent in any case. Empty: all elements are compared with the
+  ///   copy
+  /// @param sent receives the indices of the sent elements, unless it is null
   /// @param forEach launches a stage on the stream: forEach(n, body)
   template <class ForEach>
-  View<const T> upload(View<const T> host, View<const std::uint64_t> changed, cudaStream_t stream,
-                       const ForEach& forEach) {
+  View<const T> upload(View<const T> host, View<const std::uint64_t> changed, ChangedSet* sent,
+                       cudaStream_t stream, const ForEach& forEach) {
     const std::size_t last = std::exchange(last_, host.size);
     if (host.empty()) return {};
     const std::size_t padded = paddedSize(host.size);
     if (padded > device_.capacity() || padded > shadow_.capacity()) known_ = 0;
     const View<T> device = device_.ensure(padded);
     shadow_.ensure(padded);
-    const std::size_t known = std::exchange(known_, 0);  // none, if a copy fails
+    const std::size_t known = std::exchange(known_, 0);  // stays 0 if a copy fails
     recorded_ = 0;
-    const Source source{host, changed, changed.data != nullptr ? std::min(known, last) : known};
+    const Source source{host, changed, changed.data != nullptr ? std::min(known, last) : known,
+                        sent};
     for (std::size_t begin = 0; begin < host.size; begin += kPiece)
       sendPiece(source, begin, std::min(begin + kPiece, host.size), stream);
     forEach(recorded_, ScatterRecords<T>{records_.data(), device.data});
@@ -94,28 +97,36 @@ class UploadBuffer {
   void invalidate() { known_ = 0; }
 
  private:
-  /// While a piece is copied, the next one is looked through: 255 KiB of boxes.
+  /// While a piece is copied, the host searches the next one for changes. A piece of boxes has 255
+  /// KiB.
   static constexpr std::size_t kPiece = 170 * kMaskBits;
   static constexpr int kPadding = std::is_same_v<T, Aabb> ? 0xFF : 0;  // a box of NaNs, or zeros
 
   struct Source {
     View<const T> host;
     View<const std::uint64_t> changed;
-    std::size_t known;  ///< elements behind have changed
+    std::size_t known;  ///< elements from this index on are sent in any case
+    ChangedSet* sent;   ///< may be null
   };
 
-  /// At most a sixteenth more, or 255.
+  /// Adds up to a sixteenth of n, or up to 255 if n is small.
   static std::size_t paddedSize(std::size_t n) {
     const std::size_t step = std::max<std::size_t>(256, std::bit_floor(n) / 16);
     return (n + step - 1) / step * step;
   }
 
-  /// As records where they are a quarter as many bytes or less, else whole.
+  /// Sends records if they take at most a quarter of the bytes of the piece. Otherwise sends the
+  /// whole piece.
   void sendPiece(const Source& source, std::size_t begin, std::size_t end, cudaStream_t stream) {
     std::uint64_t masks[kPiece / kMaskBits];
     const std::size_t most = mostRecords(end - begin);
     const std::size_t count = findMasks(source, begin, end, most, masks);
     if (count == 0) return;
+    if (source.sent != nullptr) {
+      if (count > most) source.sent->addRange(begin, end);
+      for (std::size_t first = begin; first < end && count <= most; first += kMaskBits)
+        source.sent->add(masks[(first - begin) / kMaskBits], first);
+    }
     if (count <= most) return record(source.host, begin, end, masks);
     for (std::size_t first = begin; first < end; first += kMaskBits)
       copyChanged(shadow_.data() + first, source.host.data + first,
@@ -124,8 +135,8 @@ class UploadBuffer {
                               (end - begin) * sizeof(T), cudaMemcpyHostToDevice, stream));
   }
 
-  /// @return how many elements of a piece have changed. Beyond `most` all is sent, so nothing is
-  ///   compared any more
+  /// @return how many elements of a piece have changed. If there are more than `most`, the whole
+  ///   piece is sent, so the comparison stops
   std::size_t findMasks(const Source& source, std::size_t begin, std::size_t end, std::size_t most,
                         std::uint64_t* masks) const {
     const bool compares = source.changed.data == nullptr;
@@ -144,7 +155,7 @@ class UploadBuffer {
     return count;
   }
 
-  /// Of n elements.
+  /// The maximum number of records for a piece of n elements.
   static std::size_t mostRecords(std::size_t n) {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
@@ -163,18 +174,19 @@ class UploadBuffer {
     recorded_ = at;
   }
 
-  /// At once while all rest, as in most scenes most do.
+  /// Compares all elements at once first, because in most scenes most boxes are at rest.
   static std::uint64_t compare(const T* old, const T* now, std::size_t count) {
     return std::memcmp(old, now, count * sizeof(T)) == 0 ? 0 : findChanged(old, now, count);
   }
 
   DeviceBuffer<T> device_;
   PinnedBuffer<T> shadow_;
-  PinnedBuffer<RecordBlock<T>> records_;  ///< kernels read it: only records cross the bus
+  /// Kernels read them over the bus, so that only the records cross it.
+  PinnedBuffer<RecordBlock<T>> records_;
   std::uint32_t recorded_ = 0;
-  std::size_t known_ = 0;   ///< how much of the shadow is on the device
-  std::size_t last_ = 0;    ///< what the last upload had
-  std::size_t padded_ = 0;  ///< how far the padding behind it goes
+  std::size_t known_ = 0;   ///< number of elements of the shadow that the device has
+  std::size_t last_ = 0;    ///< size of the last upload
+  std::size_t padded_ = 0;  ///< size with padding
 };
 
 }  // namespace lbvh

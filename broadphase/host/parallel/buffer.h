@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The host's memory for GrowBuffer and Scratch.
+// Defines the host's memory for GrowBuffer and Scratch.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 #include "broadphase/core/buffer.h"
 
 #if defined(__has_feature)
-#define LBVH_HAS_FEATURE(feature) __has_feature(feature)
+#define GPULBVH_HAS_FEATURE(feature) __has_feature(feature)
 #else
-#define LBVH_HAS_FEATURE(feature) 0
+#define GPULBVH_HAS_FEATURE(feature) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || LBVH_HAS_FEATURE(address_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || GPULBVH_HAS_FEATURE(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(p, bytes) static_cast<void>(p)
@@ -23,19 +23,20 @@
 namespace lbvh {
 
 struct HostMemory {
-  static constexpr std::align_val_t kAlignment{128};  // of Scratch's pieces
+  static constexpr std::align_val_t kAlignment{128};  // the alignment of a Scratch's pieces
 
   static void* allocate(std::size_t bytes) { return ::operator new(bytes, kAlignment); }
   static void release(void* p, std::size_t /*bytes*/) { ::operator delete(p, kAlignment); }
   static void requireMayGrow() {}
   static constexpr bool keepsReleased() { return false; }
+  static constexpr bool kIsLazy = true;  ///< pages that are never touched take no memory
 
   static void lend(void* p, [[maybe_unused]] std::size_t bytes) {
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
   }
   static void retire(void* p, [[maybe_unused]] std::size_t bytes) {
 #if !defined(NDEBUG)
-    std::memset(p, 0xDB, bytes);  // an index far behind every array
+    std::memset(p, 0xDB, bytes);  // as an index, these bytes are far beyond every array
 #endif
     ASAN_POISON_MEMORY_REGION(p, bytes);
   }

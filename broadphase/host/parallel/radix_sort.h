@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Least-significant-digit radix sort on the host: stable, parallel, the same result for every
-// thread count. Needs a spare array of the same size, and allocates only its counters. Each part of
-// the input counts its digits. An exclusive scan over (digit, part) gives each part its places.
-// Then each part moves its elements there.
+// Sorts by a least-significant-digit radix sort on the host. The sort is stable and parallel, and
+// its result does not depend on the number of threads. Needs a spare array of the same size, and
+// allocates only its counters. First each part of the input counts its digits. An exclusive scan
+// over (digit, part) gives each part its places. Then each part moves its elements there.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class HostRadixSort {
   }
 
   /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
-  /// index move together in one word, which takes half of byKey's time. Both spare arrays are as
-  /// long as the keys.
+  /// index are moved together in one word, which takes half of the time of byKey(). Both spare
+  /// arrays must be as long as the keys.
   void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
              std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
     std::uint64_t* from = spare;
@@ -60,7 +60,7 @@ class HostRadixSort {
   }
 
   /// Sorts words by `bits` bits from bit `shift` on.
-  /// @return which of the two arrays has the result
+  /// @return the array that has the result, words.data or spare
   std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
                        int bits) {
     std::uint64_t *from = words.data, *to = spare;
@@ -74,8 +74,8 @@ class HostRadixSort {
   }
 
  private:
-  static constexpr int kMostBits = 11;  // 2048 counters: 16 KiB, half of a first-level cache
-  static constexpr int kFewBits = 8;    // for keys so few that those counters would cost more
+  static constexpr int kMaxBits = 11;   // 2048 counters: 16 KiB, half of a first-level cache
+  static constexpr int kShortBits = 8;  // for few keys, for which 2048 counters would cost more
   static constexpr std::size_t kFew = 2048;
   static constexpr std::size_t kGrain = 8192;
 
@@ -90,7 +90,7 @@ class HostRadixSort {
   /// The digits of `bits` bits from bit `shift` on, spread evenly over the passes.
   struct Digits {
     Digits(std::size_t keys, int first, int all) : shift(first), bits(all) {
-      const int most = keys < kFew ? kFewBits : kMostBits;
+      const int most = keys < kFew ? kShortBits : kMaxBits;
       passes = (bits + most - 1) / most;
       width = passes > 0 ? (bits + passes - 1) / passes : 0;
     }
@@ -103,7 +103,7 @@ class HostRadixSort {
     int shift, bits, passes, width;
   };
 
-  /// One stable pass. False, with nothing moved, if all digits are equal.
+  /// One stable pass. Moves nothing and returns false if all digits are equal.
   template <class Digit, class Move>
   bool scatter(HostTasks& tasks, std::size_t n, std::size_t values, const Digit& digit,
                const Move& move) {
@@ -122,7 +122,8 @@ class HostRadixSort {
     return true;
   }
 
-  /// Turns counts into places: by digit, then by part. False if one digit has all n.
+  /// Turns counts into places, by digit and then by part. Returns false if all n elements have the
+  /// same digit.
   bool scan(std::size_t parts, std::size_t n, std::size_t values) {
     std::size_t sum = 0;
     for (std::size_t d = 0; d < values; ++d) {
@@ -137,7 +138,7 @@ class HostRadixSort {
     return true;
   }
 
-  using Counts = std::array<std::size_t, std::size_t{1} << kMostBits>;
+  using Counts = std::array<std::size_t, std::size_t{1} << kMaxBits>;
   std::vector<Counts> counts_;
 };
 

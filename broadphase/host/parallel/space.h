@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The host's cores as an execution space, on oneTBB.
-// Each instance has an arena of its own. With one thread nothing of oneTBB runs.
+// Makes the host's cores an execution space, with oneTBB. Each instance has its own arena. With one
+// thread oneTBB is not used.
 #pragma once
 
 #include <cstddef>
@@ -55,23 +55,13 @@ class HostSpace {
     sort_.byKey(tasks_, keys, values, spareKeys, spareValues, shift, bits);
   }
 
-  /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit
-  /// `shift` on. Both spare arrays have a word a key.
-  void orderByKey(View<const std::uint32_t> keys, View<std::uint32_t> indices, std::uint64_t* spare,
-                  std::uint64_t* otherSpare, int shift, int bits) {
-    sort_.order(tasks_, keys, indices.data, spare, otherSpare, shift, bits);
-  }
-
-  /// Sorts by the low `bits` bits. @return which of the two arrays has the result
-  std::uint64_t* sortWords(View<std::uint64_t> words, std::uint64_t* spare, int bits) {
-    return sort_.words(tasks_, words, spare, 0, bits);
-  }
+  HostRadixSort& radixSort() { return sort_; }
 
   StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms, timesStages_); }
   void setTimesStages(bool does) { timesStages_ = does; }
 
  private:
-  // Cheap bodies: so many cost far more than a task.
+  // With this many elements even cheap bodies cost far more than a task.
   static constexpr std::size_t kGrain = 4096;
 
   HostTasks tasks_;

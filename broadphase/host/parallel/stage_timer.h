@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Wall-clock time of a scope, added to a stage's milliseconds; or nothing.
+// Adds the wall-clock time of a scope to a stage's milliseconds, unless timing is off.
 #pragma once
 
 #include <chrono>

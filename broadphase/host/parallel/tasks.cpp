@@ -15,12 +15,12 @@ struct HostTasks::Arena {
   tbb::task_arena arena;
 };
 
-// oneTBB says 0 where the system does not tell, as in some containers.
+// oneTBB returns 0 if the system does not tell the number, as in some containers.
 int HostTasks::machineThreads() { return std::max(1, tbb::info::default_concurrency()); }
 
 HostTasks::HostTasks(int threads) : threads_(threads) {
   if (threads_ == 1) return;
-  // Asking oneTBB for more than the machine has only makes it print a warning.
+  // A request for more threads than the machine has only makes oneTBB print a warning.
   arena_ = std::make_unique<Arena>(std::min(threads_, machineThreads()));
 }
 

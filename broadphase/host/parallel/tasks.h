@@ -18,27 +18,27 @@ class HostTasks {
  public:
   static int machineThreads();
 
-  /// How many threads a finder uses if it is asked for so many: 0 is as many as the machine has.
-  /// More than kMostThreads count as that, or as what the machine has if it has more: each thread
-  /// has memory of its own.
+  /// The number of threads that a finder uses if `asked` are requested. 0 requests as many as the
+  /// machine has. The limit is kMaxThreads, or the machine's number if that is larger, because each
+  /// thread has its own memory.
   static int threadsFor(int asked) {
-    return asked == 0 ? machineThreads()
-                      : std::min(asked, std::max(machineThreads(), kMostThreads));
+    return asked == 0 ? machineThreads() : std::min(asked, std::max(machineThreads(), kMaxThreads));
   }
-  static constexpr int kMostThreads = 64;
+  static constexpr int kMaxThreads = 64;
 
-  /// @param threads at least 1; with 1 nothing of oneTBB runs
+  /// @param threads at least 1; with 1 oneTBB is not used
   explicit HostTasks(int threads);
   ~HostTasks();
 
   int threads() const { return threads_; }
 
-  /// How many parts of at least `grain` elements to make of n: at least one, at most one a thread.
+  /// The number of parts into which n elements are split. It is between one and the number of
+  /// threads. If there are several parts, each has at least `grain` elements.
   std::size_t parts(std::size_t n, std::size_t grain) const {
     return std::clamp<std::size_t>(n / grain, 1, static_cast<std::size_t>(threads_));
   }
 
-  /// f(begin, end) over disjoint ranges that cover [0, n), in parallel.
+  /// Calls f(begin, end) for disjoint ranges that cover [0, n), in parallel.
   template <class F>
   void forRanges(std::size_t n, std::size_t grain, const F& f) {
     if (n == 0) return;
@@ -49,7 +49,7 @@ class HostTasks {
     receive(&task.join);
   }
 
-  /// f(part, begin, end) for each of `parts` contiguous parts of [0, n), in parallel.
+  /// Calls f(part, begin, end) for each of `parts` contiguous parts of [0, n), in parallel.
   template <class F>
   void forParts(std::size_t n, std::size_t parts, const F& f) {
     forRanges(parts, 1, [&](std::size_t begin, std::size_t end) {
@@ -58,9 +58,9 @@ class HostTasks {
     });
   }
 
-  /// f(worker, begin, end) over ranges of at most `grain` elements that cover [0, n). Each worker,
-  /// at most one a thread, takes the next range when it is done. If f returns false, the worker
-  /// takes no more.
+  /// Calls f(worker, begin, end) for ranges of at most `grain` elements that cover [0, n). There is
+  /// at most one worker per thread. A worker that has finished a range takes the next one. If f
+  /// returns false, its worker takes no more ranges.
   template <class F>
   void forWorkers(std::size_t n, std::size_t grain, const F& f) {
     std::atomic<std::size_t> next{0};
@@ -80,7 +80,9 @@ class HostTasks {
   template <class F>
   struct Task {
     const F* f;
-    char fork = 0, join = 0;  // their addresses: two, or tasks would seem ordered among themselves
+    // ThreadSanitizer gets the addresses of these members. If both had one address, the sanitizer
+    // would assume that calls of f are ordered among themselves.
+    char fork = 0, join = 0;
   };
 
   template <class F>
@@ -94,7 +96,7 @@ class HostTasks {
   void run(std::size_t n, std::size_t grain, RangeCall call, const void* task);
 
 #if defined(__SANITIZE_THREAD__)
-  // oneTBB is not instrumented: tell the sanitizer what its fork and join put in order.
+  // oneTBB is not instrumented, so the sanitizer must be told what its fork and join order.
   static void publish(const char* at) { __tsan_release(const_cast<char*>(at)); }
   static void receive(const char* at) { __tsan_acquire(const_cast<char*>(at)); }
 #else

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Zlib
-// The host's inner loops with AVX2: a block in two registers.
+// Implements the host's inner loops with AVX2: sixteen lanes are two registers.
 #include "broadphase/host/simd/target.h"
 
-#if defined(LBVH_X86_64)
+#if defined(GPULBVH_X86_64)
 #include <array>
 
 namespace lbvh {
 namespace {
 
-/// For each mask of eight lanes, the numbers of the lanes whose bits are set: a byte each.
+/// For each mask of eight lanes, the numbers of the lanes whose bits are set, as bytes.
 constexpr std::array<std::uint64_t, 256> kLanesOf = [] {
   std::array<std::uint64_t, 256> lanes{};
   for (std::uint32_t mask = 0; mask < 256; ++mask)
@@ -20,7 +20,7 @@ constexpr std::array<std::uint64_t, 256> kLanesOf = [] {
 }  // namespace
 }  // namespace lbvh
 
-LBVH_BEGIN_TARGET("avx2,bmi,bmi2,popcnt")
+GPULBVH_BEGIN_TARGET("avx2,bmi,bmi2,popcnt")
 
 namespace lbvh {
 namespace avx2 {
@@ -29,6 +29,7 @@ namespace {
 struct Simd {
   static constexpr const char* kName = "avx2";
   static constexpr std::uint32_t kWidth = 8;
+  static constexpr bool kUsesShorts = true;
 
   struct Box {
     __m256 corners[6];
@@ -43,11 +44,36 @@ struct Simd {
     std::memcpy(&out, &both, sizeof out);
   }
 
+  /// The maxima of a box, and its negated minima.
+  struct ShortBox {
+    __m256i corners[6];
+    ShortBox(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) {
+        const int corner = -block.corners[(k + 3) % 6][lane];
+        corners[k] = _mm256_set1_epi16(static_cast<short>(corner));
+      }
+    }
+  };
+
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
+  /// unsure.
+  static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
+    const auto apart = [&](int k) {
+      return _mm256_subs_epi16(box.corners[k], load(block.corners[k]));
+    };
+    const auto lesser = [&](int k) { return _mm256_min_epi16(apart(k), apart(k + 3)); };
+    const __m256i least = _mm256_min_epi16(_mm256_min_epi16(lesser(0), lesser(1)), lesser(2));
+    const __m128i bytes =
+        _mm_packs_epi16(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+    const int none = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()));
+    return {0xFFFFu & ~static_cast<std::uint32_t>(_mm_movemask_epi8(bytes)), none == 0};
+  }
+
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     return overlapsEight(box, first, stride) | overlapsEight(box, first + 8, stride) << 8;
   }
 
-  /// Looks at the signs of six differences, which are right for all finite numbers.
+  /// Tests the signs of six differences, which are correct for all finite numbers.
   static std::uint32_t overlapsEight(const Box& box, const float* first, std::size_t stride) {
     __m256 apart = _mm256_setzero_ps();
     for (std::size_t k = 0; k < 3; ++k) {
@@ -59,7 +85,7 @@ struct Simd {
     return 0xFFu & ~static_cast<std::uint32_t>(_mm256_movemask_ps(apart));
   }
 
-  // Indices are below 2^31, so a signed comparison is right.
+  // Indices are below 2^31, so a signed comparison is correct.
   static std::uint32_t greater(const std::uint32_t* indices, int index) {
     const __m256i than = _mm256_set1_epi32(index);
     return bits(_mm256_cmpgt_epi32(load(indices), than)) |
@@ -87,6 +113,12 @@ struct Simd {
     appendEight(out + std::popcount(low), in + 8, high);
   }
 
+  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
+    const std::uint32_t low = bits & 0xFFu, high = bits >> 8;
+    numbersOfEight(out, first, low);
+    numbersOfEight(out + std::popcount(low), first + 8, high);
+  }
+
   static constexpr std::uint32_t kRow = 8;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -101,7 +133,7 @@ struct Simd {
   }
 
   static PairMasks compareFour(const Pair* a, const Pair* b) {
-    constexpr int kSwapHalves = 0xB1;  // first in the high half
+    constexpr int kSwapHalves = 0xB1;  // puts `first` into the high half
     const __m256i x = _mm256_shuffle_epi32(load(a), kSwapHalves);
     const __m256i y = _mm256_shuffle_epi32(load(b), kSwapHalves);
     const auto wide = [](__m256i lanes) {
@@ -114,12 +146,20 @@ struct Simd {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes)));
   }
 
+  static __m256i lanesOf(std::uint32_t bits) {
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kLanesOf[bits])));
+  }
+
   template <class T>
   static void appendEight(T* out, const T* in, std::uint32_t bits) {
-    const __m256i lanes =
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kLanesOf[bits])));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
-                        _mm256_permutevar8x32_epi32(load(in), lanes));
+                        _mm256_permutevar8x32_epi32(load(in), lanesOf(bits)));
+  }
+
+  static void numbersOfEight(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
+    const __m256i numbers =
+        _mm256_add_epi32(lanesOf(bits), _mm256_set1_epi32(static_cast<int>(first)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), numbers);
   }
 };
 
@@ -132,5 +172,5 @@ extern const SimdKernels kAvx2Kernels = avx2::kKernels;
 
 }  // namespace lbvh
 
-LBVH_END_TARGET
+GPULBVH_END_TARGET
 #endif

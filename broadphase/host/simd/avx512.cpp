@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// The host's inner loops with AVX-512: a block in a register.
+// Implements the host's inner loops with AVX-512: sixteen lanes are one register.
 #include "broadphase/host/simd/target.h"
 
-#if defined(LBVH_X86_64)
-LBVH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")
+#if defined(GPULBVH_X86_64)
+GPULBVH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,popcnt")
 
 namespace lbvh {
 namespace avx512 {
@@ -12,6 +12,7 @@ namespace {
 struct Simd {
   static constexpr const char* kName = "avx512";
   static constexpr std::uint32_t kWidth = 16;
+  static constexpr bool kUsesShorts = false;  // sixteen floats fit into a register
 
   struct Box {
     __m512 corners[6];
@@ -28,7 +29,7 @@ struct Simd {
     std::memcpy(&out, &all, sizeof out);
   }
 
-  /// Looks at the signs of six differences, which are right for all finite numbers. That takes half
+  /// Tests the signs of six differences, which are correct for all finite numbers. That takes half
   /// the time of six comparisons into mask registers.
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     __m512i apart[6];
@@ -64,10 +65,17 @@ struct Simd {
         out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), _mm512_loadu_si512(in)));
   }
 
+  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first)));
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), numbers));
+  }
+
   static constexpr std::uint32_t kRow = 16;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
-    // `first` goes to the high half. With a mask, because GCC 12 warns of the form without.
+    // Puts `first` into the high half. Uses a mask, because GCC 12 warns about the form without a
+    // mask.
     const __m512i x = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(a), 32);
     const __m512i y = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(b), 32);
     return {_mm512_cmpneq_epi64_mask(x, y), _mm512_cmplt_epi64_mask(x, y)};
@@ -83,5 +91,5 @@ extern const SimdKernels kAvx512Kernels = avx512::kKernels;
 
 }  // namespace lbvh
 
-LBVH_END_TARGET
+GPULBVH_END_TARGET
 #endif

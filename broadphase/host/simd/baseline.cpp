@@ -1,15 +1,35 @@
 // SPDX-License-Identifier: Zlib
-// The host's inner loops for every processor: SSE2 where the compiler may use it (on every
-// x86-64), else plain loops.
+// Implements the host's inner loops for every processor: with SSE2 if the compiler may use it (on
+// every x86-64), else with plain loops.
+#include <array>
+
 #include "broadphase/host/simd/target.h"
 
 namespace lbvh {
 namespace baseline {
 namespace {
 
+/// The numbers of the set bits of a mask of four, in ascending order.
+struct LanesOfFour {
+  std::uint32_t numbers[4];
+  std::uint32_t count;
+};
+
+constexpr std::array<LanesOfFour, 16> lanesOfFour() {
+  std::array<LanesOfFour, 16> all{};
+  for (std::uint32_t bits = 0; bits < 16; ++bits)
+    for (std::uint32_t lane = 0; lane < 4; ++lane)
+      if ((bits >> lane & 1) != 0) all[bits].numbers[all[bits].count++] = lane;
+  return all;
+}
+
+/// A table, because the processor cannot predict where a loop over bits ends.
+constexpr std::array<LanesOfFour, 16> kLanesOf = lanesOfFour();
+
 struct Simd {
   static constexpr const char* kName = "baseline";
   static constexpr std::uint32_t kWidth = 4;
+  static constexpr bool kUsesShorts = true;
 
   struct Box {
     float corners[6];
@@ -20,6 +40,34 @@ struct Simd {
 
   static void load(const float* const (&fours)[1], Lanes<float, 4>& out) {
     std::memcpy(&out, fours[0], sizeof out);
+  }
+
+  /// The maxima of a box, and its negated minima.
+  struct ShortBox {
+    std::int16_t corners[6];
+    ShortBox(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k)
+        corners[k] = static_cast<std::int16_t>(-block.corners[(k + 3) % 6][lane]);
+    }
+  };
+
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
+  /// unsure.
+  static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
+#if defined(GPULBVH_SSE2)
+    const __m128i bytes = _mm_packs_epi16(leastOfEight(box, block, 0), leastOfEight(box, block, 8));
+    const int none = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()));
+    return {0xFFFFu & ~static_cast<std::uint32_t>(_mm_movemask_epi8(bytes)), none == 0};
+#else
+    ShortHits hits{0, true};
+    for (std::uint32_t i = 0; i < kLanes; ++i) {
+      int least = box.corners[0] - block.corners[0][i];
+      for (int k = 1; k < 6; ++k) least = std::min(least, box.corners[k] - block.corners[k][i]);
+      hits.bits |= static_cast<std::uint32_t>(least >= 0) << i;
+      hits.areSure &= least != 0;
+    }
+    return hits;
+#endif
   }
 
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
@@ -46,6 +94,14 @@ struct Simd {
     for (; bits != 0; bits &= bits - 1) *out++ = in[std::countr_zero(bits)];
   }
 
+  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
+    for (std::uint32_t from = 0; from < kLanes; from += 4, bits >>= 4) {
+      const LanesOfFour& lanes = kLanesOf[bits & 15];
+      for (std::uint32_t k = 0; k < 4; ++k) out[k] = first + from + lanes.numbers[k];
+      out += lanes.count;
+    }
+  }
+
   static constexpr std::uint32_t kRow = 4;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -65,8 +121,21 @@ struct Simd {
     return bits;
   }
 
+#if defined(GPULBVH_SSE2)
+  static __m128i leastOfEight(const ShortBox& box, const ShortBlock& block, std::uint32_t from) {
+    const auto apart = [&](int k) {
+      const void* const eight = block.corners[k] + from;
+      return _mm_subs_epi16(_mm_set1_epi16(box.corners[k]),
+                            _mm_load_si128(static_cast<const __m128i*>(eight)));
+    };
+    __m128i least = apart(0);
+    for (int k = 1; k < 6; ++k) least = _mm_min_epi16(least, apart(k));
+    return least;
+  }
+#endif
+
   static std::uint32_t overlapsFour(const Box& box, const float* first, std::size_t stride) {
-#if defined(LBVH_SSE2)
+#if defined(GPULBVH_SSE2)
     __m128 together = _mm_castsi128_ps(_mm_set1_epi32(-1));
     for (std::size_t k = 0; k < 3; ++k) {
       const __m128 lo = _mm_loadu_ps(first + k * stride);

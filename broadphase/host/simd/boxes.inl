@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Several boxes at once, each coordinate in a vector. Included by kernels.inl.
+// Processes several boxes at once, with each coordinate in a vector. Included by kernels.inl.
 
-/// The lanes 0 to 3, 4 to 7 and so on are a matrix of four columns each, in four rows: transposes
-/// each of them. Instructions that move numbers within 16 bytes are the fastest.
+/// Lanes 0 to 3 of the four rows are a matrix, so are lanes 4 to 7, and so on. Transposes each of
+/// these matrices. Numbers move only within 16 bytes, because such instructions are the fastest.
 inline void transpose(Floats (&rows)[4]) {
   const auto low = [](std::uint32_t i) { return i / 4 * 4 + i % 4 / 2 + i % 2 * kWidth; };
   const auto high = [](std::uint32_t i) { return i / 4 * 4 + 2 + i % 4 / 2 + i % 2 * kWidth; };
@@ -19,7 +19,7 @@ inline void transpose(Floats (&rows)[4]) {
   shuffle(high01, high23, highPairs, rows[3]);
 }
 
-/// kWidth boxes.
+/// kWidth boxes, one in each lane.
 struct Boxes {
   Floats lo[3], hi[3];
 
@@ -48,13 +48,14 @@ struct Boxes {
 
   void centre(int axis, Floats& out) const { out = 0.5f * lo[axis] + 0.5f * hi[axis]; }
 
-  /// In which lanes classify() calls the box ordinary. No NaN passes a comparison.
+  /// Sets the lanes in which the box is ordinary, as classify() defines it. A NaN fails every
+  /// comparison.
   void areOrdinary(Integers& are) const {
     are = (lo[0] >= -kGiant) & (hi[0] <= kGiant);
     for (int axis = 1; axis < 3; ++axis) are &= (lo[axis] >= -kGiant) & (hi[axis] <= kGiant);
   }
 
-  /// In which lanes the box is ordinary and not inverted.
+  /// Sets the lanes in which the box is ordinary and not inverted.
   void areMeasured(Integers& are) const {
     Floats low = lo[0], high = hi[0];
     are = lo[0] <= hi[0];
@@ -67,7 +68,7 @@ struct Boxes {
   }
 };
 
-/// Whether a mask, whose lanes are 0 or -1, is set in all lanes.
+/// Whether a mask is set in all lanes. Its lanes must be 0 or -1.
 inline bool all(const Integers& mask) {
   std::uint64_t halves[kWidth / 2], every = ~std::uint64_t{0};
   std::memcpy(halves, &mask, sizeof halves);

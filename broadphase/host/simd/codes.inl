@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Stages 1 and 2 on the host: bounds and Hilbert codes of several boxes at a time, by the vector
-// types of lanes.h. Included by kernels.inl.
+// Runs stages 1 and 2 on the host: computes bounds and Hilbert codes of several boxes at a time,
+// with the vector types of lanes.h. Included by kernels.inl.
 
-/// measure() of so few boxes that the sums of their exponents fit into lanes.
+/// measure() for at most 2^20 boxes, so that the sums of their exponents fit into lanes.
 inline SceneBounds measureSome(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
   SceneBounds sum;
   Words exponents{};
@@ -33,7 +33,7 @@ inline SceneBounds measureSome(View<const Aabb> boxes, std::size_t begin, std::s
     }
     Words bits;
     bitsAs(extent, bits);
-    exponents += bits >> 23u;  // no extent is negative
+    exponents += bits >> 23u;  // the sign bit is 0, because no extent is negative
     vectors += 1;
   }
   sum.measured += vectors * kWidth;
@@ -54,7 +54,7 @@ inline SceneBounds measureSome(View<const Aabb> boxes, std::size_t begin, std::s
 
 /// The sum of MeasureScene (morton.h) over boxes [begin, end).
 SceneBounds measure(View<const Aabb> boxes, std::size_t begin, std::size_t end) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // their exponents fit into lanes
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // the limit of measureSome()
   SceneBounds sum;
   for (; begin < end; begin += kAtOnce)
     sum += measureSome(boxes, begin, std::min(end, begin + kAtOnce));
@@ -70,10 +70,9 @@ inline void toCells(const Grid& grid, int axis, int bits, const Floats& centres,
   toIntegers(t, cells);
 }
 
-/// One level of toHilbert (hilbert.h), from the highest on. Each cell's bit of this level is the
-/// sign of its lane. Appends the level's digit of three bits to the code.
-/// @param parity in each lane -1 where the lowest bits of the digits before are set an odd number
-///   of times, else 0
+/// One level of placeOnCurve() (hilbert.h). Levels go from the highest bit to the lowest. The bit
+/// of this level is the sign of a cell's lane. Appends the level's digit of three bits to the code.
+/// @param parity in each lane -1 if an odd number of the bits so far was set, else 0
 template <class Cells>
 inline void appendDigit(Cells (&cells)[3], Cells& parity, Cells& code) {
   using Lane = std::decay_t<decltype(code[0])>;
@@ -89,7 +88,7 @@ inline void appendDigit(Cells (&cells)[3], Cells& parity, Cells& code) {
       x ^= isSet;
       continue;
     }
-    // Flips the lower bits of x where the bit is set, else exchanges those of x and the cell.
+    // If the bit is set, flips the lower bits of x. Otherwise exchanges those of x and the cell.
     const Cells changes = (x ^ cell) | isSet;
     x ^= changes;
     cell ^= changes & ~isSet;
@@ -97,16 +96,16 @@ inline void appendDigit(Cells (&cells)[3], Cells& parity, Cells& code) {
   for (Cells& cell : cells) cell <<= kOne;
 }
 
-/// The next kDigits digits. Each step waits for the one before: the processor works on two vectors
-/// of cells at once.
+/// Appends the next kDigits digits. Each step depends on the previous one, so two vectors of cells
+/// are processed at once.
 template <int kDigits, class Cells>
 inline void appendDigits(Cells (&cells)[2][3], Cells (&parity)[2], Cells (&codes)[2]) {
   for (int digit = 0; digit < kDigits; ++digit)
     for (int k = 0; k < 2; ++k) appendDigit(cells[k], parity[k], codes[k]);
 }
 
-/// Codes of 30 bits from 4 kWidth cells. Cells of ten bits fit into half a lane, and so do five
-/// digits: two vectors share one.
+/// Writes codes of 30 bits for 4 kWidth cells. A cell of ten bits fits into half a lane, and so do
+/// five digits. So two vectors of cells are packed into one.
 inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
   using Halves = Lanes<std::int16_t, 2 * kWidth>;
   constexpr int kUp = 16 - 10;  // the highest bit of a cell becomes the sign of its half
@@ -128,7 +127,7 @@ inline void writeCodes(Integers (&cells)[4][3], std::uint32_t* keys) {
   }
 }
 
-/// Codes of 63 bits from 2 kWidth cells: a digit, then ten, and ten more.
+/// Writes codes of 63 bits for 2 kWidth cells: one digit, then ten, then ten more.
 inline void writeCodes(Integers (&cells)[2][3], std::uint64_t* keys) {
   Integers parity[2] = {}, high[2] = {}, middle[2] = {}, low[2] = {};
   constexpr int kUp = 32 - 21;
@@ -143,12 +142,12 @@ inline void writeCodes(Integers (&cells)[2][3], std::uint64_t* keys) {
       keys[k * kWidth + i] = word(high[k][i]) << 60 | word(middle[k][i]) << 30 | word(low[k][i]);
 }
 
-/// So many vectors of boxes are coded at once.
+/// Number of vectors of boxes that are coded at once.
 template <class Key>
 constexpr std::uint32_t kVectors = sizeof(Key) == 4 ? 4 : 2;
 
 /// Writes the codes of kVectors<Key> * kWidth boxes.
-/// @return whether all boxes are ordinary: the others need another key
+/// @return whether all boxes are ordinary; other boxes need another key
 template <class Key>
 inline bool codeBoxes(const Aabb* boxes, const Grid& grid, Key* keys) {
   Integers areOrdinary[kVectors<Key>], cells[kVectors<Key>][3];
@@ -166,7 +165,7 @@ inline bool codeBoxes(const Aabb* boxes, const Grid& grid, Key* keys) {
   return all(areOrdinary[0]);
 }
 
-/// AssignHilbertCodes (hilbert.h).
+/// Computes the keys of AssignHilbertCodes (hilbert.h) for boxes [begin, end).
 template <class Key>
 void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
                 std::size_t begin, std::size_t end) {

@@ -10,7 +10,7 @@ namespace lbvh {
 
 extern const SimdKernels kBaselineKernels;
 
-#if defined(LBVH_X86_64)
+#if defined(GPULBVH_X86_64)
 extern const SimdKernels kAvx2Kernels;
 extern const SimdKernels kAvx512Kernels;
 
@@ -18,8 +18,8 @@ namespace {
 
 std::atomic<std::uint32_t> timesAsked{0};
 
-/// The registers that the system keeps, and the processor's features: bits of CPUID's leaf 7 in EBX
-/// (Intel, "Software Developer's Manual", volume 2A).
+/// The registers that the system saves are bits of XCR0. The processor's features are bits of EBX
+/// in CPUID's leaf 7 (Intel, "Software Developer's Manual", volume 2A).
 struct Processor {
   std::uint32_t registers = 0, features = 0;
 
@@ -32,10 +32,16 @@ struct Processor {
   }
 };
 
-bool has(std::uint32_t registers, std::uint32_t features) {
-  static const Processor processor;  // asked once: a hypervisor traps CPUID, which takes long
-  return (processor.registers & registers) == registers &&
-         (processor.features & features) == features;
+struct SimdSet {
+  const SimdKernels* kernels;
+  std::uint32_t registers, features;  ///< needed by the kernels; bits as in Processor
+};
+
+bool has(const SimdSet& set) {
+  if (set.features == 0) return true;
+  static const Processor processor;  // read once, because a hypervisor traps CPUID, which is slow
+  return (processor.registers & set.registers) == set.registers &&
+         (processor.features & set.features) == set.features;
 }
 
 constexpr std::uint32_t kYmm = 1u << 1 | 1u << 2, kZmm = kYmm | 7u << 5;
@@ -43,38 +49,55 @@ constexpr std::uint32_t kAvx2 = 1u << 3 | 1u << 5 | 1u << 8;  // BMI1, AVX2, BMI
 constexpr std::uint32_t kAvx512 =
     kAvx2 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
 
+/// The instruction sets, the best one first.
+constexpr SimdSet kSets[] = {
+    {&kAvx512Kernels, kZmm, kAvx512}, {&kAvx2Kernels, kYmm, kAvx2}, {&kBaselineKernels, 0, 0}};
+
 }  // namespace
-#elif defined(LBVH_ARM64)
+#else
+#if defined(GPULBVH_ARM64)
 extern const SimdKernels kNeonKernels;
 #endif
 
+namespace {
+
+struct SimdSet {
+  const SimdKernels* kernels;
+};
+
+bool has(const SimdSet&) { return true; }
+
+/// The instruction sets, the best one first.
+constexpr SimdSet kSets[] = {
+#if defined(GPULBVH_ARM64)
+    {&kNeonKernels},
+#endif
+    {&kBaselineKernels}};
+
+}  // namespace
+#endif
+
 std::uint32_t timesProcessorWasAsked() {
-#if defined(LBVH_X86_64)
+#if defined(GPULBVH_X86_64)
   return timesAsked;
 #else
   return 0;
 #endif
 }
 
-const SimdKernels* simdKernels(InstructionSet wanted) {
-  if (wanted == InstructionSet::baseline) return &kBaselineKernels;
-#if defined(LBVH_X86_64)
-  if (wanted == InstructionSet::avx2) return has(kYmm, kAvx2) ? &kAvx2Kernels : nullptr;
-  if (wanted == InstructionSet::avx512) return has(kZmm, kAvx512) ? &kAvx512Kernels : nullptr;
-#elif defined(LBVH_ARM64)
-  if (wanted == InstructionSet::neon) return &kNeonKernels;
-#endif
-  return wanted == InstructionSet::automatic ? &simdKernels() : nullptr;
+const SimdKernels* simdKernels(const char* name) {
+  for (const SimdSet& set : kSets)
+    if (std::strcmp(name, set.kernels->name) == 0 && has(set)) return set.kernels;
+  return nullptr;
 }
 
 const SimdKernels& simdKernels() {
-  const char* name = std::getenv("GPULBVH_SIMD");
-  for (const InstructionSet set :
-       {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::neon}) {
-    const SimdKernels* kernels = simdKernels(set);
-    if (kernels != nullptr && (name == nullptr || std::strcmp(name, kernels->name) == 0))
-      return *kernels;
+  if (const char* name = std::getenv("GPULBVH_SIMD")) {
+    const SimdKernels* named = simdKernels(name);
+    return named != nullptr ? *named : kBaselineKernels;
   }
+  for (const SimdSet& set : kSets)
+    if (has(set)) return *set.kernels;
   return kBaselineKernels;
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Zlib
-// Which candidates of a box have begun or ceased to overlap it. Included by kernels.inl.
+// Finds the candidates of a box that have begun or ceased to overlap it. Included by kernels.inl.
 
-/// One box against others, one at a time.
+/// Tests a box against others, one at a time.
 class OverlapTest {
  public:
-#if defined(LBVH_SSE2)
+#if defined(GPULBVH_SSE2)
   explicit OverlapTest(const Aabb& box)
       : max_(_mm_setr_ps(box.max[0], box.max[1], box.max[2], kInfinity)),
         min_(_mm_setr_ps(-kInfinity, box.min[0], box.min[1], box.min[2])) {}
 
   bool operator()(const Aabb& other) const {
-    // Of the six numbers the first four and the last four. The two that are in the other half,
-    // too, are compared with infinity, which only a NaN fails.
+    // Compares the first four and the last four of the six numbers. The first four include a
+    // maximum and the last four a minimum. These two are compared with infinity, which only a NaN
+    // fails.
     const auto* const numbers = reinterpret_cast<const float*>(&other);
     const __m128 below = _mm_cmple_ps(_mm_loadu_ps(numbers), max_);
     const __m128 above = _mm_cmpge_ps(_mm_loadu_ps(numbers + 2), min_);
@@ -22,7 +23,7 @@ class OverlapTest {
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static_assert(sizeof(Aabb) == 6 * sizeof(float), "min, then max");
   __m128 max_, min_;
-#elif defined(LBVH_ARM64)
+#elif defined(GPULBVH_ARM64)
   explicit OverlapTest(const Aabb& box) {
     const float max[4] = {box.max[0], box.max[1], box.max[2], kInfinity};
     const float min[4] = {-kInfinity, box.min[0], box.min[1], box.min[2]};
@@ -30,7 +31,7 @@ class OverlapTest {
     min_ = vld1q_f32(min);
   }
 
-  /// As above.
+  /// Makes the same comparisons as the version with SSE2 above.
   bool operator()(const Aabb& other) const {
     const auto* const numbers = reinterpret_cast<const float*>(&other);
     const uint32x4_t below = vcleq_f32(vld1q_f32(numbers), max_);

@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Zlib
-// The host's inner loops, written once over a struct Simd and compiled once for each instruction
-// set. avx2.cpp, avx512.cpp, neon.cpp and baseline.cpp each include this file in a namespace of
-// their own, so that a profiler tells them apart. No pragma once: each inclusion defines another
-// set of functions. What Simd offers; each "which" is a mask with a bit for each lane:
+// Defines the host's inner loops over a struct Simd. The loops are compiled once for each
+// instruction set: avx2.cpp, avx512.cpp, neon.cpp and baseline.cpp each include this file in their
+// own namespace, so that a profiler tells the loops apart. No pragma once: each inclusion defines
+// another set of functions. The members of Simd follow. "Which" stands for a mask with a bit for
+// each lane.
 //
 // - Box(block, lane): one box of a block, each coordinate in all lanes
-// - load(fours, out): four numbers from each of kWidth / 4 places, one behind the other
-// - overlaps(box, first, stride): which of sixteen boxes overlap it, in six arrays `stride` apart
-// - greater(indices, index): which of sixteen indices are greater, all signed
+// - load(fours, out): loads four numbers from each of kWidth / 4 places, one after the other
+// - overlaps(box, first, stride): which of sixteen boxes, in six arrays `stride` apart, overlap it
+// - greater(indices, index): which of sixteen indices are greater than a signed index
 // - shouldCollide(filters, lane, others): which of sixteen filters one filter may collide with
-// - append(out, in, bits): writes those of sixteen words whose bits are set, and perhaps more
-// - compareEight(a, b): which of eight pairs differ, and which are less
+// - append(out, in, bits): writes those of sixteen words whose bits are set, and may write garbage
+//   after them
+// - appendNumbers(out, first, bits): as append(), for the numbers from `first` on
+// - compareEight(a, b): which of eight pairs differ, and which pairs of a are less than those of b
+// - kUsesShorts: whether ShortBox(block, lane) and overlaps(shortBox, block) are faster
 // - kWidth: how many numbers of 32 bits a register holds
-// - kRow: how many indices pair_sort.inl puts into a register
+// - kRow: how many indices pair_lists.inl puts into a register
 
 #include "broadphase/host/simd/lanes.inl"
 
-// GCC takes a vector that is longer than the registers to pieces, lane by lane, wherever a mask
-// chooses.
+// Vectors are as long as a register. GCC would split a longer one into its lanes in each selection
+// by a mask.
 constexpr std::uint32_t kWidth = Simd::kWidth;
 using Words = Lanes<std::uint32_t, kWidth>;
 using Integers = Lanes<std::int32_t, kWidth>;
 using Floats = Lanes<float, kWidth>;
 
 #include "broadphase/host/simd/boxes.inl"
+
+#include "broadphase/host/simd/blocks.inl"
 #include "broadphase/host/simd/codes.inl"
-#include "broadphase/host/simd/delta.inl"
 #include "broadphase/host/simd/flips.inl"
-#include "broadphase/host/simd/pack.inl"
-#include "broadphase/host/simd/pair_sort.inl"
-#include "broadphase/host/simd/search.inl"
+#include "broadphase/host/simd/pair_lists.inl"
 
 constexpr SimdKernels kKernels{Simd::kName,
+                               Simd::kUsesShorts,
                                measure,
                                assignKeys<std::uint32_t>,
                                assignKeys<std::uint64_t>,
@@ -40,5 +44,7 @@ constexpr SimdKernels kKernels{Simd::kName,
                                packBounds,
                                search,
                                sortLists,
+                               joinLists,
                                mergeDelta,
+                               patchPairs,
                                findFlips};

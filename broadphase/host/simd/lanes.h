@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Several numbers that are calculated with at once: the vector types of GCC and Clang, whose
-// operators take whatever registers the function may use that they are in. Other compilers get a
-// struct with plain loops and the same operators, and so does a build with LBVH_PLAIN_LANES, to
-// test that. lanes.inl has what a struct has no operators for.
+// Defines vectors of several numbers. With GCC and Clang they are the compiler's vector types,
+// whose operators use the registers that the enclosing function may use. Other compilers get a
+// struct with plain loops and the same operators. So does a build with GPULBVH_PLAIN_LANES, to test
+// the struct. lanes.inl has the functions that are not operators.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 #include "broadphase/core/compiler.h"
 
-#if defined(LBVH_GNU) && !defined(LBVH_PLAIN_LANES)
-#define LBVH_VECTOR_TYPES 1
+#if defined(GPULBVH_GNU) && !defined(GPULBVH_PLAIN_LANES)
+#define GPULBVH_VECTOR_TYPES 1
 #endif
 
 namespace lbvh {
 
-#if defined(LBVH_VECTOR_TYPES)
+#if defined(GPULBVH_VECTOR_TYPES)
 
 template <class T, std::size_t kCount>
 struct LanesOf {
@@ -34,7 +34,7 @@ struct Lanes {
   T& operator[](std::size_t i) { return lanes[i]; }
   const T& operator[](std::size_t i) const { return lanes[i]; }
 
-  /// What stands on a side of an operator: a vector, or a number for all lanes.
+  /// An operand of an operator: a vector, or one number for all lanes.
   struct Operand {
     Operand(const Lanes& vector) : lanes(vector) {}
     Operand(T number) {
@@ -51,30 +51,30 @@ struct Lanes {
     return result;
   }
 
-#define LBVH_OPERATOR(op)                                               \
+#define GPULBVH_OPERATOR(op)                                            \
   friend Lanes operator op(const Operand& a, const Operand& b) {        \
     return each(a, b, [](T x, T y) { return static_cast<T>(x op y); }); \
   }                                                                     \
   friend Lanes& operator op##=(Lanes& a, const Operand& b) { return a = Operand(a) op b; }
-  LBVH_OPERATOR(+)
-  LBVH_OPERATOR(-)
-  LBVH_OPERATOR(*)
-  LBVH_OPERATOR(&)
-  LBVH_OPERATOR(|)
-  LBVH_OPERATOR(^)
-  LBVH_OPERATOR(<<)
-  LBVH_OPERATOR(>>)
-#undef LBVH_OPERATOR
-#define LBVH_COMPARISON(op)                                            \
+  GPULBVH_OPERATOR(+)
+  GPULBVH_OPERATOR(-)
+  GPULBVH_OPERATOR(*)
+  GPULBVH_OPERATOR(&)
+  GPULBVH_OPERATOR(|)
+  GPULBVH_OPERATOR(^)
+  GPULBVH_OPERATOR(<<)
+  GPULBVH_OPERATOR(>>)
+#undef GPULBVH_OPERATOR
+#define GPULBVH_COMPARISON(op)                                         \
   friend Mask operator op(const Operand& a, const Operand& b) {        \
     return each<Mask>(a, b, [](T x, T y) { return x op y ? -1 : 0; }); \
   }
-  LBVH_COMPARISON(<)
-  LBVH_COMPARISON(<=)
-  LBVH_COMPARISON(>)
-  LBVH_COMPARISON(>=)
-  LBVH_COMPARISON(!=)
-#undef LBVH_COMPARISON
+  GPULBVH_COMPARISON(<)
+  GPULBVH_COMPARISON(<=)
+  GPULBVH_COMPARISON(>)
+  GPULBVH_COMPARISON(>=)
+  GPULBVH_COMPARISON(!=)
+#undef GPULBVH_COMPARISON
   Lanes operator-() const { return T(0) - *this; }
   Lanes operator~() const { return *this ^ static_cast<T>(-1); }
 };

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Zlib
-// What is done with Lanes beside their operators. Included where it is used, within a namespace of
-// its own and among functions with the same instructions: GCC takes a vector to pieces by what the
-// function that it is in may use, before it is inlined. No pragma once.
+// Defines the functions on Lanes that are not operators. Each file that uses these functions
+// includes this file in its own namespace, among functions for the same instruction set. Otherwise
+// the functions would be slow: GCC lowers vector operations by the target of the enclosing
+// function, before inlining. No pragma once.
 
-#if defined(LBVH_VECTOR_TYPES)
+#if defined(GPULBVH_VECTOR_TYPES)
 
-/// In each lane that of a where the mask is set, else that of b.
+/// Per lane: mask ? a : b.
 template <class Mask, class Vector>
 inline void select(const Mask& mask, const Vector& a, const Vector& b, Vector& out) {
   out = mask ? a : b;
 }
 
-/// In each lane the lesser, or the greater. A select() of a comparison does not become one
+/// Per lane: the minimum or the maximum. A select() of a comparison would not become one
 /// instruction.
 template <class Vector>
 inline void least(const Vector& a, const Vector& b, Vector& out) {
@@ -22,13 +23,19 @@ inline void greatest(const Vector& a, const Vector& b, Vector& out) {
   out = a < b ? b : a;
 }
 
-/// Integers, rounded towards zero, of floats in their range.
+/// Converts floats to integers, rounded towards zero. They must be in the range of the integers.
 template <class Floats, class Integers>
 inline void toIntegers(const Floats& floats, Integers& out) {
   out = __builtin_convertvector(floats, Integers);
 }
 
-/// Lane i of `out` becomes lane from(i) of a and b, one behind the other.
+template <std::size_t kCount>
+inline void writeShorts(const Lanes<std::int32_t, kCount>& integers, std::int16_t* out) {
+  const auto shorts = __builtin_convertvector(integers, Lanes<std::int16_t, kCount>);
+  std::memcpy(out, &shorts, sizeof shorts);
+}
+
+/// Lane i of `out` becomes lane from(i) of a followed by b.
 template <class Vector, class From, std::uint32_t... i>
 inline void shuffle(const Vector& a, const Vector& b, From,
                     std::integer_sequence<std::uint32_t, i...>, Vector& out) {
@@ -64,6 +71,11 @@ inline void toIntegers(const Floats& floats, Integers& out) {
     out[i] = static_cast<std::int32_t>(floats[i]);
 }
 
+template <std::size_t kCount>
+inline void writeShorts(const Lanes<std::int32_t, kCount>& integers, std::int16_t* out) {
+  for (std::size_t i = 0; i < kCount; ++i) out[i] = static_cast<std::int16_t>(integers[i]);
+}
+
 template <class Vector, class From, std::uint32_t... i>
 inline void shuffle(const Vector& a, const Vector& b, From,
                     std::integer_sequence<std::uint32_t, i...>, Vector& out) {
@@ -79,7 +91,7 @@ inline void shuffle(const Vector& a, const Vector& b, From from, Vector& out) {
           out);
 }
 
-/// The same bits as another type.
+/// Copies the bits to a value of another type.
 template <class To, class From>
 inline void bitsAs(const From& from, To& out) {
   static_assert(sizeof(To) == sizeof(From));

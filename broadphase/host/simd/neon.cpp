@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Zlib
-// The host's inner loops with NEON, which every 64-bit ARM processor has: a block in four
-// registers.
+// Implements the host's inner loops with NEON, which every 64-bit ARM processor has. Sixteen lanes
+// are four registers.
 #include "broadphase/host/simd/target.h"
 
-#if defined(LBVH_ARM64)
+#if defined(GPULBVH_ARM64)
 #include <array>
 
 namespace lbvh {
 namespace neon {
 namespace {
 
-/// For each mask of four lanes, the bytes of the lanes whose bits are set, one lane behind the
-/// other.
+/// For each mask of four lanes, the byte numbers of the lanes whose bits are set.
 constexpr auto kBytesOf = [] {
   std::array<std::array<std::uint8_t, 16>, 16> bytes{};
   for (std::uint32_t mask = 0; mask < 16; ++mask)
@@ -24,6 +23,7 @@ constexpr auto kBytesOf = [] {
 struct Simd {
   static constexpr const char* kName = "neon";
   static constexpr std::uint32_t kWidth = 4;
+  static constexpr bool kUsesShorts = true;
 
   struct Box {
     float32x4_t corners[6];
@@ -36,7 +36,33 @@ struct Simd {
     std::memcpy(&out, fours[0], sizeof out);
   }
 
-  /// Looks at the signs of six differences, which are right for all finite numbers.
+  /// The maxima of a box, and its negated minima.
+  struct ShortBox {
+    int16x8_t corners[6];
+    ShortBox(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) {
+        const int corner = -block.corners[(k + 3) % 6][lane];
+        corners[k] = vdupq_n_s16(static_cast<std::int16_t>(corner));
+      }
+    }
+  };
+
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
+  /// unsure.
+  static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
+    const auto eight = [&](std::size_t from) {
+      const auto apart = [&](int k) {
+        return vqsubq_s16(box.corners[k], vld1q_s16(block.corners[k] + from));
+      };
+      int16x8_t least = apart(0);
+      for (int k = 1; k < 6; ++k) least = vminq_s16(least, apart(k));
+      return vqmovn_s16(least);
+    };
+    const int8x16_t bytes = vcombine_s8(eight(0), eight(8));
+    return {bits(vcgezq_s8(bytes)), vmaxvq_u8(vceqzq_s8(bytes)) == 0};
+  }
+
+  /// Tests the signs of six differences, which are correct for all finite numbers.
   static std::uint32_t overlaps(const Box& box, const float* first, std::size_t stride) {
     const auto apart = [&](std::size_t from) {
       uint32x4_t any = vdupq_n_u32(0);
@@ -51,7 +77,7 @@ struct Simd {
     return bits(vcgezq_s8(vreinterpretq_s8_u8(topBytes(apart(0), apart(4), apart(8), apart(12)))));
   }
 
-  // Indices are below 2^31, so a signed comparison is right.
+  // Indices are below 2^31, so a signed comparison is correct.
   static std::uint32_t greater(const std::uint32_t* indices, int index) {
     const int32x4_t than = vdupq_n_s32(index);
     const auto four = [&](std::size_t from) {
@@ -83,6 +109,12 @@ struct Simd {
     }
   }
 
+  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
+    std::uint32_t numbers[kLanes];
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) numbers[lane] = first + lane;
+    append(out, numbers, bits);
+  }
+
   static constexpr std::uint32_t kRow = 4;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -96,7 +128,7 @@ struct Simd {
   }
 
  private:
-  /// Two pairs as numbers in the order of the pairs: `first` goes to the high half.
+  /// Two pairs as numbers with the same order: `first` goes to the high half.
   static uint64x2_t load(const Pair* pairs) {
     return vreinterpretq_u64_u32(vrev64q_u32(vld1q_u32(&pairs->first)));
   }
@@ -108,7 +140,7 @@ struct Simd {
     return vuzp2q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high));
   }
 
-  /// A bit of each byte of a mask, whose bytes are 0 or 255.
+  /// A bit for each byte of a mask. The bytes must be 0 or 255.
   static std::uint32_t bits(uint8x16_t bytes) {
     constexpr std::uint8_t kBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
     const uint8x8_t bit = vld1_u8(kBits);
@@ -117,7 +149,7 @@ struct Simd {
     return low | high << 8;
   }
 
-  /// A bit of each lane of four masks of two lanes.
+  /// A bit for each lane of four masks of two lanes.
   static std::uint32_t bitsOfEight(const uint64x2_t (&lanes)[4]) {
     const auto halves = [](uint64x2_t a, uint64x2_t b) {
       return vuzp1q_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b));

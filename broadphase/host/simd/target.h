@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// The headers that an instruction set's file needs. They are included before it switches its
-// instructions on: else the linker could pick a header's function with AVX-512 code for everybody.
+// Includes the headers that the file of an instruction set needs, before that file enables its
+// instructions. Otherwise the linker could choose a header's function with AVX-512 code for the
+// whole program.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,11 @@
 #include "broadphase/core/prefetch.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/simd/lanes.h"
+#include "broadphase/host/simd/short_blocks.h"
 
 namespace lbvh {
 
-/// The comparison of several pairs with as many others: a bit each.
+/// The result of comparing several pairs with as many others: a bit for each pair.
 struct PairMasks {
   std::uint32_t differ, less;
 };

@@ -12,25 +12,25 @@ void CandidateRows::forget() {
   used_ = 0;
 }
 
-/// Moves the row behind the others if it has not enough room.
+/// Moves the row to the end of the array if its capacity is too small.
 bool CandidateRows::reserve(std::uint32_t i, std::size_t size) {
   if (size <= rows_[i].room) return true;
   const std::size_t room = size + size / 2 + 2;
-  if (size > kMostEntries) return false;
+  if (size > mostEntries_) return false;
   if (used_ + room > entries_.capacity() && !compact()) return false;
   Row& row = rows_[i];
   std::copy_n(entries_.data() + row.start, row.size, entries_.data() + used_);
   row.start = static_cast<std::uint32_t>(used_);
-  row.room = room & kMostRoom;
+  row.room = room & kMaxRoom;
   used_ += room;
   return true;
 }
 
-/// Moves all rows together, without the places that rows have left behind.
+/// Closes the gaps in the array that moved rows have left.
 bool CandidateRows::compact() {
   std::size_t used = 0;
   for (const Row& row : rows_) used += row.room;
-  if (withSpare(used) >= kMostNamed) return false;
+  if (withSpare(used) >= kMaxNamed) return false;
   HostBuffer<std::uint32_t> entries;
   entries.ensure(withSpare(used));
   used_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// For each box a row of entries, all rows in one array: the candidates of boxes (candidates.h) and
-// what is known of them. Does not test, does not search.
+// Stores the candidates of boxes (candidates.h): a row of entries for each box, all rows in one
+// array. Hubs are boxes with too many candidates for a row. Does not test and does not search.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,7 +15,23 @@
 
 namespace lbvh {
 
-/// How a row changes.
+/// A box with very many candidates, such as a ground or a platform. Its candidates have it in their
+/// rows. Its own row has only other hubs, because thousands of entries could not be edited one by
+/// one. When it changes, it is searched for as if it had escaped.
+struct Hub {
+  std::uint32_t id;
+  std::size_t candidates;  ///< approximate number
+  Aabb box, grown;         ///< both in the last step
+  /// In a step in which it has escaped: all boxes that may have it in their rows.
+  std::vector<std::uint32_t> former = {};
+};
+
+/// @param hubs sorted by id; one of them must have this id
+inline const Hub& findHub(View<const Hub> hubs, std::uint32_t id) {
+  return *std::lower_bound(hubs.begin(), hubs.end(), id,
+                           [](const Hub& hub, std::uint32_t other) { return hub.id < other; });
+}
+
 struct RowEdit {
   enum Kind : std::uint8_t { insert, erase, set } kind;
   std::uint32_t row, entry;
@@ -22,27 +39,28 @@ struct RowEdit {
 
 class CandidateRows {
  public:
-  /// An entry is a candidate's index with two marks: whether it overlaps the row's box, and whether
+  /// An entry is a candidate's index with two flags: whether it overlaps the row's box, and whether
   /// it is a hub.
   static constexpr std::uint32_t kOverlaps = kCandidateOverlaps, kIndex = kCandidateIndex;
   static constexpr std::uint32_t kIsHub = 1u << 30;
 
-  static constexpr std::size_t kMostEntries = 1024;  ///< of a row
-  static constexpr std::size_t kNoRoom = ~std::size_t{0};
+  static constexpr std::size_t kUsualEntries = 1024, kMaxEntries = 16384;  ///< limits of a row
 
-  /// Empty rows, one behind the other, each with room for roomOf(i) entries.
-  /// @return false if that is kNoRoom, or more than can be named: then there are no rows
+  /// Makes n empty rows, one after the other, each with capacity for roomOf(i) entries.
+  /// @param mostEntries maximum number of entries of a row from now on
+  /// @return false if the numbers are too large for a Row; then there are no rows
   template <class RoomOf>
-  bool layOut(std::size_t n, const RoomOf& roomOf) {
+  bool layOut(std::size_t n, std::size_t mostEntries, const RoomOf& roomOf) {
     rows_.resize(n);
+    mostEntries_ = mostEntries;
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::size_t room = roomOf(i);
       rows_[i] = {};
       rows_[i].start = static_cast<std::uint32_t>(used);
-      rows_[i].room = room & kMostRoom;
+      rows_[i].room = room & kMaxRoom;
       used += room;
-      if (room <= kMostRoom && used < kMostNamed) continue;
+      if (room <= kMaxRoom && used < kMaxNamed) continue;
       rows_.clear();
       return false;
     }
@@ -50,26 +68,27 @@ class CandidateRows {
     used_ = used;
     return true;
   }
-  /// New rows have no room.
+  /// New rows have no capacity.
   void resize(std::size_t n) { rows_.resize(n); }
-  /// Gives the memory back.
+  /// Frees the memory.
   void forget();
 
   std::size_t size() const { return rows_.size(); }
-  /// Where a row's entries begin, and where all rows end, in the array.
+  /// start() is where the entries of a row begin in the array, end() is where all rows end.
   std::size_t start(std::uint32_t i) const { return rows_[i].start; }
   std::size_t end() const { return used_; }
 
-  /// A row's entries: first its own, which are those of greater index and the hubs.
+  /// all() returns the entries of a row. First come its own(), which are the candidates of greater
+  /// index and the hubs.
   View<const std::uint32_t> all(std::uint32_t i) const { return {at(i), rows_[i].size}; }
   View<const std::uint32_t> own(std::uint32_t i) const { return {at(i), rows_[i].own}; }
 
-  /// A hub is a candidate of very many. It is in their rows, but has none of them in its own.
   bool isHub(std::uint32_t i) const { return rows_[i].isHub; }
   void setHub(std::uint32_t i) { rows_[i].isHub = true; }
 
-  /// Makes room for so many entries in all, or for one more insertion. Rows may move.
-  /// @return false if there is none
+  /// reserve() provides capacity for `size` entries, expect() for one more insertion. Rows may
+  /// move.
+  /// @return false if that is not possible
   bool reserve(std::uint32_t i, std::size_t size);
   bool expect(std::uint32_t i) {
     ++rows_[i].expected;
@@ -82,14 +101,14 @@ class CandidateRows {
   }
   void clear(std::uint32_t i) { rows_[i].size = rows_[i].own = 0; }
 
-  /// Inserts many entries into a row, which is as it was until they are kept.
+  /// Inserts many entries into a row. The row changes only in keep().
   struct Filler {
     std::uint32_t* begin;
     std::uint32_t i, own, size;
 
     void insert(std::uint32_t entry) {
       const bool isOwn = ((entry & kIndex) > i) | ((entry & kIsHub) != 0);
-      begin[size] = begin[own];  // without a branch, for it would be mispredicted
+      begin[size] = begin[own];  // branchless, because a branch would be mispredicted
       begin[isOwn ? own : size] = entry;
       own += isOwn;
       ++size;
@@ -102,11 +121,12 @@ class CandidateRows {
     rows_[i].own = static_cast<std::uint16_t>(filler.own);
     rows_[i].size = static_cast<std::uint16_t>(filler.size);
   }
-  /// An insertion must have been expected. Other edits want the candidate to be in the row.
+  /// For an insertion, expect() must have been called. For other edits, the row must have the
+  /// candidate.
   void apply(const RowEdit& edit);
 
-  void prefetchRow(std::uint32_t i) const { prefetchAll(rows_[i]); }
-  /// After prefetchRow(). Of long rows the first entries.
+  void prefetchRow(std::uint32_t i) const { prefetchObject(rows_[i]); }
+  /// Must be called after prefetchRow(). Prefetches only the first entries of a long row.
   void prefetchEntries(std::uint32_t i) const {
     prefetch(at(i));
     prefetch(at(i) + 15);
@@ -115,8 +135,8 @@ class CandidateRows {
   std::size_t memoryBytes() const { return rows_.capacity() * sizeof(Row) + entries_.bytes(); }
 
  private:
-  static constexpr std::size_t kMostRoom = 0x7FFF;
-  static constexpr std::size_t kMostNamed = 0x7FFFFFFF;
+  static constexpr std::size_t kMaxRoom = 0x7FFF;
+  static constexpr std::size_t kMaxNamed = 0x7FFFFFFF;
 
   struct Row {
     std::uint32_t start = 0;
@@ -125,16 +145,16 @@ class CandidateRows {
   };
 
   const std::uint32_t* at(std::uint32_t i) const { return entries_.data() + rows_[i].start; }
-  /// Some rows will move behind the others.
+  /// The size of the array, with spare entries because some rows will move to its end.
   std::size_t withSpare(std::size_t used) const {
-    return used + used / 4 + rows_.size() / 2 + 2 * kMostEntries;
+    return used + used / 8 + rows_.size() / 4 + 2 * mostEntries_;
   }
   bool compact();
   void erase(Row& row, std::uint32_t* at);
 
   std::vector<Row> rows_;
   HostBuffer<std::uint32_t> entries_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, mostEntries_ = kUsualEntries;
 };
 
 }  // namespace lbvh

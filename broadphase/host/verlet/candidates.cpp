@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kRowGrain = 512;
 constexpr std::size_t kEditGrain = 1024;
 constexpr std::size_t kWordGrain = 8;     // words of 64 boxes each
-constexpr std::size_t kWordsAtOnce = 32;  // likewise
-// Boxes whose rows are read one behind the other sooner than they are prefetched: measured.
-constexpr std::size_t kMostInOrder = 65536;
+constexpr std::size_t kWordsAtOnce = 32;  // words of 64 boxes each
+// Up to this many boxes, reading all rows in order is faster without prefetching (measured).
+constexpr std::size_t kMaxInOrder = 65536;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxe
         [&](std::size_t k) { found += fill(static_cast<std::uint32_t>(begin + k), lists, boxes); },
         [&](std::size_t k) { prefetch(list(k).data, list(k).size * sizeof(std::uint32_t)); },
         [&](std::size_t k) {
-          for (const std::uint32_t id : list(k)) prefetchAll(boxes[id]);
+          for (const std::uint32_t id : list(k)) prefetchObject(boxes[id]);
         });
     pairs.fetch_add(found, std::memory_order_relaxed);
   });
@@ -53,28 +53,46 @@ void Candidates::forget() {
   rows_.forget();
   hubs_.clear();
   flips_ = std::vector<std::vector<std::uint64_t>>();
-  left_ = LeftComparison();
+  left_ = EscapeComparison();
   changes_ = std::vector<std::uint64_t>();
 }
 
-/// Rows in the order of their boxes, each with some room for more.
+/// The maximum number of entries of a row. Boxes with more candidates are hubs. Where many boxes
+/// gather in one place, the limit is raised, because they would all be hubs.
+/// @return 0 if there are too many hubs with every limit
+std::size_t Candidates::mostEntries(View<const NeighbourList> lists) {
+  for (std::size_t most = CandidateRows::kUsualEntries; most <= CandidateRows::kMaxEntries;
+       most *= 2) {
+    std::size_t hubs = 0;
+    for (std::size_t i = 0; i < lists.size && hubs <= kMaxHubs; ++i) hubs += lists[i].size > most;
+    if (hubs <= kMaxHubs) return most;
+  }
+  return 0;
+}
+
+/// Makes empty rows in the order of their boxes, each with spare capacity. Lists the hubs.
 bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
                         View<const Aabb> grown) {
   hubs_.clear();
   left_.reset();
+  const std::size_t most = mostEntries({lists.byBox, boxes.size});
   const auto roomOf = [&](std::uint32_t i) -> std::size_t {
     const std::size_t size = lists.byBox[i].size;
-    if (size <= CandidateRows::kMostEntries) return size + size / 4 + (size > 1 ? 1 : 0);
+    if (size <= most) return size + size / 4 + (size > 1 ? 1 : 0);
     hubs_.push_back({i, size, boxes[i], grown[i]});
-    return hubs_.size() <= kMostHubs ? kMostHubs : CandidateRows::kNoRoom;
+    return kMaxHubs;
   };
-  if (!rows_.layOut(boxes.size, roomOf)) return false;
+  if (most == 0 || !rows_.layOut(boxes.size, most, roomOf)) {
+    rows_.forget();
+    hubs_.clear();
+    return false;
+  }
   for (const Hub& hub : hubs_) rows_.setHub(hub.id);
   return true;
 }
 
-/// Fills the row of a box, and leaves in its list what belongs to its pairs.
-/// @return how many those are
+/// Fills the row of a box, and reduces its list to its pairs with boxes of greater index.
+/// @return the number of these pairs
 std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
                                View<const Aabb> boxes) {
   NeighbourList& list = lists.byBox[i];
@@ -110,7 +128,7 @@ bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists)
   changes_.clear();
   std::size_t ended = 0;
   for (const auto& flips : flips_) changes_.insert(changes_.end(), flips.begin(), flips.end());
-  for (const LeftComparison::Part& part : left_.parts()) {
+  for (const EscapeComparison::Part& part : left_.parts()) {
     changes_.insert(changes_.end(), part.changes.begin(), part.changes.end());
     ended += part.ended;
   }
@@ -121,12 +139,13 @@ bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists)
   return true;
 }
 
-/// The candidates of boxes that have changed, but not left. If many have, it is sooner to test
-/// those of all boxes once than to look from both sides.
+/// Tests the candidates of boxes that have changed but not escaped. If more than half of the boxes
+/// have changed, it tests the candidates of all boxes. Each pair is then tested from one side only,
+/// which is faster.
 void Candidates::testChanged(const BoxChanges& changes) {
-  const std::size_t n = changes.boxes.size, words = changes.changed.size;
+  const std::size_t n = changes.boxes.size, words = changes.left.size;
   const bool testsAll = 2 * changes.changes > n;
-  const bool prefetches = n > (testsAll ? kMostInOrder : kBoxesInCache);
+  const bool prefetches = n > (testsAll ? kMaxInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
   flips_.resize(parts);
   tested_ = 0;
@@ -142,8 +161,8 @@ void Candidates::testChanged(const BoxChanges& changes) {
     const auto forTested = [&](std::size_t word, std::size_t last, const auto& visit) {
       for (; word < last; ++word) {
         const std::size_t first = word * kMaskBits;
-        const std::uint64_t tested = testsAll ? bitsBelow(n, first) : changes.changed[word];
-        forBits(tested & ~changes.left[word], first, visit);
+        const std::uint64_t tested = testsAll ? ~std::uint64_t{0} : changes.changed[word];
+        forBits(tested & bitsBelow(n, first) & ~changes.left[word], first, visit);
       }
     };
     if (!prefetches) forTested(begin, end, test);
@@ -160,13 +179,13 @@ void Candidates::testChanged(const BoxChanges& changes) {
 
 void Candidates::count(StepWork& work) const {
   work.tested += tested_;
-  for (const LeftComparison::Part& part : left_.parts()) {
+  for (const EscapeComparison::Part& part : left_.parts()) {
     work.compared += part.entries;
     work.edited += part.edits.size();
   }
 }
 
-/// Calls visit(i) for each of the boxes, whose row and candidates it reads.
+/// Calls visit(i) for each of the boxes. Before that it prefetches the box's row and candidates.
 template <class Visit>
 void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
                          const Visit& visit) const {
@@ -175,12 +194,12 @@ void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
       [&](std::size_t k) { rows_.prefetchRow(ids[k]); },
       [&](std::size_t k) { rows_.prefetchEntries(ids[k]); },
       [&](std::size_t k) {
-        prefetchAll(boxes[ids[k]]);
-        for (const std::uint32_t entry : rows_.all(ids[k])) prefetchAll(boxes[entry & kIndex]);
+        prefetchObject(boxes[ids[k]]);
+        for (const std::uint32_t entry : rows_.all(ids[k])) prefetchObject(boxes[entry & kIndex]);
       });
 }
 
-/// Notes which of these entries of i's row have begun or ceased to overlap it.
+/// Records which of these entries of box i's row have begun or ceased to overlap it.
 void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
                          View<const std::uint32_t> entries,
                          std::vector<std::uint64_t>& found) const {
@@ -192,18 +211,19 @@ void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
         kernels_.findFlips(changes.boxes.data, changes.boxes[i], begin, count);
     forBits(flips, 0, [&](std::uint32_t k) {
       const std::uint32_t id = begin[k] & kIndex;
-      // A box that has left is compared from there; another that has changed tests its own.
-      if (first + k < own ? changes.hasLeft(id) : changes.hasChanged(id)) return;
+      // EscapeComparison records the changes of escaped candidates. If an entry is not one of the
+      // row's own, and the candidate has changed itself, its own row records the change.
+      if (first + k < own ? changes.hasEscaped(id) : changes.hasChanged(id)) return;
       found.push_back(words_.change(makePair(i, id), (begin[k] & kOverlaps) == 0));
     });
   }
 }
 
-/// In the rows of the boxes that have left, and in those where these are inserted.
+/// Reserves capacity in the rows of the escaped boxes, and in the rows that get new entries.
 bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists) {
   const bool prefetches = changes.boxes.size > kBoxesInCache;
   bool fits = true;
-  const View<const std::uint32_t> left = changes.leftIds;
+  const View<const std::uint32_t> left = changes.escapedIds;
   forPrefetched(
       prefetches, left.size,
       [&](std::size_t k) { fits = fits && rows_.reserve(left[k], lists.byBox[left[k]].size); },
@@ -211,7 +231,7 @@ bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists
         rows_.prefetchRow(left[k]);
         prefetch(&lists.byBox[left[k]]);
       });
-  for (const LeftComparison::Part& part : left_.parts())
+  for (const EscapeComparison::Part& part : left_.parts())
     forPrefetched(
         prefetches, part.edits.size(),
         [&](std::size_t k) {
@@ -226,19 +246,19 @@ bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists
 
 void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) {
   std::size_t edits = changes_.size();
-  for (const LeftComparison::Part& part : left_.parts()) edits += part.edits.size();
-  // Each thread edits the rows of some boxes, so that no two edit the same.
+  for (const EscapeComparison::Part& part : left_.parts()) edits += part.edits.size();
+  // Each thread edits the rows of a range of boxes, so that no two threads edit the same row.
   const std::size_t n = rows_.size(), parts = tasks_.parts(edits, kEditGrain);
   tasks_.forParts(n, parts, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (const LeftComparison::Part& part : left_.parts())
+    for (const EscapeComparison::Part& part : left_.parts())
       applyEdits({part.edits.data(), part.edits.size()}, begin, end);
     for (const auto& flips : flips_) applyFlips({flips.data(), flips.size()}, begin, end);
   });
-  tasks_.forRanges(changes.leftIds.size, kEditGrain, [&](std::size_t begin, std::size_t end) {
-    fillLeft({changes.leftIds.data + begin, end - begin}, lists);
+  tasks_.forRanges(changes.escapedIds.size, kEditGrain, [&](std::size_t begin, std::size_t end) {
+    fillLeft({changes.escapedIds.data + begin, end - begin}, lists);
   });
   for (Hub& hub : hubs_) {
-    if (!changes.hasLeft(hub.id)) continue;
+    if (!changes.hasEscaped(hub.id)) continue;
     hub.candidates = hub.former.size();
     hub.box = changes.boxes[hub.id];
     hub.grown = changes.grown[hub.id];
@@ -246,7 +266,7 @@ void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) 
   pairs_ = pairsAfter_;
 }
 
-/// Those in the rows from begin to end.
+/// Applies the edits of rows [begin, end).
 void Candidates::applyEdits(View<const RowEdit> edits, std::size_t begin, std::size_t end) {
   const auto isMine = [&](std::size_t k) { return edits[k].row - begin < end - begin; };
   forPrefetched(
@@ -262,7 +282,7 @@ void Candidates::applyEdits(View<const RowEdit> edits, std::size_t begin, std::s
       });
 }
 
-/// Likewise.
+/// Applies the changes of pairs to rows [begin, end).
 void Candidates::applyFlips(View<const std::uint64_t> flips, std::size_t begin, std::size_t end) {
   const auto forRowsOf = [&](std::size_t k, const auto& visit) {
     const Pair pair = words_.changed(flips[k]);
@@ -310,7 +330,7 @@ std::size_t Candidates::roomForLists() const {
     hubs += static_cast<std::size_t>(std::count_if(
         entries.begin(), entries.end(), [](std::uint32_t entry) { return (entry & kIsHub) != 0; }));
   }
-  return rows_.end() + hubs + hubs_.size() * kMostHubs;
+  return rows_.end() + hubs + hubs_.size() * kMaxHubs;
 }
 
 void Candidates::writeLists(const NeighbourLists& lists) const {
@@ -328,7 +348,8 @@ void Candidates::writeLists(const NeighbourLists& lists) const {
   if (!hubs_.empty()) writeHubLists(lists);
 }
 
-/// A hub's own row has other hubs only. The rest of its list is what the others' rows say.
+/// Completes the lists of hubs. A hub's own row has only other hubs. Its other pairs are in the
+/// rows of its candidates.
 void Candidates::writeHubLists(const NeighbourLists& lists) const {
   std::vector<std::uint64_t> ends(hubs_.size());
   forHubPairs([&](std::size_t hub, std::uint32_t) { ++ends[hub]; });
@@ -345,7 +366,8 @@ void Candidates::writeHubLists(const NeighbourLists& lists) const {
   });
 }
 
-/// Calls visit(hub, i) for each hub and each box of greater index that overlaps it and is none.
+/// Calls visit(hub, i) for each hub and each box i that overlaps it, has a greater index, and is
+/// not a hub.
 template <class Visit>
 void Candidates::forHubPairs(const Visit& visit) const {
   const View<const Hub> hubs{hubs_.data(), hubs_.size()};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// The candidates of each box: all boxes whose grown boxes (skin.h) its own overlaps, and of each
-// whether the boxes themselves overlapped in the last step. While no box leaves its grown box, all
-// pairs are among them, so a step tests only the candidates of boxes that have changed. Does not
-// search, and does not know why a box was searched for.
+// Keeps the candidates of each box: all boxes whose grown boxes (skin.h) overlap its grown box.
+// Each candidate has a flag: whether the boxes themselves overlapped in the last step. While no box
+// escapes from its grown box, all pairs are among the candidates. So a step tests only the
+// candidates of boxes that have changed. Does not search.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/verlet/candidate_rows.h"
-#include "broadphase/host/verlet/compare_left.h"
+#include "broadphase/host/verlet/compare_escaped.h"
 #include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/host/verlet/skin_account.h"
 #include "broadphase/types.h"
@@ -24,39 +24,42 @@ class Candidates {
  public:
   Candidates(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
-  /// Takes over the lists of a search among all grown boxes, in which each box has all that it
-  /// overlaps. Leaves in them what the boxes themselves overlap, of greater index.
-  /// @return how many pairs those are
+  /// Copies the candidates from the full lists of a search of all grown boxes. Then reduces these
+  /// lists to the pairs: the boxes of greater index that overlap the box itself.
+  /// @return the number of pairs
   std::size_t adopt(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
 
-  /// False if the lists were such that one cannot go on from them: nothing is known.
+  /// False if adopt() found too many candidates to keep them.
   bool areKnown() const { return areKnown_; }
-  /// Gives the memory back.
+  /// Frees the memory.
   void forget();
 
-  /// Boxes with very many candidates, sorted. If one of them changes, it must be among those that
-  /// have left, and be told whom it may have to leave: all that its last grown box overlaps.
+  /// The boxes with very many candidates, sorted by index. A hub that changes must be treated as
+  /// escaped, and its `former` must have all boxes that its last grown box overlaps.
   View<Hub> hubs() { return {hubs_.data(), hubs_.size()}; }
 
-  /// Finds the changes of a step. Nothing is final before commit(), so that a step may fail.
-  /// @param lists for each box that has left, all that its grown box overlaps
-  /// @return false if there is no room: then all must be searched for
+  /// Finds the changes of a step. Only commit() makes them final, so that the step may still fail.
+  /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
+  ///   them by the entries of its row
+  /// @return false if a row would get too long; then the step must search for all boxes
   bool compare(const BoxChanges& changes, const NeighbourLists& lists);
-  /// Adds up what that has done.
+  /// Adds the work of compare() to `work`.
   void count(StepWork& work) const;
-  /// The changes, in no order, and how they are to be read.
+  /// The changes, unsorted, in the format of words().
   View<std::uint64_t> changes() { return {changes_.data(), changes_.size()}; }
   PairWords words() const { return words_; }
-  /// How many pairs there are after the step.
   std::size_t pairsAfter() const { return pairsAfter_; }
   void commit(const BoxChanges& changes, const NeighbourLists& lists);
 
-  /// How many pairs there were in the last step, and room for their lists.
+  /// Number of pairs in the last step.
   std::size_t pairs() const { return pairs_; }
   std::size_t boxes() const { return rows_.size(); }
+  /// Number of indices that writeLists() needs.
   std::size_t roomForLists() const;
-  /// For each box those of greater index that it overlapped in the last step.
+  /// Writes for each box the boxes of greater index that it overlapped in the last step.
   void writeLists(const NeighbourLists& lists) const;
+
+  const CandidateRows& rows() const { return rows_; }
 
   std::size_t memoryBytes() const;
 
@@ -64,8 +67,9 @@ class Candidates {
   static constexpr std::uint32_t kOverlaps = CandidateRows::kOverlaps;
   static constexpr std::uint32_t kIndex = CandidateRows::kIndex, kIsHub = CandidateRows::kIsHub;
   static constexpr std::size_t kAtOnce = 64;  ///< candidates that are tested together
-  static constexpr std::size_t kMostHubs = 64;
+  static constexpr std::size_t kMaxHubs = 64;
 
+  static std::size_t mostEntries(View<const NeighbourList> lists);
   bool layOut(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
   std::uint32_t fill(std::uint32_t i, const NeighbourLists& lists, View<const Aabb> boxes);
   void testChanged(const BoxChanges& changes);
@@ -87,9 +91,9 @@ class Candidates {
   std::vector<Hub> hubs_;
   std::size_t pairs_ = 0, pairsAfter_ = 0;
   PairWords words_{0};
-  std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: of boxes that have not left
+  std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: changes without an escaped box
   std::atomic<std::uint64_t> tested_{0};
-  LeftComparison left_;
+  EscapeComparison left_;
   std::vector<std::uint64_t> changes_;
   bool areKnown_ = false;
 };

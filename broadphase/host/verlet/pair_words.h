@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Pairs as numbers.
+// Encodes pairs, and changes of pairs, as numbers that can be sorted.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lbvh {
 
-/// Pairs as numbers that sort in the same order. An index takes `indexBits` bits.
+/// Encodes pairs as numbers with the same order. An index takes `indexBits` bits.
 struct PairWords {
   int indexBits;
 
@@ -18,7 +18,7 @@ struct PairWords {
             static_cast<std::uint32_t>(word & ((std::uint64_t{1} << indexBits) - 1))};
   }
 
-  /// A change of a pair: the added ones sort before the removed ones.
+  /// Encodes the change of a pair. All added pairs sort before all removed ones.
   std::uint64_t change(Pair pair, bool isAdded) const {
     return of(pair) | std::uint64_t{!isAdded} << 2 * indexBits;
   }

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
+#include <cmath>
 #include <limits>
 
 #include "broadphase/core/changes.h"
@@ -16,31 +15,23 @@
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 32;  // words of 64 boxes each
+constexpr std::size_t kMarkGrain = 32;  // words of 64 boxes each
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::size_t kMostLeft = 2;  // half of the boxes
+constexpr std::size_t kMaxEscaped = 2;  // at most half of the boxes
 constexpr std::size_t kWatched = 128;
 constexpr std::size_t kWatchSteps = 8;
 constexpr std::size_t kFewMove = 8;                    // an eighth of the watched boxes
-constexpr std::size_t kFewLeft = 12;                   // a twelfth of them in a step
-constexpr int kPause = 16;                             // after watching in vain
-constexpr int kShortestPause = 8, kLongestPause = 64;  // after it did not pay
+constexpr std::size_t kEscapedShare = 12;              // a twelfth of the watched boxes per step
+constexpr int kPause = 16;                             // steps, if too many watched boxes escaped
+constexpr int kShortestPause = 8, kLongestPause = 64;  // steps, if the skin was not worth its cost
 
 #include "broadphase/host/verlet/grown_box.inl"
 
 }  // namespace
 
-Skin::Use Skin::useByEnvironment() {
-  const char* const use = std::getenv("GPULBVH_SKIN");
-  const auto is = [use](const char* name) { return use != nullptr && std::strcmp(use, name) == 0; };
-  if (is("always")) return Use::always;
-  if (is("never")) return Use::never;
-  if (is("alternating")) return Use::alternating;
-  return Use::automatic;
-}
-
-Skin::Skin(HostTasks& tasks) : tasks_(tasks), use_(useByEnvironment()) {}
+Skin::Skin(HostTasks& tasks, const Reaches& reaches)
+    : tasks_(tasks), reaches_(reaches), use_(testHooks.skin) {}
 
 Skin::Plan Skin::plan(const StepInput& input, bool isKnown, View<const Hub> hubs) {
   const bool wasOn = isOn_;
@@ -58,17 +49,17 @@ Skin::Plan Skin::plan(const StepInput& input, bool isKnown, View<const Hub> hubs
   const std::size_t n = input.boxes.size;
   if (!wasOn) return searchAll(input);
   if (isKnown && n >= grown_.size() && hadFilters == hadFilters_) {
-    findLeft(input);
-    if (areFewLeft(n, leaveHubs(input, hubs))) return Plan::left;
+    findEscaped(input);
+    if (areFewEscaped(n, leaveHubs(input, hubs))) return Plan::escaped;
   }
   if (use_ != Use::automatic || account_.allowsAll()) return searchAll(input);
   turnOff();
   return Plan::plain;
 }
 
-bool Skin::areFewLeft(std::size_t boxes, std::size_t ofHubs) const {
-  const std::size_t left = leftIds_.size();
-  return kMostLeft * left <= boxes &&
+bool Skin::areFewEscaped(std::size_t boxes, std::size_t ofHubs) const {
+  const std::size_t left = escapedIds_.size();
+  return kMaxEscaped * left <= boxes &&
          (use_ != Use::automatic || account_.allowsLeft(left, changes_, ofHubs));
 }
 
@@ -102,9 +93,10 @@ void Skin::turnOff() {
   pauseLeft_ = pause_ = std::clamp(2 * pause_, kShortestPause, kLongestPause);
 }
 
-/// Grows a sample of the boxes, and looks how many leave. If few do, it remembers all boxes, so
-/// that the next step knows which move, and whither.
-/// @return whether that has happened
+/// Grows a sample of the boxes, and counts how many of them escape. If few do, it copies all boxes,
+/// so that the next step knows which boxes move and in which direction. That step turns the skin
+/// on.
+/// @return whether the previous step has made these copies
 bool Skin::watch(const StepInput& input) {
   if (isReady_) return true;
   const std::size_t n = input.boxes.size, samples = std::min(n, std::min(kWatched, 16 + n / 8));
@@ -124,11 +116,12 @@ bool Skin::watch(const StepInput& input) {
         ++left;
         grown_[k] = grownFrom(grown_[k], sample(k), k);
       }
-    // At first all that move leave; then, because they got their skins together, few do.
+    // In the first step all boxes that move escape, because none has a skin. In the next steps few
+    // do, because all have new skins.
     if (watchSteps_ == 1) doFew = kFewMove * left <= samples;
     if (watchSteps_ > kWatchSteps / 4) watchedLeft_ += left;
     if (++watchSteps_ == kWatchSteps) {
-      doFew = kFewLeft * watchedLeft_ <= (kWatchSteps - kWatchSteps / 4 - 1) * samples;
+      doFew = kEscapedShare * watchedLeft_ <= (kWatchSteps - kWatchSteps / 4 - 1) * samples;
       watchSteps_ = 0;
       if (!doFew) pauseLeft_ = kPause;
     }
@@ -147,10 +140,10 @@ void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size, known = std::min(n, grown_.size());
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
-  const bool isTold = input.changed.data != nullptr;
+  const bool isTold = Skin::isTold(input);
   isLastKnown_ = !isTold;
   last_.resize(isTold ? 0 : n);
-  tasks_.forRanges(n, kMaskBits * kGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(n, kMaskBits * kMarkGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Aabb& box = input.boxes[i];
       if (!isTold) last_[i] = box;
@@ -163,50 +156,56 @@ void Skin::growAll(const StepInput& input) {
   });
 }
 
-/// Also the boxes of other filters, other objects, and new ones.
-void Skin::findLeft(const StepInput& input) {
+/// Finds the boxes that have escaped, and grows them. New boxes, and boxes with another filter or
+/// object than in the last step, are treated as escaped.
+void Skin::findEscaped(const StepInput& input) {
   const std::size_t n = input.boxes.size, words = (n + kMaskBits - 1) / kMaskBits;
   known_ = grown_.size();
   grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
   filters_.resize(input.filters.size);
-  const bool isTold = input.changed.data != nullptr;
-  const bool compares = !isTold && isLastKnown_;
+  const bool isTold = Skin::isTold(input), compares = isLastKnown_;
   isLastKnown_ = !isTold;
   last_.resize(isTold ? 0 : n);
-  changed_.resize(words);
-  left_.resize(words);
-  tasks_.forRanges(words, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (; begin < end; begin += kGrain) {
-      const std::size_t last = std::min(end, begin + kGrain);
-      for (std::size_t word = begin; word < last; ++word) {
-        const std::uint64_t changed = isTold ? input.changed[word] : whatDiffers(input, word);
-        changed_[word] = isTold || compares ? changed : ~std::uint64_t{0};
+  differs_.resize(isTold ? 0 : words);
+  escaped_.resize(words);
+  beyond_.resize(words);
+  tasks_.forRanges(words, kMarkGrain, [&](std::size_t begin, std::size_t end) {
+    for (; begin < end; begin += kMarkGrain) {
+      const std::size_t last = std::min(end, begin + kMarkGrain);
+      for (std::size_t word = begin; word < last && !isTold; ++word) {
+        const std::uint64_t differs = whatDiffers(input, word);
+        differs_[word] = compares ? differs : ~std::uint64_t{0};
       }
-      findLeft(input, begin, last);
+      findEscaped(input, begin, last);
     }
   });
-  leftIds_.clear();
-  changes_ = 0;
+  escapedIds_.clear();
+  changes_ = changesInAll_ = 0;
   for (std::size_t word = 0; word < words; ++word) {
-    changes_ += static_cast<std::size_t>(std::popcount(changed_[word]));
-    forBits(left_[word], word * kMaskBits, [&](std::uint32_t i) { leftIds_.push_back(i); });
+    const std::uint64_t all = told(input)[word] & bitsBelow(n, word * kMaskBits);
+    const auto count = [&](std::uint64_t bits) {
+      return static_cast<std::size_t>(std::popcount(bits | escaped_[word]));
+    };
+    changes_ += count(beyond_[word]);
+    changesInAll_ += count(all);
+    forBits(escaped_[word], word * kMaskBits, [&](std::uint32_t i) { escapedIds_.push_back(i); });
   }
 }
 
-/// A skin would be of no use to a hub that is searched for whenever it changes.
-/// @return how many candidates those that have left had
+/// Marks each changed hub as escaped. Escaped hubs get no skin: it would be useless, because they
+/// are searched for whenever they change.
+/// @return the number of their candidates
 std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   std::size_t candidates = 0;
   for (const Hub& hub : hubs) {
     const Aabb& box = input.boxes[hub.id];
     const std::size_t word = hub.id / kMaskBits;
     const std::uint64_t bit = std::uint64_t{1} << hub.id % kMaskBits;
-    if ((left_[word] & bit) == 0) {
+    if ((escaped_[word] & bit) == 0) {
       if (!differ(hub.box, box)) continue;
-      changes_ += (changed_[word] & bit) == 0;
-      changed_[word] |= bit;
-      left_[word] |= bit;
-      leftIds_.push_back(hub.id);
+      changes_ += (beyond_[word] & bit) == 0;
+      escaped_[word] |= bit;
+      escapedIds_.push_back(hub.id);
     }
     grown_[hub.id] = box;
     candidates += hub.candidates;
@@ -214,37 +213,44 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   return candidates;
 }
 
-/// Of some words, in which changed_ is known but for new boxes. Grows anew those that have left.
-void Skin::findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord) {
+/// Finds the escaped boxes in a range of words, and grows them. In that range told() must be valid,
+/// except for new boxes.
+void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_t lastWord) {
   const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
     const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
-    forBits(changed_[word] & known & ~but, word * kMaskBits, visit);
+    forBits(told(input)[word] & known & ~but, word * kMaskBits, visit);
   };
   Classes change{};
+  const View<const Reach> reaches = reaches_.get();
   forPrefetched(
       input.boxes.size > kBoxesInCache, lastWord - firstWord,
       [&](std::size_t k) {
         const std::size_t word = firstWord + k;
         const std::uint64_t all = bitsBelow(input.boxes.size, word * kMaskBits);
-        std::uint64_t left = whatIsNew(input, word) & all;
+        std::uint64_t left = whatIsNew(input, word) & all, beyond = 0;
         forChanged(word, left, [&](std::uint32_t i) {
-          left |= std::uint64_t{hasLeft(input, i)} << i % kMaskBits;
+          const bool isOther = hasOtherFilter(input, i);
+          if (!isOther && i < reaches.size && isWithin(reaches[i], grown_[i], input.boxes[i]))
+            return;
+          const std::uint64_t bit = std::uint64_t{1} << i % kMaskBits;
+          beyond |= bit;
+          if (isOther || isOutside(grown_[i], input.boxes[i])) left |= bit;
         });
-        changed_[word] = (changed_[word] | left) & all;
-        left_[word] = left;
-        forBits(left, word * kMaskBits, [&](std::uint32_t i) { growLeft(input, i, change); });
+        escaped_[word] = left;
+        beyond_[word] = beyond;
+        forBits(left, word * kMaskBits, [&](std::uint32_t i) { growEscaped(input, i, change); });
       },
       [&](std::size_t k) {
         forChanged(firstWord + k, 0, [&](std::uint32_t i) {
-          prefetchAll(input.boxes[i]);
-          prefetchAll(grown_[i]);
+          prefetchObject(input.boxes[i]);
+          prefetchObject(grown_[i]);
         });
       });
   for (std::size_t k = 0; k < change.size(); ++k)
     if (change[k] != 0) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
 }
 
-/// Of 64 boxes: new ones, and those of other objects.
+/// A mask of the new boxes and of those with another object, among 64 boxes.
 std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   const std::size_t first = word * kMaskBits;
   std::uint64_t isNew = ~bitsBelow(known_, first);
@@ -253,7 +259,8 @@ std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   return isNew;
 }
 
-/// Where the caller tells nothing: compares with the last step's boxes, and remembers these.
+/// A mask of the changed boxes, for callers that give no `changed` bits. Compares with the copies
+/// of the last step, and updates the copies of boxes.
 std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
   const std::size_t first = word * kMaskBits;
   const std::size_t count = std::min(kMaskBits, input.boxes.size - first);
@@ -264,12 +271,7 @@ std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
   return changed;
 }
 
-bool Skin::hasLeft(const StepInput& input, std::size_t i) const {
-  return isOutside(grown_[i], input.boxes[i]) ||
-         (!input.filters.empty() && differ(filters_[i], input.filters[i]));
-}
-
-void Skin::growLeft(const StepInput& input, std::uint32_t i, Classes& change) {
+void Skin::growEscaped(const StepInput& input, std::uint32_t i, Classes& change) {
   const auto count = [&](const Aabb& box) -> std::size_t& {
     return change[static_cast<std::size_t>(classify(box))];
   };
@@ -285,8 +287,8 @@ void Skin::endAll(const StepStats& stats, std::size_t found, const StepWork& wor
   classes_[static_cast<int>(BoxClass::nan)] = stats.nanBoxes;
 }
 
-void Skin::endLeft(StepStats& stats, const StepWork& work) {
-  account_.chargeLeft(leftIds_.size(), work);
+void Skin::endEscaped(StepStats& stats, const StepWork& work) {
+  account_.chargeLeft(escapedIds_.size(), work);
   stats.oversizedBoxes = classes_[static_cast<int>(BoxClass::oversized)];
   stats.nanBoxes = classes_[static_cast<int>(BoxClass::nan)];
 }
@@ -302,8 +304,8 @@ StepInput Skin::grown(const StepInput& input) const {
 std::size_t Skin::memoryBytes() const {
   return (grown_.capacity() + last_.capacity()) * sizeof(Aabb) +
          filters_.capacity() * sizeof(Filter) +
-         (changed_.capacity() + left_.capacity()) * sizeof(std::uint64_t) +
-         leftIds_.capacity() * sizeof(std::uint32_t);
+         (differs_.capacity() + escaped_.capacity() + beyond_.capacity()) * sizeof(std::uint64_t) +
+         escapedIds_.capacity() * sizeof(std::uint32_t);
 }
 
 }  // namespace lbvh

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Boxes grown by a skin. As long as a box is within its grown box it need not be searched for: all
-// that it overlaps is among the candidates of its grown box (candidates.h), as in molecular
-// dynamics (Verlet 1967, "Computer 'experiments' on classical fluids"). A box that rests has no
-// skin. One that has left its grown box gets a skin on all sides, and more on the side to which it
-// moves. Decides in which steps all boxes are searched for, with skins or without. Does not search.
+// Grows boxes by a skin, and decides what each step searches for. While a box is within its grown
+// box, it need not be searched for: all boxes that it overlaps are among its candidates
+// (candidates.h). This is the method of molecular dynamics (Verlet 1967, "Computer 'experiments' on
+// classical fluids"). A box that rests has no skin. A box that escapes from its grown box gets a
+// new grown box, with a skin on all sides, and more in the direction of motion. Does not search.
 #pragma once
 
 #include <array>
@@ -12,9 +12,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/core/changes.h"
 #include "broadphase/core/step_header.h"
+#include "broadphase/core/test_hooks.h"
 #include "broadphase/host/parallel/tasks.h"
-#include "broadphase/host/verlet/hub.h"
+#include "broadphase/host/verlet/candidate_rows.h"
+#include "broadphase/host/verlet/reaches.h"
 #include "broadphase/host/verlet/skin_account.h"
 #include "broadphase/options.h"
 #include "broadphase/types.h"
@@ -25,82 +28,95 @@ class Skin {
  public:
   /// What a step searches for.
   enum class Plan {
-    plain,  ///< all boxes as they are; nothing is kept for the next step
-    all,    ///< all grown boxes
-    left,   ///< the grown boxes of those that have left their old ones
+    plain,    ///< all boxes as they are; the next step gets no candidates
+    all,      ///< all grown boxes
+    escaped,  ///< the boxes that have escaped, with new grown boxes
   };
 
-  explicit Skin(HostTasks& tasks);
+  /// @param reaches boxes within their reach are skipped
+  Skin(HostTasks& tasks, const Reaches& reaches);
 
-  /// Decides about a step, and grows boxes anew.
-  /// @param isKnown whether candidates are known for the grown boxes as they are
-  /// @param hubs then: boxes that leave when they change, because others know their candidates
+  /// Decides what a step searches for, and updates the grown boxes.
+  /// @param isKnown whether the candidates of the current grown boxes are known
+  /// @param hubs boxes that escape whenever they change, because their rows lack their candidates
   Plan plan(const StepInput& input, bool isKnown, View<const Hub> hubs);
-  /// The same step is to search for all after Plan::left, because there is no room.
+  /// Prepares a search of all grown boxes in the same step, after Plan::escaped has failed.
   void growAll(const StepInput& input);
-  /// From now on without a skin, for some time.
+  /// Turns the skin off for some steps.
   void turnOff();
 
-  /// How many tests a search of all grown boxes is worth.
+  /// Maximum number of tests of a search of all grown boxes. More tests are not worth their cost.
   std::uint64_t mostTests(std::size_t boxes) const {
     return use_ == Use::automatic ? account_.mostTests(boxes) : ~std::uint64_t{0};
   }
-  /// After Plan::plain.
+  /// Must be called after Plan::plain.
   void endPlain(std::size_t boxes, std::uint64_t tests) { account_.notePlain(boxes, tests); }
-  /// After Plan::all: what it has done, how many candidates it has found, and how many boxes of
-  /// each class there are, which is kept up to date from then on.
+  /// Must be called after Plan::all.
+  /// @param stats has the number of oversized and NaN boxes, which later steps keep up to date
+  /// @param found number of candidates
   void endAll(const StepStats& stats, std::size_t found, const StepWork& work);
-  /// After Plan::left: what it has done. Writes how many boxes of each class there are.
-  void endLeft(StepStats& stats, const StepWork& work);
+  /// Must be called after Plan::escaped. Writes the number of oversized and NaN boxes to `stats`.
+  void endEscaped(StepStats& stats, const StepWork& work);
 
-  /// The last step with grown boxes, and with filters of its own.
+  /// The last step, with grown boxes and a copy of its filters.
   StepInput grown() const;
-  /// The same step with grown boxes.
+  /// The given step, with grown boxes.
   StepInput grown(const StepInput& input) const;
-  /// With Plan::left.
-  View<const std::uint64_t> changed() const { return {changed_.data(), changed_.size()}; }
+  /// With Plan::escaped: a bit for each box that has changed, except boxes within their reach.
+  /// Boxes that have escaped may have no bit.
+  View<const std::uint64_t> changed() const { return {beyond_.data(), beyond_.size()}; }
+  /// Number of boxes in changed() or escaped().
   std::size_t changes() const { return changes_; }
-  View<const std::uint64_t> left() const { return {left_.data(), left_.size()}; }
-  View<const std::uint32_t> leftIds() const { return {leftIds_.data(), leftIds_.size()}; }
+  /// changes(), and the changed boxes within their reach.
+  std::size_t changesInAll() const { return changesInAll_; }
+  View<const std::uint64_t> escaped() const { return {escaped_.data(), escaped_.size()}; }
+  View<const std::uint32_t> escapedIds() const { return {escapedIds_.data(), escapedIds_.size()}; }
 
   std::size_t memoryBytes() const;
 
  private:
-  /// GPULBVH_SKIN=always, never or alternating decides otherwise than `automatic`: for tests.
-  enum class Use { automatic, always, never, alternating };
-  static Use useByEnvironment();
+  using Use = TestHooks::Skin;
+  using Classes = std::array<std::size_t, 3>;  ///< number of boxes of each class
 
-  using Classes = std::array<std::size_t, 3>;  ///< boxes of each class
-
+  static bool isTold(const StepInput& input) { return input.changed.data != nullptr; }
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
-  bool areFewLeft(std::size_t boxes, std::size_t ofHubs) const;
+  bool areFewEscaped(std::size_t boxes, std::size_t ofHubs) const;
   std::size_t leaveHubs(const StepInput& input, View<const Hub> hubs);
-  void findLeft(const StepInput& input);
-  void findLeft(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
+  void findEscaped(const StepInput& input);
+  void findEscaped(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
+  View<const std::uint64_t> told(const StepInput& input) const {
+    return isTold(input) ? input.changed
+                         : View<const std::uint64_t>{differs_.data(), differs_.size()};
+  }
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
   std::uint64_t whatDiffers(const StepInput& input, std::size_t word);
-  bool hasLeft(const StepInput& input, std::size_t i) const;
-  void growLeft(const StepInput& input, std::uint32_t i, Classes& change);
+  bool hasOtherFilter(const StepInput& input, std::size_t i) const {
+    return !input.filters.empty() && differ(filters_[i], input.filters[i]);
+  }
+  void growEscaped(const StepInput& input, std::uint32_t i, Classes& change);
 
   HostTasks& tasks_;
+  const Reaches& reaches_;
   const Use use_;
-  std::vector<Aabb> grown_;      ///< while off: of the watched boxes
-  std::vector<Aabb> last_;       ///< the last step's boxes, if nobody tells what changes
-  std::vector<Filter> filters_;  ///< of the last step
-  std::vector<std::uint64_t> changed_, left_;
-  std::vector<std::uint32_t> leftIds_;
+  std::vector<Aabb> grown_;      ///< grown boxes; while the skin is off, only of watched boxes
+  std::vector<Aabb> last_;       ///< boxes of the last step, if the caller gives no `changed` bits
+  std::vector<Filter> filters_;  ///< filters of the last step
+  std::vector<std::uint64_t> differs_;  ///< told(), if the caller gives no `changed` bits
+  std::vector<std::uint64_t> beyond_;   ///< changed()
+  std::vector<std::uint64_t> escaped_;
+  std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list, which threads can share
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
   bool isLastKnown_ = false;
   SkinAccount account_;
-  std::size_t changes_ = 0;  ///< how many bits of changed_ are set
-  std::size_t known_ = 0;    ///< boxes of the last step
-  int steps_ = 0;            ///< since it was turned on, or off
+  std::size_t changes_ = 0, changesInAll_ = 0;
+  std::size_t known_ = 0;  ///< number of boxes of the last step
+  int steps_ = 0;          ///< steps since the skin was turned on
   std::size_t watchSteps_ = 0;
-  int pause_ = 0, pauseLeft_ = 0;  ///< steps without watching
+  int pause_ = 0, pauseLeft_ = 0;  ///< steps in which no boxes are watched
   std::size_t watchedLeft_ = 0;
-  std::atomic<std::size_t> classes_[3] = {};  ///< how many boxes of each
+  std::atomic<std::size_t> classes_[3] = {};  ///< number of boxes of each class
 };
 
 }  // namespace lbvh

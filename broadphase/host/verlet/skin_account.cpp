@@ -14,7 +14,7 @@ double of(std::uint64_t count) { return static_cast<double>(count); }
 
 void SkinAccount::open() {
   debt_ = left_ = 0;
-  all_ = kMostOfAll;
+  all_ = kMaxOfAll;
 }
 
 void SkinAccount::notePlain(std::size_t boxes, std::uint64_t tests) {
@@ -23,17 +23,17 @@ void SkinAccount::notePlain(std::size_t boxes, std::uint64_t tests) {
 
 std::uint64_t SkinAccount::mostTests(std::size_t boxes) const {
   if (plainTests_ == 0) return ~std::uint64_t{0};
-  return static_cast<std::uint64_t>(kMostTestsOfAll * plainTests_ * of(boxes));
+  return static_cast<std::uint64_t>(kMaxTestsOfAll * kBothSides * plainTests_ * of(boxes));
 }
 
 void SkinAccount::chargeAll(std::size_t boxes, std::uint64_t found, const StepWork& work) {
   const double n = std::max(of(boxes), 1.0), tests = of(work.tests) / n;
   boxes_ = boxes;
-  plain_ = n * ((plainTests_ > 0 ? plainTests_ : tests) + kOrdering + kListing);
+  plain_ = n * ((plainTests_ > 0 ? plainTests_ : tests / kBothSides) + kPlain);
   row_ = of(found) / n;
   if (left_ == 0) left_ = kLeaving + tests + 2 * (kComparing + kEditing) * row_;
   const double each = tests + kOrdering + kListing + kGrowing + kAdopting * row_;
-  all_ = std::min(n * each / plain_, kMostOfAll);
+  all_ = std::min(n * each / plain_, kMaxOfAll);
   charge(all_ * plain_);
 }
 
@@ -44,14 +44,14 @@ void SkinAccount::chargeLeft(std::size_t left, const StepWork& work) {
   charge(ofLeft + kOrdering * of(work.ordered) + kTesting * of(work.tested));
 }
 
-void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMostCredit); }
+void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMaxCredit); }
 
-/// As if all were to be ordered, too.
+/// Assumes that all boxes must be ordered, too.
 bool SkinAccount::allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const {
   const double tested = of(changed - left) * row_;
   const double work = left_ * of(left) + kOrdering * of(boxes_) + 2 * kComparing * of(ofHubs) +
                       kTesting * std::min(tested, of(boxes_) * row_ / 2);
-  return work <= kMostOfLeft * plain_;
+  return work <= kMaxOfEscaped * plain_;
 }
 
 }  // namespace lbvh

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Whether a skin (skin.h) pays. What steps do is counted, weighed, and compared with a plain step:
-// a search of all boxes without a skin. So the choice is the same in every run. Decides nothing
-// about boxes.
+// Decides whether a skin (skin.h) is worth its cost. Counts and weighs the work of steps, and
+// compares it with plain steps, which search for all boxes without a skin. Reads no clock, so that
+// the choice is the same in every run. Decides nothing about single boxes.
 #pragma once
 
 #include <cstddef>
@@ -9,65 +9,73 @@
 
 namespace lbvh {
 
-/// What a step with a skin has done.
+/// The work of a step with a skin.
 struct StepWork {
-  std::uint64_t tests = 0;     ///< of a box against a block (find_neighbours.h)
-  std::uint64_t ordered = 0;   ///< boxes that were put in order along the curve
-  std::uint64_t tested = 0;    ///< candidates whose overlap was tested
-  std::uint64_t compared = 0;  ///< candidates of boxes that have left, before and after
-  std::uint64_t edited = 0;    ///< candidates of other boxes
+  std::uint64_t tests = 0;     ///< tests of a box against a block (blocks.h)
+  std::uint64_t ordered = 0;   ///< boxes that were ordered along the curve
+  std::uint64_t tested = 0;    ///< candidates that were tested for overlap
+  std::uint64_t compared = 0;  ///< previous and new candidates of escaped boxes
+  std::uint64_t edited = 0;    ///< entries in the rows of other boxes
 };
 
 class SkinAccount {
  public:
-  /// The skin is turned on.
+  /// Starts an account, when the skin is turned on.
   void open();
 
-  /// After a plain step.
+  /// Must be called after a plain step.
   void notePlain(std::size_t boxes, std::uint64_t tests);
-  /// After a search of all boxes.
-  /// @param found all candidates
+  /// Charges a step that searched for all grown boxes.
+  /// @param found number of candidates
   void chargeAll(std::size_t boxes, std::uint64_t found, const StepWork& work);
-  /// After a step that searched for those that have left.
+  /// Charges a step that searched for the escaped boxes.
   void chargeLeft(std::size_t left, const StepWork& work);
 
-  /// Before a step: whether it is cheap enough to search for those that have left, or for all.
-  /// @param ofHubs candidates of hubs among those that have left
+  /// Whether a search for the escaped boxes is cheap enough.
+  /// @param left number of escaped boxes
+  /// @param changed number of boxes that have changed or escaped
+  /// @param ofHubs number of candidates of escaped hubs
   bool allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const;
-  bool allowsAll() const { return debt_ + all_ - 1 <= kMostDebt; }
-  /// After so many tests of grown boxes, a search of all is to stop, and the step to become a plain
-  /// one: together they test at most 2.5 times as much as that.
+  /// Whether a search for all grown boxes is cheap enough.
+  bool allowsAll() const { return debt_ + all_ - 1 <= kMaxDebt; }
+  /// Maximum number of tests of a search for all grown boxes. After that many tests the search
+  /// stops, and the step becomes a plain one. Both together take about 3.5 times as many tests as a
+  /// plain step.
   std::uint64_t mostTests(std::size_t boxes) const;
   /// Whether the skin has cost too much, and should be turned off.
-  bool isOverdrawn() const { return debt_ > kMostDebt; }
+  bool isOverdrawn() const { return debt_ > kMaxDebt; }
 
  private:
-  // Times, in tests of a box against a block: measured.
-  static constexpr double kOrdering = 3;    ///< a box
-  static constexpr double kListing = 3;     ///< a box: its pairs are sorted and compared
-  static constexpr double kGrowing = 8;     ///< a box, and what else it costs that it is kept
-  static constexpr double kAdopting = 1.2;  ///< a candidate
-  static constexpr double kTesting = 0.4;   ///< a candidate
-  static constexpr double kLeaving = 20;    ///< a box
-  static constexpr double kComparing = 2;   ///< a candidate
-  static constexpr double kEditing = 5;     ///< a candidate
+  // Measured times, relative to a test of a box against a block.
+  static constexpr double kOrdering = 3;  ///< per box
+  static constexpr double kListing = 3;   ///< per box, to sort and compare its pairs
+  /// Per box in a plain step, to compare its pairs by rank, and for some new orders.
+  static constexpr double kPlain = 4;
+  /// Tests of a search for each pair from both sides, relative to a search by rank.
+  static constexpr double kBothSides = 1.7;
+  static constexpr double kGrowing = 8;     ///< per box, to grow it and to keep it
+  static constexpr double kAdopting = 1.2;  ///< per candidate
+  static constexpr double kTesting = 0.4;   ///< per candidate
+  static constexpr double kLeaving = 20;    ///< per escaped box
+  static constexpr double kComparing = 2;   ///< per candidate
+  static constexpr double kEditing = 5;     ///< per candidate
 
-  // In plain steps. Any ten steps cost at most so much more than ten plain ones as the debt can
-  // grow in them.
-  static constexpr double kMostDebt = 3, kMostCredit = 1;
-  static constexpr double kMostOfLeft = 1.4;  ///< a step that searches for those that have left
-  static constexpr double kMostOfAll = 3;     ///< what is charged
-  static constexpr double kMostTestsOfAll = 1.45;  ///< a search is stopped between blocks
+  // Costs relative to a plain step. The extra cost of any run of steps is at most the growth of the
+  // debt during it.
+  static constexpr double kMaxDebt = 4.5, kMaxCredit = 1.5;
+  static constexpr double kMaxOfEscaped = 2;      ///< for a step that searches for escaped boxes
+  static constexpr double kMaxOfAll = 4.5;        ///< charge of a step that searches for all
+  static constexpr double kMaxTestsOfAll = 1.45;  ///< not 1.5: a search stops only between blocks
 
   void charge(double work);
 
-  double plainTests_ = 0;  ///< for a box, in the last plain step; 0: none is known
-  double plain_ = 0;       ///< the work of a plain step of all boxes
-  double all_ = 0;         ///< what the last search of all has cost, in plain steps
-  double row_ = 0;         ///< candidates of a box, in the mean
-  double left_ = 0;        ///< work for a box that has left, in the last step that had many
+  double plainTests_ = 0;  ///< tests per box in the last plain step; 0: unknown
+  double plain_ = 0;       ///< work of a plain step
+  double all_ = 0;         ///< cost of the last search for all, in units of a plain step
+  double row_ = 0;         ///< mean number of candidates of a box
+  double left_ = 0;        ///< work per escaped box, in the last step with many
   std::size_t boxes_ = 0;
-  double debt_ = 0;  ///< what the steps have cost more than plain ones
+  double debt_ = 0;  ///< extra cost compared with plain steps, in units of a plain step
 };
 
 }  // namespace lbvh

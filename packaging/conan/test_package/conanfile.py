@@ -18,7 +18,7 @@ class TestPackage(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.user_presets_path = False  # It would lie in the repository.
+        toolchain.user_presets_path = False  # otherwise the presets are written into the repository
         toolchain.generate()
 
     def build(self):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Zlib
-# An overlay port: the source is the repository that it lies in. A port of a registry would fetch the
+# This is an overlay port: it builds the repository that it is in. A registry's port would download the
 # archive of a release instead, with vcpkg_from_github(OUT_SOURCE_PATH SOURCE_PATH REPO ... REF ...
-# SHA512 ...), where the repository is published. packaging/README.md says which steps were executed.
+# SHA512 ...). packaging/README.md says which steps were executed.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
 if(VCPKG_TARGET_IS_WINDOWS)
-  # There the port bullet3 is always static. A DLL would have its own copy of Bullet beside the program's.
+  # On Windows the port bullet3 is always static. A DLL would have its own copy of Bullet, besides the
+  # program's copy.
   vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
 endif()
 

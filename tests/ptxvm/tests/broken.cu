@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Loads PTX text that is handed in, as if nvcc had put it into a program; for text that is broken.
-// Usage: broken BODY    of a kernel, or of the module with `;;` before it
+// Loads PTX text from the command line, as if nvcc had embedded it in this program. Used for broken text.
+// Usage: broken BODY    BODY is the body of a kernel, or of the module if it begins with `;;`
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// What breaks a stream capture, from which thread, and what does not
+// Tests calls that break a stream capture, by thread and mode, and calls that do not.
 #include "cases.h"
 
-// ---- captures of others
 static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
                                               cudaStreamCaptureModeRelaxed};
-// Begins a capture, lets 'f' run on this or another thread whose own mode is 'mode', and ends the capture.
+// Begins a capture, runs 'f' on this or another thread with the thread's mode 'mine', and ends the capture.
 static cudaError_t captured(cudaStream_t s, cudaStreamCaptureMode mode, bool elsewhere_,
                             cudaStreamCaptureMode mine, const std::function<void()>& f) {
   OK(cudaStreamBeginCapture(s, mode));
@@ -34,6 +33,7 @@ static void unsafe_calls() {
   OK(cudaEventCreate(&e));
   OK(cudaEventRecord(e, other));
   OK(cudaMalloc(&p, 64));
+  load(inc);
   const std::function<cudaError_t()> unsafe[] = {
       [&] { return cudaMalloc(&q, 64); },
       [&] { return cudaFree(q); },
@@ -56,7 +56,7 @@ static void unsafe_calls() {
               (there && (mode != cudaStreamCaptureModeGlobal || mine != cudaStreamCaptureModeGlobal));
           cudaError_t end = captured(s, mode, there, mine, [&] {
             IS(call(), allowed ? cudaSuccess : cudaErrorStreamCaptureUnsupported);
-            // what is asynchronous, and in streams of one's own, always works
+            // Asynchronous calls in a stream that is not captured always work.
             inc<<<1, 16, 0, other>>>((int*)p);
             IS(cudaPeekAtLastError(), allowed ? cudaSuccess : cudaErrorStreamCaptureUnsupported);
             void* r;
@@ -70,7 +70,7 @@ static void unsafe_calls() {
           });
           IS(end, allowed ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
           cudaGetLastError();
-          if (!allowed) OK(call());  // each of a pair is called in turn
+          if (!allowed) OK(call());  // the next call of a pair needs this call
         }
 }
 static void waiting_breaks_captures() {
@@ -89,11 +89,11 @@ static void waiting_breaks_captures() {
         broken([&] { return cudaStreamQuery(s); }, cudaErrorStreamCaptureUnsupported);
         broken([&] { return cudaEventRecord(e, s), cudaEventQuery(e); }, cudaErrorCapturedEvent);
         broken([&] { return cudaEventRecord(e, s), cudaEventSynchronize(e); }, cudaErrorCapturedEvent);
-        // when it is broken
+        // Calls after the capture is broken.
         broken([&] { return cudaStreamQuery(s), cudaStreamSynchronize(s); },
                cudaErrorStreamCaptureInvalidated);
         broken([&] { return cudaStreamQuery(s), cudaEventRecord(e, s); }, cudaErrorStreamCaptureInvalidated);
-        OK(captured(s, mode, there, mine, [&] {  // another device does no harm
+        OK(captured(s, mode, there, mine, [&] {  // waiting for another device breaks nothing
           OK(cudaSetDevice(1));
           OK(cudaDeviceSynchronize());
           OK(cudaSetDevice(0));
@@ -112,6 +112,7 @@ static void legacy_stream() {
   OK(cudaEventCreate(&e));
   OK(cudaMalloc(&p, 64));
   OK(cudaMallocAsync(&q, 64, other));
+  load(inc);
   auto launch = [&] { return inc<<<1, 16>>>((int*)p), cudaGetLastError(); };
   const std::function<cudaError_t()> calls[] = {
       launch,
@@ -130,15 +131,15 @@ static void legacy_stream() {
          cudaErrorStreamCaptureInvalidated);
   OK(captured(s, cudaStreamCaptureModeRelaxed, true, cudaStreamCaptureModeRelaxed, [&] {
     cudaStreamCaptureStatus c;
-    IS(cudaStreamIsCapturing(nullptr, &c), cudaErrorStreamCaptureImplicit);  // asking does no harm
+    IS(cudaStreamIsCapturing(nullptr, &c), cudaErrorStreamCaptureImplicit);  // the query breaks nothing
     OK(cudaStreamIsCapturing(s, &c));
     IS(c, cudaStreamCaptureStatusActive);
     OK(cudaStreamIsCapturing(other, &c));
     IS(c, cudaStreamCaptureStatusNone);
     OK(cudaSetDevice(1));
-    OK(cudaStreamSynchronize(nullptr));  // that of another device
+    OK(cudaStreamSynchronize(nullptr));  // waits for the legacy stream of another device
   }));
-  for (auto& call : calls)  // a stream that does not block it
+  for (auto& call : calls)  // while a non-blocking stream is captured
     OK(captured(other, cudaStreamCaptureModeRelaxed, true, cudaStreamCaptureModeGlobal, [&] { OK(call()); }));
 }
 static void captured_events() {
@@ -155,12 +156,13 @@ static void captured_events() {
   OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
   OK(cudaStreamBeginCapture(t, cudaStreamCaptureModeThreadLocal));
   OK(cudaEventRecord(f, s));
-  IS(cudaStreamWaitEvent(t, f, 0), cudaErrorStreamCaptureMerge);  // breaks both
+  IS(cudaStreamWaitEvent(t, f, 0), cudaErrorStreamCaptureMerge);  // breaks both captures
   IS(cudaStreamWaitEvent(u, f, 0), cudaErrorInvalidValue);
   IS(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated);
   IS(cudaStreamEndCapture(t, &g), cudaErrorStreamCaptureInvalidated);
   IS(cudaEventQuery(f), cudaErrorCapturedEvent);
   OK(cudaEventRecord(f, s));
+  OK(cudaEventSynchronize(f));
   OK(cudaEventQuery(f));
 }
 static void freeing_waits() {  // PTXVM_FREE_SYNCS=1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks, and a program of cases: without arguments it runs each in a child process with its environment.
+// Checks, and a main function for cases. Without arguments, main runs each case in a child process with the
+// environment of the case.
 #pragma once
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -25,6 +26,11 @@ static std::atomic<int> bad{0};
 static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
 __global__ void inc(int* p) { p[threadIdx.x] += 1; }
 
+template <class Kernel>
+static void load(Kernel* k) {  // so that a capture may launch it
+  cudaFuncAttributes a;
+  OK(cudaFuncGetAttributes(&a, k));
+}
 struct Case {
   const char* name;
   void (*f)();
@@ -46,7 +52,7 @@ static int run_cases(int argc, char** argv, const std::vector<Case>& cases) {
     pid_t pid = fork();
     if (!pid) {
       for (size_t k = 0; k + 1 < c.env.size(); k += 2) setenv(c.env[k], c.env[k + 1], 1);
-      alarm(60);  // a hang ends the case
+      alarm(60);  // ends a case that hangs
       execl("/proc/self/exe", argv[0], c.name, (char*)nullptr);
       _exit(4);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A host program's surroundings: several devices, other threads, errors that are not ours, slow calls, the
-// end
+// Tests what is not in kernels: several devices, threads, errors of queries, slow calls, and the end of the
+// program.
 #include "cases.h"
 
 __global__ void both(int* p, const int* q) { p[threadIdx.x] = q[threadIdx.x]; }
@@ -18,7 +18,7 @@ static void current_device() {
   OK(cudaGetDevice(&d));
   IS(d, 0);
   OK(cudaSetDevice(1));
-  elsewhere([] {  // each thread has its own
+  elsewhere([] {  // each thread has its own current device
     int e = 7;
     OK(cudaGetDevice(&e));
     IS(e, 0);
@@ -52,20 +52,21 @@ static void streams_of_devices() {
     OK(cudaGetLastError());
     OK(cudaEventRecord(e[k], s[k]));
   }
-  // device 1 is current: launches need it, copies, fills and waits do not
+  // Device 1 is current. Launches need the stream's device to be current. Copies, fills and waits do not.
   inc<<<1, 16, 0, s[0]>>>(p[0]);
   IS(cudaGetLastError(), cudaErrorInvalidResourceHandle);
   OK(cudaMemcpyAsync(h, p[0], 64, cudaMemcpyDeviceToHost, s[0]));
   OK(cudaStreamSynchronize(s[0]));
   IS(h[3], 2);
   OK(cudaMemsetAsync(p[0], 0, 64, s[0]));
+  IS(cudaStreamQuery(s[0]), cudaErrorNotReady);
   OK(cudaStreamQuery(s[0]));
   OK(cudaEventRecord(e[0], s[0]));
   IS(cudaEventRecord(e[0], s[1]), cudaErrorInvalidResourceHandle);
   IS(cudaEventRecord(e[0]), cudaErrorInvalidResourceHandle);
   OK(cudaStreamWaitEvent(s[1], e[0], 0));
-  OK(cudaEventQuery(e[0]));
   OK(cudaEventSynchronize(e[0]));
+  OK(cudaEventQuery(e[0]));
   float ms;
   IS(cudaEventElapsedTime(&ms, e[0], e[1]), cudaErrorInvalidResourceHandle);
   int d;
@@ -98,7 +99,7 @@ static void memory_of_devices() {  // PTXVM_MEM_MB=16
     IS(a.device, k);
   }
   OK(cudaSetDevice(0));
-  OK(cudaMallocAsync(&async, 1 << 20, s1));  // from the stream's device
+  OK(cudaMallocAsync(&async, 1 << 20, s1));  // allocates on the stream's device
   OK(cudaPointerGetAttributes(&a, async));
   IS(a.device, 1);
   OK(cudaMemGetInfo(&f, &t));
@@ -106,7 +107,8 @@ static void memory_of_devices() {  // PTXVM_MEM_MB=16
   OK(cudaFreeAsync(async, s1));
   IS(cudaMemsetAsync(p[0], 0, 64, s1), cudaErrorInvalidValue);
   OK(cudaMemcpyAsync(p[0], p[1], 64, cudaMemcpyDefault, s1));
-  OK(cudaFree(p[1]));  // whatever device is current
+  OK(cudaStreamSynchronize(s1));
+  OK(cudaFree(p[1]));  // works for memory of any device
   OK(cudaFree(managed));
   OK(cudaSetDevice(1));
   OK(cudaStreamSynchronize(s1));
@@ -148,7 +150,7 @@ static void no_peer_access() {
     IS(h[7], k * 0x01010101);
   }
   OK(cudaSetDevice(0));
-  both<<<1, 16>>>(p[1], p[1]);  // what worked on device 1 a moment ago
+  both<<<1, 16>>>(p[1], p[1]);  // the same launch worked on device 1
   IS(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }
 static void graphs_of_devices() {
@@ -159,6 +161,8 @@ static void graphs_of_devices() {
     OK(cudaStreamCreateWithFlags(&s[k], cudaStreamNonBlocking));
     OK(cudaMalloc(&p[k], 64));
     OK(cudaMemset(p[k], 0, 64));
+    OK(cudaDeviceSynchronize());
+    load(inc);
   }
   cudaGraph_t g;
   cudaGraphExec_t x;
@@ -170,10 +174,11 @@ static void graphs_of_devices() {
   OK(cudaGraphLaunch(x, s[1]));
   IS(cudaGraphLaunch(x, s[0]), cudaErrorInvalidValue);
   IS(cudaGraphLaunch(x, nullptr), cudaErrorInvalidValue);
+  OK(cudaStreamSynchronize(s[1]));
   OK(cudaMemcpy(h, p[1], 64, cudaMemcpyDeviceToHost));
   IS(h[0], 1);
   cudaGetLastError();
-  // the legacy stream of one device does not meet the streams of another
+  // The legacy stream of one device does not affect streams of another device.
   cudaStream_t blocking;
   OK(cudaStreamCreate(&blocking));
   OK(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal));
@@ -186,8 +191,8 @@ static void graphs_of_devices() {
   IS(cudaStreamEndCapture(blocking, &g), cudaErrorStreamCaptureInvalidated);
 }
 
-// ---- errors that wait for cudaGetLastError
-static int (*control())(const char*, long) {  // not there on a real runtime
+// ---- errors that stay until cudaGetLastError
+static int (*control())(const char*, long) {  // returns null on a real runtime
   return (int (*)(const char*, long))dlsym(RTLD_DEFAULT, "ptxvm_control");
 }
 static void not_ready() {
@@ -197,16 +202,16 @@ static void not_ready() {
   if (!control()) return;
   OK(control()("events_pending", 2));
   IS(cudaEventQuery(e), cudaErrorNotReady);
-  IS(cudaPeekAtLastError(), cudaErrorNotReady);  // it counts as an error
+  IS(cudaPeekAtLastError(), cudaErrorNotReady);  // cudaErrorNotReady is recorded like other errors
   elsewhere([&] {
-    OK(cudaPeekAtLastError());  // of the other thread
+    OK(cudaPeekAtLastError());  // the other thread has no error
     IS(cudaStreamQuery(nullptr), cudaErrorNotReady);
     IS(cudaGetLastError(), cudaErrorNotReady);
     OK(cudaGetLastError());
     OK(cudaEventQuery(e));
   });
   OK(cudaEventQuery(e));
-  IS(cudaGetLastError(), cudaErrorNotReady);  // a success does not clear it
+  IS(cudaGetLastError(), cudaErrorNotReady);  // the success did not clear the error
   OK(cudaGetLastError());
   IS(control()("no such thing", 1), cudaErrorInvalidValue);
 }
@@ -226,6 +231,30 @@ static void fail_next() {
   OK(cudaMalloc(&p, 64));
   IS(cudaGetLastError(), cudaErrorMemoryAllocation);
   OK(cudaFree(p));
+}
+
+static __global__ void store8(ulonglong1* p, unsigned* q) {
+  p[threadIdx.x].x = 0;
+  q[threadIdx.x] = 0;
+}
+static void spoils() {
+  unsigned long long *p, got[4];
+  unsigned* q;
+  OK(cudaMalloc(&p, sizeof got));
+  OK(cudaMalloc(&q, 16));
+  for (long n : {3, 0}) {
+    OK(control()("spoil store8", n));
+    for (int launch = 0; launch < 2; launch++) {
+      store8<<<1, 4>>>((ulonglong1*)p, q);
+      OK(cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
+      for (int k = 0; k < 4; k++) IS(got[k] >> 32, n == 3 && launch == 0 && k == 2);
+      for (int k = 0; k < 4; k++) IS((unsigned)got[k], 0);
+    }
+  }
+  OK(control()("spoil no_such_kernel", 1));
+  store8<<<1, 4>>>((ulonglong1*)p, q);
+  OK(cudaMemcpy(got, p, sizeof got, cudaMemcpyDeviceToHost));
+  for (int k = 0; k < 4; k++) IS(got[k], 0);
 }
 
 // ---- PTXVM_NO_PDL
@@ -282,7 +311,7 @@ static void delays() {  // cudaMalloc:2=1000,launch:2=200,sync:every3=100
     over = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  for (int k = 0; k < 10; k++) inc<<<1, 16>>>((int*)p);  // others go on meanwhile
+  for (int k = 0; k < 10; k++) inc<<<1, 16>>>((int*)p);  // other threads can make calls meanwhile
   IS(over, 0);
   slow.join();
   int h[16];
@@ -301,7 +330,7 @@ static void threads() {  // errors, devices and captures of threads do not mix
     OK(cudaThreadExchangeStreamCaptureMode(&m));
     IS(m, cudaStreamCaptureModeGlobal);
     cudaStreamCaptureStatus c;
-    OK(cudaStreamIsCapturing(cudaStreamPerThread, &c));  // another stream
+    OK(cudaStreamIsCapturing(cudaStreamPerThread, &c));  // this is another stream
     IS(c, cudaStreamCaptureStatusNone);
     OK(cudaStreamSynchronize(cudaStreamPerThread));
   });
@@ -315,6 +344,7 @@ static void threads() {  // errors, devices and captures of threads do not mix
       OK(cudaSetDevice(k % 3));
       OK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
       s = k % 2 ? own : cudaStreamPerThread;
+      load(inc);
       OK(cudaMallocAsync((void**)&p, 128, s));
       OK(cudaMemsetAsync(p, 0, 128, s));
       for (int i = 0; i < 20; i++) {
@@ -345,11 +375,11 @@ static void threads() {  // errors, devices and captures of threads do not mix
 }
 
 // ---- the program ends while other threads are inside the library
-__global__ void endless(int* p, int* q) {  // each access is looked up: they take turns
+// Alternates between two pointers, so that every access looks up its allocation.
+__global__ void endless(int* p, int* q) {
   for (volatile int k = 0;; k++) atomicAdd(k & 1 ? p : q, 1);
 }
-// The last thing a process does, after all destructors, is to write out its files: this one takes long to
-// write.
+// The last action of a process, after all destructors, is to write its files. Writing this file takes long.
 static void leave_slowly() {
   cookie_io_functions_t io{};
   io.write = [](void*, const char*, size_t n) -> ssize_t {
@@ -363,7 +393,7 @@ static void exit_in_kernel() {
   static int *p, *q;
   OK(cudaMalloc(&p, 64));
   OK(cudaMalloc(&q, 64));
-  std::thread([] { endless<<<1, 1>>>(p, q); }).detach();
+  std::thread([] { endless<<<1, 1>>>(p, q), cudaDeviceSynchronize(); }).detach();
   leave_slowly();
 }
 static void exit_in_delay() {  // cudaMalloc:every1=100
@@ -384,6 +414,7 @@ static void exit_in_calls() {
         for (auto& x : e) cudaEventCreate(&x);
         inc<<<1, 16>>>(p);
         for (auto& x : e) cudaEventDestroy(x);
+        cudaDeviceSynchronize();
         cudaFree(p);
       }
     }).detach();
@@ -400,6 +431,7 @@ int main(int argc, char** argv) {
                     {"not_ready", not_ready, {}},
                     {"not_ready_injected", not_ready_injected, {"PTXVM_FAIL", "cudaEventQuery:1=600"}},
                     {"fail_next", fail_next, {}},
+                    {"spoils", spoils, {}},
                     {"early_launch", early_launch, {}},
                     {"early_refused", early_refused, {"PTXVM_NO_PDL", "1"}},
                     {"delays", delays, {"PTXVM_DELAY", "cudaMalloc:2=1000,launch:2=200,sync:every3=100"}},

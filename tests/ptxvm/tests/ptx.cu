@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Single instructions against the host, over zeros, denormals, infinities, NaN and random values.
-// A line for each instruction:
+// Tests single instructions against the host, with zeros, denormals, infinities, NaN and random values.
+// Each instruction has one line:
 // clang-format off
 #include <cfenv>
 #include <cmath>
@@ -19,7 +19,7 @@ __host__ __device__ static u64 bits(T v) {
   memcpy(&r, &v, sizeof v);
   return r;
 }
-// ---- host side
+// ---- the host's results
 static float cn(float x) {  // NaN results are canonical
   if (x == x) return x;
   u32 w = 0x7fffffff;
@@ -65,7 +65,8 @@ static S rnd_int(S a, char m) {
   fesetround(N);
   return r;
 }
-// float -> integer: clamped; NaN gives 0, or the top bit when a 64-bit type takes part
+// Conversion of floats to integers: results are clamped. NaN gives 0, or the top bit if a 64-bit type takes
+// part.
 template <class T, class S>
 static u64 toint(S a, char m) {
   bool big = sizeof(S) == 8 || sizeof(T) == 8;
@@ -86,7 +87,7 @@ __attribute__((noinline)) static To conv(From a, int mode) {
   return r;
 }
 
-// name, asm with %0 result and %1,%2 operands, host expression in a,b
+// Columns: name, asm with the result %0 and the operands %1 and %2, host expression of a and b.
 #define FBIN(X)                                                          \
   X("add.rn.f32 %0,%1,%2;", cn(ar('+', a, b, 0.f, N)))                   \
   X("add.rz.f32 %0,%1,%2;", cn(ar('+', a, b, 0.f, Z)))                   \
@@ -251,7 +252,7 @@ __global__ void kern(const In* in, u64* out, int n, int op) {
   if (i < n) out[i] = run(op, in[i]);
 }
 
-// ---- the library functions a conservative bounding box uses
+// ---- the library functions that a conservative bounding box uses
 __global__ void boxes(const double* x, float* o, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -262,7 +263,8 @@ __global__ void boxes(const double* x, float* o, int n) {
   o[6 * i + 4] = fminf((float)x[i], 3.f);
   o[6 * i + 5] = fmaxf((float)x[i], 3.f);
 }
-// ---- integer, warp and memory instructions with closed-form answers; bit k of the result: check k failed
+// ---- integer, warp and memory instructions with known results; bit k of the result means that check k
+// failed
 __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   int t = threadIdx.x;
   u32 f = 0, r, s;
@@ -284,7 +286,7 @@ __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   }
   asm("{.reg .u64 a,b; add.cc.u64 a,%1,%2; addc.u64 b,%2,0; mov.b64 %0,b;}" : "=l"(gl[t]) : "l"(~0ull), "l"(5ull));
   bad(3, gl[t] != 6);
-  // cache hints, vectors
+  // Cache hints and vectors.
   u64 pol;
   asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(pol));
   int4 v;
@@ -298,7 +300,7 @@ __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(gi));
   asm volatile("ld.relaxed.gpu.global.u32 %0,[%1];" : "=r"(r) : "l"(gi + 2 * t));
   bad(4, r != (u32)t);
-  // warp
+  // Warp instructions.
   bad(5, __ballot_sync(~0u, t & 1) != 0xaaaaaaaau || __any_sync(~0u, t == 99) || !__all_sync(~0u, t < 32));
   bad(5, __match_any_sync(~0u, t / 4) != 0xfu << (t / 4 * 4));
   int pr;
@@ -307,7 +309,7 @@ __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   __syncwarp();
   bad(6, __shfl_up_sync(~0u, t, 3, 16) != (t % 16 < 3 ? t : t - 3) || __shfl_xor_sync(~0u, t, 5) != (t ^ 5));
   __nanosleep(20);
-  // atomics: every width and operation
+  // Atomics: every width and operation.
   __shared__ u32 sh[16];
   __shared__ u64 sl[8];
   __shared__ float sf;
@@ -328,8 +330,8 @@ __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   atomicMax((long long*)&sl[1], (long long)t << 40);
   atomicMin(&sl[2], (u64)(t + 5) << 40);
   atomicXor(&sl[3], 1ull << (t + 32));
-  atomicAdd(&sf, 1e-41f);  // shared float atomics keep denormals
-  atomicAdd(g, 1e-41f);    // global ones flush them
+  atomicAdd(&sf, 1e-41f);  // atomics on shared floats keep denormals
+  atomicAdd(g, 1e-41f);    // atomics on global floats flush denormals
   atomicCAS(&hs[1], (unsigned short)t, (unsigned short)(t + 1));
   asm volatile("red.shared.add.u32 [%0],%1;" ::"r"((u32)__cvta_generic_to_shared(&sh[8])), "r"(2));
   asm volatile("red.global.max.s64 [%0],%1;" ::"l"(gl + 64), "l"((long long)t - 40));
@@ -339,7 +341,7 @@ __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   bad(9, sl[0] != 496ull << 33 || sl[1] != 31ull << 40 || sl[2] != 5ull << 40 || sl[3] != 0xffffffff00000000ull);
   bad(10, !(sf > 3.1e-40f && sf < 3.3e-40f) || *g != 0 || hs[1] == 0);
   bad(11, (long long)gl[64] != -9);
-  // packed and clamped
+  // Packed and clamped arithmetic.
   asm("sub.sat.s32 %0,%1,%2;" : "=r"(r) : "r"(0x80000000), "r"(1));
   bad(12, r != 0x80000000u);
   asm("cvt.sat.u8.s32 %0,%1;" : "=r"(r) : "r"(-5));

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Zlib
-#error "A program's own folder was taken for the library's."
+#error "The library included a program's broadphase/pair_finder.h instead of its own."

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Zlib
+// Keeps copies of the boxes and filters of the last step and of the current one. If a space fails,
+// the pairs of the last step are found again from these copies. Keeps no pairs, so its cost does
+// not depend on their number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "broadphase/core/step_header.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// Each step calls prepare() and copy(), then keep() if the step succeeds. Without keep() the copy
+/// of the previous step stays.
+class LastScene {
+ public:
+  /// Allocates the memory for the copy of a step. @throws std::bad_alloc; the last copy is
+  /// unchanged
+  void prepare(const StepInput& input);
+  /// Copies the input of prepare(), and leaves the last copy unchanged. With `changed` bits it
+  /// copies only what changed in this step or in the last one.
+  void copy(const StepInput& input) noexcept;
+  void keep() noexcept;
+
+  /// The step for which keep() was called last, without its `removedObjects` and `changed`.
+  StepInput get() const;
+  void clear() { *this = LastScene(); }
+  std::size_t memoryBytes() const;
+
+ private:
+  struct Copy {
+    std::vector<Aabb> boxes;
+    std::vector<Filter> filters;
+    std::uint64_t maxPairs = 0;
+    std::vector<std::uint64_t> changed;  ///< what changed in the step, if that is known
+    bool knowsChanged = false;
+    bool isWhole = false;  ///< whether this is the copy of a step that succeeded
+  };
+
+  const Copy& last() const { return copies_[last_]; }
+  Copy& next() { return copies_[1 - last_]; }
+
+  Copy copies_[2];  ///< used alternately
+  int last_ = 0;
+  // The first knownBoxes_ boxes and knownFilters_ filters of next() differ from those of the
+  // current step only where `changed` bits of the last two steps are set.
+  std::size_t knownBoxes_ = 0, knownFilters_ = 0;
+};
+
+}  // namespace lbvh

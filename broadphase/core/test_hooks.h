@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Zlib
+// Lets this repository's tests and benchmarks force choices that otherwise depend on the scene or
+// the machine. These are not options of the library, and are not installed.
+#pragma once
+
+namespace lbvh {
+
+/// Read when a finder is made. Set them only while no other thread makes a finder.
+struct TestHooks {
+  /// In which steps on the host the boxes are grown by a skin.
+  enum class Skin {
+    automatic,   ///< if the counts of earlier steps show that this is faster
+    always,      ///< in all steps
+    never,       ///< in no step
+    alternating  ///< a few steps with a skin and a few without it alternate
+  };
+  Skin skin = Skin::automatic;
+
+  /// Whether a GPU sorts the boxes in each step, even if it could keep the last order.
+  bool sortsEachStep = false;
+
+  /// Whether the thread of a GPU and its caller spin for some time before they sleep.
+  enum class Spin {
+    automatic,  ///< if there are more than two processors
+    always,
+    never
+  };
+  Spin spin = Spin::automatic;
+};
+
+inline TestHooks testHooks;
+
+}  // namespace lbvh

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Zlib
+// Makes the lists of a step in which few boxes have changed from the old lists. Pairs of changed
+// boxes that were not found again are dropped, and new pairs are inserted. A thread block takes
+// 2,048 old pairs, which keep their order. So only the few new pairs are sorted.
+#pragma once
+
+#include <cstdint>
+
+#include "broadphase/cuda/kernels/changed_search.cuh"
+#include "broadphase/cuda/kernels/pair_lists.cuh"
+#include "broadphase/cuda/runtime/kernels.cuh"
+
+namespace lbvh {
+
+struct MergeChanges {
+  static constexpr std::uint32_t kTile = ChangeMarks::kTile;
+  static constexpr std::uint32_t kRows = kTile / kWarp;     ///< rows of 32 pairs, one per lane
+  static constexpr std::uint32_t kEach = kTile / kThreads;  ///< rows of a warp
+
+  OldPairs old;
+  ChangeMarks marks;
+  View<Pair> room;         ///< receives the pairs of this step
+  std::uint32_t* offsets;  ///< by box: where its list begins; boxes + 1 elements
+  View<Pair> added, removed;
+  StepHeader* header;
+  StepHeader* report;  ///< where the host reads the header of the finished step
+  TileChain chain;     ///< for the sums of added and dropped pairs
+  /// For the sums of dropped pairs that are reported; used if objects were removed.
+  TileChain told;
+
+  static std::size_t tiles(std::size_t pairs) { return pairs / kTile + 1; }
+};
+
+struct MergeMemory {
+  static constexpr std::uint32_t kRows = MergeChanges::kRows, kMax = ChangeMarks::kMaxNew;
+
+  std::uint32_t shared;
+  unsigned long long before, toldBefore;  ///< sums over all earlier tiles
+  std::uint32_t gone[kRows],              ///< one bit for each old pair: whether it is dropped
+      told[kRows];  ///< one bit for each old pair: whether it is reported as removed
+  std::uint32_t goneBefore[kRows + 1], toldGoneBefore[kRows + 1], addedBefore[kRows + 1];
+  NewPair unsorted[kMax], added[kMax];
+};
+
+class MergeTile {
+ public:
+  __device__ MergeTile(const MergeChanges& in, MergeMemory& memory, std::uint32_t tile,
+                       std::uint32_t oldPairs)
+      : in_(in),
+        memory_(memory),
+        tile_(tile),
+        begin_(tile * MergeChanges::kTile),
+        size_(min(MergeChanges::kTile, oldPairs - begin_)),
+        isLast_(oldPairs - begin_ < MergeChanges::kTile),
+        added_(min(in.marks.added[tile], ChangeMarks::kMaxNew)) {}
+
+  /// @return the numbers of added and dropped pairs
+  __device__ DeltaSum count() {
+    if (threadIdx.x < MergeMemory::kRows) memory_.gone[threadIdx.x] = memory_.told[threadIdx.x] = 0;
+    for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads)
+      memory_.unsorted[k] = in_.marks.news[tile_ * ChangeMarks::kMaxNew + k];
+    __syncthreads();
+    const bool anyGo = size_ == MergeChanges::kTile ? findGone<true>() : findGone<false>();
+    changes_ = __syncthreads_or(anyGo) != 0 || added_ != 0;
+    if (!changes_) return {};
+    sortAdded();
+    sumRows();
+    __syncthreads();
+    for (std::uint32_t row = threadIdx.x; row <= MergeMemory::kRows; row += kThreads)
+      memory_.addedBefore[row] = addedBefore(row * kWarp);
+    __syncthreads();
+    return DeltaSum::of(added_, memory_.goneBefore[MergeMemory::kRows]);
+  }
+
+  __device__ std::uint32_t toldGone() const {
+    return changes_ ? memory_.toldGoneBefore[MergeMemory::kRows] : 0;
+  }
+
+  /// @param before numbers of added and dropped pairs in all earlier tiles
+  /// @param toldBefore number of dropped pairs to report in all earlier tiles
+  __device__ void write(DeltaSum before, std::uint32_t toldBefore) const {
+    const std::uint32_t to = begin_ + before.added() - before.removed();
+    if (changes_) {
+      writeMerged(to, toldBefore);
+      for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads) {
+        const NewPair& one = memory_.added[k];
+        put(to + placeOf(one.before) + k, one.pair);
+        if (before.added() + k < in_.added.size) in_.added[before.added() + k] = one.pair;
+      }
+    } else if (to + size_ <= in_.room.size) {
+      Pair* const pairs = in_.room.data + to + rowOf(0) * kWarp + lane();
+#pragma unroll
+      for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k)
+        if (size_ == MergeChanges::kTile || rowOf(k) * kWarp + lane() < size_)
+          pairs[k * kWarp] = mine_[k];
+    }
+    writeOffsets(to);
+  }
+
+  __device__ bool isLast() const { return isLast_; }
+
+ private:
+  __device__ static std::uint32_t rowOf(std::uint32_t k) {
+    return threadIdx.x / kWarp * MergeChanges::kEach + k;
+  }
+  /// Reads the tile's old pairs.
+  /// @return whether the warp's rows have dropped pairs
+  template <bool kIsFull>
+  __device__ bool findGone() {
+    bool any = false;
+    const Pair* const pairs = in_.old.lists.pairs + begin_ + rowOf(0) * kWarp + lane();
+#pragma unroll
+    for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k) {
+      const bool isThere = kIsFull || rowOf(k) * kWarp + lane() < size_;
+      mine_[k] = isThere ? pairs[k * kWarp] : Pair{};
+      const bool hasChanged = in_.marks.hasChanged(mine_[k]);
+      std::uint32_t gone = __ballot_sync(kAllLanes, isThere && hasChanged);
+      if (gone == 0) continue;
+      gone &= ~in_.marks.kept[begin_ / kWarp + rowOf(k)];
+      if (gone == 0) continue;
+      any = true;
+      std::uint32_t told = gone;
+      if (!in_.old.removedObjects.empty())
+        told &= __ballot_sync(kAllLanes, isThere && in_.old.counts(mine_[k]));
+      if (lane() == 0) {
+        memory_.gone[rowOf(k)] = gone;
+        memory_.told[rowOf(k)] = told;
+      }
+    }
+    return any;
+  }
+
+  __device__ void put(std::uint32_t at, Pair pair) const {
+    if (at < in_.room.size) in_.room[at] = pair;
+  }
+
+  /// Sorts the new pairs. No two are equal, so each gets a different place.
+  __device__ void sortAdded() {
+    for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads) {
+      const NewPair one = memory_.unsorted[k];
+      std::uint32_t place = 0;
+      for (std::uint32_t i = 0; i < added_; ++i) place += memory_.unsorted[i].pair < one.pair;
+      memory_.added[place] = one;
+    }
+  }
+
+  /// Computes for each row the number of dropped pairs in the rows before it. One warp does so.
+  __device__ void sumRows() {
+    static_assert(MergeMemory::kRows == 2 * kWarp, "two rows per lane");
+    if (threadIdx.x >= kWarp) return;
+    const auto sum = [](const std::uint32_t* bits, std::uint32_t* before) {
+      const std::uint32_t row = 2 * lane();
+      const std::uint32_t own = countBits(bits[row]), next = countBits(bits[row + 1]);
+      const std::uint32_t end = sumUpToLane(own + next);
+      before[row] = end - next - own;
+      before[row + 1] = end - next;
+      if (lane() == kWarp - 1) before[MergeMemory::kRows] = end;
+    };
+    sum(memory_.gone, memory_.goneBefore);
+    sum(memory_.told, memory_.toldGoneBefore);
+  }
+
+  /// The number of new pairs that belong before one of the old pairs [0, i).
+  __device__ std::uint32_t addedBefore(std::uint32_t i) const {
+    return countWhile([&](const NewPair& one) { return one.before < i; });
+  }
+  /// The number of new pairs that satisfy `is`. The pairs that satisfy it must come first.
+  template <class Is>
+  __device__ std::uint32_t countWhile(const Is& is) const {
+    std::uint32_t begin = 0, end = added_;
+    while (begin < end) {
+      const std::uint32_t middle = (begin + end) / 2;
+      if (is(memory_.added[middle]))
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    return begin;
+  }
+
+  /// The index of old pair i among the old pairs that are kept.
+  __device__ std::uint32_t placeOf(std::uint32_t i) const {
+    const std::uint32_t below = (1u << i % kWarp) - 1;
+    return i - memory_.goneBefore[i / kWarp] - countBits(memory_.gone[i / kWarp] & below);
+  }
+
+  __device__ void writeMerged(std::uint32_t to, std::uint32_t toldBefore) const {
+#pragma unroll
+    for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k) {
+      const std::uint32_t row = rowOf(k), i = row * kWarp + lane();
+      const std::uint32_t first = memory_.addedBefore[row], last = memory_.addedBefore[row + 1];
+      const std::uint32_t gone = memory_.gone[row], told = memory_.told[row];
+      std::uint32_t before = first;
+      for (std::uint32_t one = first; one < last; ++one) before += memory_.added[one].before <= i;
+      if (i < size_ && (gone >> lane() & 1) == 0) put(to + placeOf(i) + before, mine_[k]);
+      if ((told >> lane() & 1) == 0) continue;
+      const std::uint32_t at = toldBefore + memory_.toldGoneBefore[row] + lanesBefore(told);
+      if (at < in_.removed.size) in_.removed[at] = mine_[k];
+    }
+  }
+
+  /// Writes the offsets of the boxes whose old lists begin in this tile. The last tile also writes
+  /// the offsets of all later boxes.
+  __device__ void writeOffsets(std::uint32_t to) const {
+    const PairLists& old = in_.old.lists;
+    const std::uint32_t first = begin_ == 0 ? 0 : old.pairs[begin_ - 1].first + 1;
+    const std::uint32_t last = isLast_ ? old.boxes : old.pairs[begin_ + size_ - 1].first;
+    for (std::uint32_t box = first + threadIdx.x; box <= last; box += kThreads) {
+      const std::uint32_t i = old.offsets[box] - begin_;
+      std::uint32_t offset = to + i;
+      if (changes_)
+        offset =
+            to + placeOf(i) + countWhile([&](const NewPair& one) { return one.pair.first < box; });
+      in_.offsets[box] = offset;
+    }
+  }
+
+  const MergeChanges& in_;
+  MergeMemory& memory_;
+  const std::uint32_t tile_, begin_, size_;
+  const bool isLast_;  ///< the last tile has no old pairs if all tiles before it are full
+  const std::uint32_t added_;
+  bool changes_ = false;
+  Pair mine_[MergeChanges::kEach];
+};
+
+/// Eight blocks per SM, because otherwise ptxas spills for compute 8.0.
+static __global__ void __launch_bounds__(kThreads, 8) mergeChangesKernel(MergeChanges in) {
+  __shared__ MergeMemory memory;
+  const std::uint32_t number = takeTile(in.chain, memory.shared);
+  const auto oldPairs = static_cast<std::uint32_t>(in.header->arguments.oldPairs);
+  if (number > oldPairs / MergeChanges::kTile) return;
+  MergeTile tile(in, memory, number, oldPairs);
+  const DeltaSum own = tile.count();
+  const bool hasRemoved = !in.old.removedObjects.empty();
+  if (threadIdx.x < kWarp) {
+    const unsigned long long before = sumOfTilesBefore(in.chain, number, own.both);
+    const unsigned long long told = hasRemoved ? sumOfTilesBefore(in.told, number, tile.toldGone())
+                                               : DeltaSum{before}.removed();
+    if (threadIdx.x == 0) memory.before = before, memory.toldBefore = told;
+  }
+  __syncthreads();
+  const DeltaSum before{memory.before};
+  const auto toldBefore = static_cast<std::uint32_t>(memory.toldBefore);
+  tile.write(before, toldBefore);
+  if (!tile.isLast()) return;
+  if (threadIdx.x == 0) {
+    const DeltaSum all{before.both + own.both};
+    in.header->pairs = oldPairs + std::uint64_t{all.added()} - all.removed();
+    in.header->delta = {all.added(), toldBefore + tile.toldGone()};
+  }
+  __syncthreads();
+  reportHeader(in.header, in.report);
+}
+
+}  // namespace lbvh

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Zlib
+// Lists all kernels that spaces launch, so that a finder can load them when it is made. CUDA loads
+// a kernel at its first use. The load may then wait for all work of the program, and may fail while
+// a stream is captured.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "broadphase/cuda/runtime/check.cuh"
+
+namespace lbvh {
+
+class KernelList {
+ public:
+  /// Code that may launch a kernel calls this. Compiling the call puts the kernel on the list
+  /// before main() begins.
+  template <auto kKernel>
+  static void add() {
+    static_cast<void>(&entry<kKernel>);
+  }
+
+  /// Loads all kernels on the current device. @throws CudaError
+  static void load() {
+    cudaFuncAttributes attributes{};
+    for (const Entry* each = first; each != nullptr; each = each->next)
+      cudaCheck(cudaFuncGetAttributes(&attributes, each->kernel));
+  }
+
+ private:
+  struct Entry {
+    explicit Entry(const void* listed) : kernel(listed), next(std::exchange(first, this)) {}
+    const void* kernel;
+    const Entry* next;
+  };
+  static inline const Entry* first = nullptr;
+  template <auto kKernel>
+  static inline const Entry entry{reinterpret_cast<const void*>(kKernel)};
+};
+
+}  // namespace lbvh

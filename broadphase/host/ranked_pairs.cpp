@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/host/ranked_pairs.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "broadphase/core/morton.h"
+
+namespace lbvh {
+namespace {
+
+std::size_t bytesOf(const RankedPairs::Found& found) {
+  std::size_t words = found.oversized.capacity();
+  for (const auto& met : found.met) words += met.capacity();
+  return found.memory.bytes() + words * sizeof(std::uint32_t);
+}
+
+/// Calls visit(pair) for each pair, with indices in place of ranks.
+template <class Visit>
+void forPairs(const RankedPairs::Found& found, View<const std::uint32_t> ids, const Visit& visit) {
+  for (const Pair pair : found.byRank) visit(makePair(ids[pair.first], ids[pair.second]));
+  for (std::size_t k = 0; k < found.oversized.size(); ++k)
+    for (const std::uint32_t other : found.met[k]) visit(makePair(found.oversized[k], other));
+}
+
+/// Finds the boxes that an oversized box overlaps. A pair of two oversized boxes is listed at the
+/// smaller index only.
+void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint32_t>& met) {
+  const View<const Aabb> boxes = packed.boxes;
+  const Aabb box = boxes[id];
+  const auto isMine = [&](std::uint32_t other) {
+    return other > id || classify(boxes[other]) != BoxClass::oversized;
+  };
+  met.clear();
+  for (std::uint32_t other = 0; other < boxes.size; ++other)
+    if (overlap(box, boxes[other]) && other != id && isMine(other) &&
+        shouldCollide(packed.filters, id, other))
+      met.push_back(other);
+}
+
+}  // namespace
+
+std::size_t RankedPairs::memoryBytes() const {
+  return bytesOf(last_) + bytesOf(next_) + sort_.memoryBytes() + delta_.memoryBytes() +
+         changes_.capacity() * sizeof(std::uint64_t) + removedRanks_.capacity();
+}
+
+void RankedPairs::release() {
+  areKnown_ = false;
+  last_ = Found();
+  next_ = Found();
+  changes_ = {};
+}
+
+void RankedPairs::keep() {
+  std::swap(last_, next_);
+  areKnown_ = true;
+}
+
+std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
+  next_.boxes = packed.boxes.size;
+  next_.oversized.assign(packed.oversized.begin(), packed.oversized.end());
+  std::sort(next_.oversized.begin(), next_.oversized.end());
+  next_.met.resize(next_.oversized.size());
+  tasks_.forRanges(next_.oversized.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) meetAll(packed, next_.oversized[k], next_.met[k]);
+  });
+  next_.pairs = 0;
+  for (const auto& met : next_.met) next_.pairs += met.size();
+  return next_.pairs;
+}
+
+void RankedPairs::join(const NeighbourLists& lists, std::size_t ranks) {
+  const std::size_t pairs = lists.indices.size;
+  next_.memory.reset(scratchBytes<Pair>(pairs));
+  next_.byRank = next_.memory.lend<Pair>("pairs by rank", pairs);
+  next_.pairs += pairs;
+  sort_.joinLists(lists, ranks, next_.byRank);
+}
+
+void RankedPairs::compare(View<const std::uint32_t> ids, View<const std::uint8_t> removedObjects,
+                          Scratch& memory) {
+  memory.reset(scratchBytes<Pair>(next_.byRank.size) + scratchBytes<Pair>(last_.byRank.size));
+  const View<Pair> added = memory.lend<Pair>("added", next_.byRank.size);
+  const View<Pair> removed = memory.lend<Pair>("removed", last_.byRank.size);
+  const auto found = delta_.compare(tasks_, last_.byRank, next_.byRank,
+                                    removedRanks(ids, removedObjects), added.data, removed.data);
+  words_ = {static_cast<int>(std::bit_width(ids.size))};
+  changes_.clear();
+  if (const std::size_t count = found.added.size + found.removed.size; count > changes_.capacity())
+    changes_.reserve(count + count / 2);
+  const auto note = [&](View<const Pair> pairs, bool areAdded) {
+    for (const Pair pair : pairs)
+      changes_.push_back(words_.change(makePair(ids[pair.first], ids[pair.second]), areAdded));
+  };
+  note(found.added, true);
+  note(found.removed, false);
+  for (std::size_t k = 0; k < next_.oversized.size(); ++k) compareOversized(k, removedObjects);
+}
+
+View<const std::uint8_t> RankedPairs::removedRanks(View<const std::uint32_t> ids,
+                                                   View<const std::uint8_t> removedObjects) {
+  if (removedObjects.empty()) return {};
+  removedRanks_.resize(ids.size);
+  for (std::size_t rank = 0; rank < ids.size; ++rank)
+    removedRanks_[rank] = ids[rank] < removedObjects.size && removedObjects[ids[rank]] != 0;
+  return {removedRanks_.data(), removedRanks_.size()};
+}
+
+void RankedPairs::compareOversized(std::size_t k, View<const std::uint8_t> removedObjects) {
+  const auto pairOf = [id = next_.oversized[k]](std::uint32_t other) {
+    return makePair(id, other);
+  };
+  const auto counted = [&](std::uint32_t other) {
+    return !involvesRemoved(pairOf(other), removedObjects);
+  };
+  const auto added = [&](std::uint32_t other) {
+    changes_.push_back(words_.change(pairOf(other), true));
+  };
+  const auto gone = [&](std::uint32_t other) {
+    if (counted(other)) changes_.push_back(words_.change(pairOf(other), false));
+  };
+  auto before = last_.met[k].begin(), after = next_.met[k].begin();
+  const auto beforeEnd = last_.met[k].end(), afterEnd = next_.met[k].end();
+  while (before != beforeEnd && after != afterEnd) {
+    if (*before < *after) {
+      gone(*before++);
+    } else if (*after < *before) {
+      added(*after++);
+    } else {
+      if (!counted(*before++)) added(*after);
+      ++after;
+    }
+  }
+  std::for_each(before, beforeEnd, gone);
+  std::for_each(after, afterEnd, added);
+}
+
+void RankedPairs::writeLists(const Found& found, View<const std::uint32_t> ids,
+                             const NeighbourLists& lists) {
+  std::fill_n(lists.byBox, found.boxes, NeighbourList{0, 0});
+  forPairs(found, ids, [&](Pair pair) { ++lists.byBox[pair.first].size; });
+  std::uint64_t start = 0;
+  for (std::size_t i = 0; i < found.boxes; ++i) {
+    lists.byBox[i].start = start;
+    start += std::exchange(lists.byBox[i].size, 0);
+  }
+  forPairs(found, ids, [&](Pair pair) {
+    NeighbourList& list = lists.byBox[pair.first];
+    lists.indices[list.start + list.size++] = pair.second;
+  });
+}
+
+}  // namespace lbvh

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Zlib
+// Runs a step over a binary tree on the host's cores. Calls the stages of lbvh/ in their order; a
+// GPU uses the same stages. Each step searches for all boxes, and keeps only the pairs. A step does
+// not pack the boxes into blocks: queries between steps do that.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "broadphase/core/atomics.h"
+#include "broadphase/core/limits.h"
+#include "broadphase/core/pipeline.h"
+#include "broadphase/core/validate.h"
+#include "broadphase/host/pair_lists.h"
+#include "broadphase/host/parallel/space.h"
+#include "broadphase/host/step.h"
+#include "broadphase/lbvh/leaf_walk.h"
+#include "broadphase/lbvh/tree_stages.h"
+
+namespace lbvh {
+namespace {
+
+/// Pairs in the order in which threads find them. Counts and numbers the pairs of each first box.
+struct FoundPairs {
+  View<Pair> room;
+  std::uint32_t* places;                ///< by pair: its number among the pairs of its first box
+  NeighbourList* byFirst;               ///< by box; the sizes are the counts
+  std::uint64_t limit;                  ///< the search stops after more pairs than this
+  std::atomic<std::uint64_t> count{0};  ///< may exceed room.size
+
+  /// Appends the pairs of a thread. @return false if the limit is exceeded
+  bool append(View<const Pair> pairs) {
+    const std::uint64_t begin = count.fetch_add(pairs.size, std::memory_order_relaxed);
+    for (std::size_t k = 0; k < pairs.size && begin + k < room.size; ++k) {
+      room[begin + k] = pairs[k];
+      places[begin + k] = fetchAdd(&byFirst[pairs[k].first].size, 1u);
+    }
+    return begin + pairs.size <= limit;
+  }
+};
+
+class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
+ public:
+  HostTreePipeline(int threads, const SimdKernels& kernels)
+      : TreeStages(threads), neighbourSort_(space_.tasks(), kernels), delta_(kernels) {}
+
+  void step(const StepInput& input, StepStats& stats) override {
+    added_ = removed_ = {};  // this step overwrites their memory
+    const std::vector<Pair> oldPairs =
+        kValidate ? std::vector<Pair>(pairs_.begin(), pairs_.end()) : std::vector<Pair>();
+    const std::size_t boxes = input.boxes.size;
+    measure(input.boxes, stats);
+    buildNodes(input.boxes, header()->scene.ordinary + header()->scene.oversized, stats);
+    const View<const Pair> found = findPairs(input, stats);
+    const NeighbourLists lists = scatterPairs(found, boxes, stats);
+    const View<Pair> sorted = sortLists(lists, boxes, stats);
+    compare(sorted, input.removedObjects, stats);
+    describe(*header(), stats);
+    stats.pairs = pairs_.size;
+    stats.added = added_.size;
+    stats.removed = removed_.size;
+    stats.capacity = found_.capacity();
+    if constexpr (kValidate)
+      checkStep(input, {oldPairs.data(), oldPairs.size()}, pairs_, added_, removed_);
+  }
+
+  void setPreviousPairs(View<const Pair> pairs) override {
+    added_ = removed_ = pairs_ = {};
+    const View<Pair> room = lists_[current_].ensure(pairs.size);
+    std::copy(pairs.begin(), pairs.end(), room.begin());
+    pairs_ = room;
+  }
+
+  View<const Pair> pairs() override { return pairs_; }
+  View<const Pair> added() const override { return added_; }
+  View<const Pair> removed() const override { return removed_; }
+
+  std::size_t memoryBytes() const override {
+    return treeBytes() + neighbourSort_.memoryBytes() + delta_.memoryBytes() + byFirst_.bytes() +
+           found_.bytes() + places_.bytes() + partners_.bytes() + lists_[0].bytes() +
+           lists_[1].bytes();
+  }
+
+ private:
+  static constexpr std::size_t kLeafGrain = 64;  ///< small, because walks differ in length
+  static constexpr std::size_t kPairGrain = 8192;
+
+  /// Stage 5: finds the pairs, unsorted. If the memory is too small, the search runs again, with
+  /// memory for the number of pairs that is then known.
+  View<const Pair> findPairs(const StepInput& input, StepStats& stats) {
+    const auto timer = space_.timed("traversal", stats.traversalMs);
+    const std::size_t boxes = input.boxes.size;
+    std::size_t room = std::max({found_.capacity(), 2 * pairs_.size, 8 * boxes});
+    for (;;) {
+      FoundPairs found{found_.ensure(room), places_.ensure(room).data, byFirst_.ensure(boxes).data,
+                       input.maxPairs};
+      space_.forEach(boxes, [&](std::uint32_t i) { found.byFirst[i] = {0, 0}; });
+      walkAll(input.filters, found);
+      requireAtMost(input.maxPairs, found.count);
+      const auto count = static_cast<std::size_t>(found.count);
+      if (count <= room) return {found.room.data, count};
+      room = count;
+    }
+  }
+
+  void walkAll(View<const Filter> filters, FoundPairs& found) {
+    constexpr std::size_t kMost = 256;  // pairs that a thread collects before it appends them
+    const std::size_t leaves = header()->scene.ordinary + header()->scene.oversized;
+    space_.tasks().forWorkers(
+        leaves, kLeafGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+          Pair mine[kMost];
+          std::size_t size = 0;
+          for (std::size_t leaf = begin; leaf < end; ++leaf) {
+            for (LeafWalk walk = LeafWalk::from(nodes_[leaves - 1 + leaf]); !walk.isOver();) {
+              const Node& node = nodes_[walk.at];
+              if (!walk.visit(node) || !shouldCollide(filters, walk.box, node.box())) continue;
+              mine[size++] = makePair(walk.box, node.box());
+              if (size < kMost) continue;
+              if (!found.append({mine, size})) return false;
+              size = 0;
+            }
+          }
+          return found.append({mine, size});
+        });
+  }
+
+  /// Stage 6, first part: writes the second box of each pair to the list of its first box. The
+  /// lists are not sorted yet.
+  NeighbourLists scatterPairs(View<const Pair> found, std::size_t boxes, StepStats& stats) {
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    const NeighbourLists lists{partners_.ensure(found.size), byFirst_.data()};
+    std::uint64_t start = 0;
+    for (std::size_t i = 0; i < boxes; ++i) {
+      lists.byBox[i].start = start;
+      start += lists.byBox[i].size;
+    }
+    space_.tasks().forRanges(found.size, kPairGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k)
+        lists.indices[lists.byBox[found[k].first].start + places_.data()[k]] = found[k].second;
+    });
+    return lists;
+  }
+
+  /// Stage 6, second part: sorts the lists, and writes them as pairs.
+  View<Pair> sortLists(const NeighbourLists& lists, std::size_t boxes, StepStats& stats) {
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    const View<Pair> sorted = lists_[1 - current_].ensure(lists.indices.size);
+    neighbourSort_.writePairs(lists, boxes, sorted);
+    return sorted;
+  }
+
+  /// Stage 7. The added pairs overwrite the unsorted pairs, and the removed pairs overwrite the old
+  /// ones.
+  void compare(View<Pair> sorted, View<const std::uint8_t> removedObjects, StepStats& stats) {
+    const auto timer = space_.timed("delta", stats.deltaMs);
+    const auto lists =
+        delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, found_.data(), pairs_.data);
+    added_ = lists.added;
+    removed_ = lists.removed;
+    pairs_ = sorted;
+    current_ = 1 - current_;
+  }
+
+  NeighbourSort neighbourSort_;
+  HostPairDelta delta_;
+  HostBuffer<NeighbourList> byFirst_;
+  HostBuffer<Pair> found_;
+  HostBuffer<std::uint32_t> places_;    ///< by found pair: its place in its list
+  HostBuffer<std::uint32_t> partners_;  ///< the second boxes, list by list
+  HostBuffer<Pair> lists_[2];           ///< the sorted pairs of the last two steps
+  int current_ = 0;
+  View<Pair> pairs_;
+  View<const Pair> added_, removed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipeline> makeHostTreePipeline(int threads, const SimdKernels& kernels) {
+  return std::make_unique<HostTreePipeline>(threads, kernels);
+}
+
+}  // namespace lbvh

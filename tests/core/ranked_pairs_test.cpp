@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Zlib
+// Tests steps on the host without a skin, which find pairs by rank. Pairs are exact while boxes
+// move, come, go and change their class. They are also exact with corners rounded to 16 bits.
+#include "broadphase/host/ranked_pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "broadphase/core/morton.h"
+#include "broadphase/host/blocks.h"
+#include "simd_test.h"
+#include "skin_hook.h"
+#include "support.h"
+#include "watched_finder.h"
+
+namespace lbvh {
+namespace {
+
+using test::boxAt;
+using test::Boxes;
+using test::Random;
+using test::view;
+using test::Watched;
+
+using RankedPairsTest = test::SimdTest;
+
+Aabb anywhere(Random& random) {
+  return boxAt(random.uniform(0, 12), random.uniform(0, 12), random.uniform(0, 12),
+               random.uniform(0.3f, 0.6f));
+}
+
+void move(Boxes& boxes, float most, Random& random) {
+  for (Aabb& box : boxes)
+    for (int axis = 0; axis < 3; ++axis) {
+      const float d = random.uniform(-most, most);
+      box.min[axis] += d;
+      box.max[axis] += d;
+    }
+}
+
+/// Occasional changes of a scene in addition to the motion of all boxes.
+void change(Watched& scene, int step, Random& random) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const auto any = [&] { return random.below(static_cast<std::uint32_t>(scene.boxes.size())); };
+  if (step % 5 == 1) scene.boxes.push_back(anywhere(random));
+  if (step % 11 == 5) scene.boxes.pop_back();
+  if (step % 17 == 3) scene.boxes[any()].min[1] = NAN;
+  if (step % 23 == 7) scene.boxes[any()] = {{-inf, -1, -inf}, {inf, 1, inf}};
+  if (step % 23 == 20)
+    for (Aabb& box : scene.boxes)
+      if (classify(box) != BoxClass::ordinary) box = anywhere(random);
+  if (step % 7 == 2) {
+    const std::uint32_t i = any();
+    scene.boxes[i] = anywhere(random);
+    scene.replaceObject(i);
+  }
+  if (step % 40 == 39)
+    for (std::size_t i = 0; i < scene.boxes.size(); i += 3) scene.boxes[i] = anywhere(random);
+  if (step == 100) scene.boxes.resize(200);
+  if (step == 120)
+    while (scene.boxes.size() < 600) scene.boxes.push_back(anywhere(random));
+}
+
+TEST_P(RankedPairsTest, AreExactWhateverHappens) {
+  for (const char* skin : {"never", "alternating"})
+    for (const int threads : {1, 3})
+      for (const bool isFiltered : {false, true}) {
+        SCOPED_TRACE(std::string(skin) + ", threads " + std::to_string(threads));
+        test::forceSkin(skin);
+        Watched scene(threads);
+        test::forceSkin("automatic");
+        Random random(961);
+        for (int i = 0; i < 600; ++i) scene.boxes.push_back(anywhere(random));
+        for (int step = 0; step < 150; ++step) {
+          move(scene.boxes, step % 50 < 25 ? 0.1f : 0.01f, random);
+          change(scene, step, random);
+          scene.filters.clear();
+          for (std::size_t i = 0; isFiltered && i < scene.boxes.size(); ++i)
+            scene.filters.push_back({1 << i % 3, i % 5 == 0 ? 3 : 7});
+          scene.step(false, random.below(3) == 0);
+          ASSERT_FALSE(HasFailure()) << "step " << step;
+        }
+      }
+}
+
+// A failed step keeps the pairs of the step before, whether they have been sorted by index or not.
+TEST_P(RankedPairsTest, SurviveAFailedStep) {
+  test::forceSkin("never");
+  Watched scene(1, 2000);
+  test::forceSkin("automatic");
+  Random random(962);
+  for (int i = 0; i < 600; ++i) scene.boxes.push_back(anywhere(random));
+  for (int round = 0; round < 3; ++round) {
+    for (int step = 0; step < 1 + round; ++step) {
+      move(scene.boxes, 0.05f, random);
+      scene.step(false, round == 2);
+    }
+    const test::Pairs before = test::bruteForce(scene.boxes);
+    const Boxes many(600, boxAt(0, 0, 0, 1));
+    EXPECT_THROW(scene.finder.update(view(many)), std::length_error);
+    EXPECT_EQ(test::toVector(scene.finder.pairs()), before) << round;
+    ASSERT_FALSE(HasFailure()) << round;
+  }
+}
+
+TEST_P(RankedPairsTest, PatchesOfPairsAreExact) {
+  Random random(963);
+  for (const std::uint32_t size : {0u, 5u, 40u, 700u})
+    for (const std::uint32_t changes : {0u, 1u, 3u, 20u, 400u}) {
+      const auto some = [&](std::uint32_t n) {
+        test::Pairs pairs;
+        for (std::uint32_t i = 0; i < n; ++i) pairs.push_back({random.below(60), random.below(60)});
+        std::sort(pairs.begin(), pairs.end());
+        pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+        return pairs;
+      };
+      const test::Pairs old = some(size), now = some(size + changes);
+      test::Pairs added, removed, patched(now.size());
+      std::set_difference(now.begin(), now.end(), old.begin(), old.end(),
+                          std::back_inserter(added));
+      std::set_difference(old.begin(), old.end(), now.begin(), now.end(),
+                          std::back_inserter(removed));
+      patchPairs(simdKernels(), view(old), view(added), view(removed),
+                 {patched.data(), patched.size()});
+      ASSERT_EQ(patched, now) << size << " " << changes;
+    }
+}
+
+/// Packs boxes in the given order, and returns the pairs that a search by rank finds.
+struct Ranked {
+  explicit Ranked(const Boxes& boxes) {
+    SceneBounds scene;
+    for (std::uint32_t i = 0; i < boxes.size(); ++i) scene += MeasureScene{view(boxes)}(i);
+    const ShortGrid grid = ShortGrid::around(scene);
+    isFine = grid.isFine(scene);
+    std::vector<std::uint32_t> ids(boxes.size());
+    std::iota(ids.begin(), ids.end(), 0u);
+    HostTasks tasks(1);
+    BlockBuilder blocks(tasks, simdKernels());
+    blocks.pack(view(boxes), {}, {ids.data(), ids.size()}, ids.size(), false, &grid);
+    NeighbourSearch search(tasks, simdKernels());
+    std::vector<std::uint32_t> indices(boxes.size() * boxes.size() + 64);
+    std::vector<NeighbourList> lists(boxes.size());
+    const SearchPart all{&blocks.packed(), &blocks.packed()};
+    search.find({&all, 1}, ListKind::ranked, {{indices.data(), indices.size()}, lists.data()},
+                {.neighbours = indices.size()});
+    for (std::uint32_t i = 0; i < boxes.size(); ++i)
+      for (std::uint32_t k = 0; k < lists[i].size; ++k)
+        pairs.push_back({i, indices[lists[i].start + k]});
+    unsure = search.unsure();
+  }
+
+  test::Pairs pairs;
+  bool isFine = false;
+  std::uint64_t unsure = 0;
+};
+
+TEST_P(RankedPairsTest, SixteenBitCornersDecideOnlySureCases) {
+  const bool usesShorts = simdKernels().usesShorts;
+  Random random(964);
+  Boxes touching;  // cubes that share faces
+  for (int i = 0; i < 300; ++i)
+    touching.push_back({{float(i % 7), float(i / 7 % 7), float(i / 49)},
+                        {float(i % 7 + 1), float(i / 7 % 7 + 1), float(i / 49 + 1)}});
+  const Ranked ofTouching(touching);
+  EXPECT_EQ(ofTouching.pairs, test::bruteForce(touching));
+  EXPECT_TRUE(ofTouching.isFine);
+  EXPECT_EQ(ofTouching.unsure > 0, usesShorts);
+
+  Boxes scattered;
+  for (int i = 0; i < 300; ++i) scattered.push_back(anywhere(random));
+  EXPECT_EQ(Ranked(scattered).pairs, test::bruteForce(scattered));
+  for (int i = 0; i < 20; ++i) scattered.push_back(boxAt(1e6f, 1e6f + float(i), -1e6f, 0.7f));
+  scattered.push_back({{1, 1, 1}, {-1, -1, -1}});  // inverted
+  const Ranked ofCoarse(scattered);
+  EXPECT_EQ(ofCoarse.pairs, test::bruteForce(scattered));
+  EXPECT_FALSE(ofCoarse.isFine);
+
+  const Boxes flat(40, boxAt(3, 4, 5, 0));  // without extent
+  EXPECT_EQ(Ranked(flat).pairs, test::bruteForce(flat));
+}
+
+// The boxes move out of the grid that was chosen when they were sorted.
+TEST_P(RankedPairsTest, BoxesMayLeaveTheSixteenBitGrid) {
+  test::forceSkin("never");
+  Watched scene(1);
+  test::forceSkin("automatic");
+  Random random(965);
+  for (int i = 0; i < 600; ++i) scene.boxes.push_back(anywhere(random));
+  for (int step = 0; step < 20; ++step) {
+    for (Aabb& box : scene.boxes) {
+      box.min[0] += 2;
+      box.max[0] += 2;
+    }
+    scene.step();
+    ASSERT_FALSE(HasFailure()) << "step " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Simd, RankedPairsTest, test::everySimd(), test::simdName);
+
+}  // namespace
+}  // namespace lbvh
