@@ -11,19 +11,21 @@ format 5 format
 build 80 build_tests release
 tests 70 tests release
 build-clang 120 build_tests clang
-tests-clang 50 tests clang
-build-double 60 build_tests double
+tests-clang 120 tests clang
+build-double 90 build_tests double
 tests-double 40 tests double
-counts 40 counts
-demo 15 demo'
+counts 60 counts 12486
+demo 30 demo'
 
 # After the gate. The seconds include what the part builds first.
 # shellcheck disable=SC2034
 rotation='tidy 90 tidy
-all-cuda 150 all_tests --label-regex ^cuda$ --exclude-regex cuda_faults
+all-cuda 200 all_tests --label-regex ^cuda$ --exclude-regex cuda_faults|left_to_all|fuzz_inputs
+cuda-long 150 long_cuda_tests
 all-viewer 150 all_tests --label-regex viewer
 all-install 200 all_tests --label-regex install
-all-rest 180 all_tests --label-exclude cuda|viewer|install
+all-rest 200 all_tests --label-exclude cuda|viewer|install --exclude-regex gpu_dry_run
+gpu-dry-run 240 all_tests --tests-regex ^gpu_dry_run$
 faults-recorded 150 faults recorded
 faults-binary 100 faults binary
 faults-unrecorded 60 faults unrecorded
@@ -39,11 +41,12 @@ cuda-seed-3 180 cuda_tests PTXVM_SEED=3
 cuda-race 180 cuda_tests PTXVM_RACE=2
 cuda-race-4 180 cuda_tests PTXVM_RACE=2 PTXVM_SEED=4
 registers 20 registers
+counts-1024 60 counts 1024
 worlds-counts 60 worlds_counts
 bundle 200 bundle
 variants 60 variants
-interpreter 110 interpreter
-without-cmake 40 without_cmake
+interpreter 120 interpreter
+without-cmake 60 without_cmake
 tsan 180 tsan
 aarch64 200 platform aarch64 core
 aarch64-rest 180 platform aarch64 rest
@@ -58,6 +61,12 @@ packages12 180 platform packages12
 packages13 180 platform packages13
 abi 120 platform abi
 programs 180 platform programs'
+
+# Only `run all` and `run PART` run these, which take longer than a part of the rotation may.
+# shellcheck disable=SC2034
+release='counts-100000 900 counts 100000
+steps-10000 1500 ten_thousand_steps
+bullet 1200 platform bullet'
 
 # Accepted reasons for skipping a test: CI's machines lack what it needs. Without nvcc the CUDA space is left out.
 everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA space: off'
@@ -99,7 +108,13 @@ format() { git ls-files -- '*.h' '*.cpp' '*.inl' '*.cuh' '*.cu' | xargs clang-fo
 build_tests() { test_command "$1" --show-only; }
 # The gate installs nothing for the viewer, which is left out where the system has not got its libraries.
 tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 300; }
-tsan() { run_tests tsan "$everywhere|Viewer: left out" --timeout 300; }
+# ThreadSanitizer makes tests ten times slower, so it gets those in which threads may meet: no measured memory, no counts
+# of work, no single loops, nothing that uses one thread, one instruction set, and no more than 20,000 boxes.
+tsan() {
+  export GTEST_FILTER='-Memory.*:SkinWork.*:Simd/*:*Threads1:*/Boxes70000*:SkinTest.*/avx512_*:SkinTest.*/baseline_*'
+  GTEST_FILTER+=':SkinTest.*/*_always:SkinTest.*/*_never:SkinTest.*/*_automatic'
+  run_tests tsan "$everywhere|Viewer: left out" --timeout 600
+}
 demo() { ./run demo; }
 
 needs_interpreter() {
@@ -109,10 +124,11 @@ needs_interpreter() {
 }
 # build_targets TARGET...: in the release build.
 build_targets() { cmake --build build/release --parallel "$(nproc)" --target "$@"; }
+# counts BOXES
 counts() {
   needs_interpreter
-  build_targets replay make_scene ptxvm
-  benchmarks/bench.py counts --steps 4 --moving 1,0.1,one --check benchmarks/results/interpreter/counts.csv 12486
+  build_targets replay make_scene worlds ptxvm
+  benchmarks/bench.py counts --steps 4 --moving 1,0.1,one --check benchmarks/results/interpreter/counts.csv "$1"
 }
 
 # The rotation.
@@ -120,18 +136,39 @@ tidy() {
   build_tests clang
   run-clang-tidy-$clang -quiet -hide-progress -j "$(nproc)" -p build/clang
 }
+# needs_packages PURPOSE...: installs the packages of the table for these purposes, or ends the part as skipped.
+needs_packages() {
+  local wanted
+  # shellcheck source=cmake/install_debian.sh
+  . cmake/install_debian.sh
+  mapfile -t wanted < <(awk -v purposes=" $* " 'index(purposes, " " $1 " ") { print $2 }' cmake/system_packages.txt)
+  install_debian ci "${wanted[@]}"
+}
 # all_tests ARGUMENTS...: of the tests that `./run test` leaves to `./run test all`, those that CTest selects.
-all_tests() { run_tests release "$everywhere" all --timeout 600 --label-regex '^all$' "$@"; }
+all_tests() {
+  needs_packages build check viewer test browser
+  run_tests release "$everywhere" all --timeout 600 --label-regex '^all$' "$@"
+}
 docs_commands() {
+  needs_packages build check viewer test browser
   ./run test all --show-only
   tests/repository/check.py docs_commands build/release/bin
 }
-fuzz() { ./run fuzz 1 "$1"; }
+fuzz() {
+  needs_packages build viewer fuzz
+  ./run fuzz 1 "$1"
+}
 # faults STEPS: see tests/cuda/cuda_faults.sh.
 faults() {
   needs_interpreter
   build_targets cuda_tests ptxvm
   ctest --preset release --tests-regex "^cuda_faults_$1$" --no-tests=error --verbose
+}
+long_cuda_tests() {
+  needs_interpreter
+  build_targets cuda_tests replay_finder ptxvm
+  ctest --preset release --tests-regex 'cuda_tests_left_to_all|fuzz_inputs_finder_cuda' --parallel "$(nproc)" \
+    --timeout 600 --no-tests=error --verbose
 }
 # cuda_tests VARIABLE=VALUE...: the tests labelled cuda on a schedule that variables choose. None may be skipped.
 cuda_tests() {
@@ -145,6 +182,12 @@ cuda_tests() {
 registers() {
   needs_interpreter
   benchmarks/registers.sh
+}
+ten_thousand_steps() {
+  needs_interpreter
+  build_targets cuda_tests ptxvm
+  TEST_STEPS=10000 LD_LIBRARY_PATH=build/release/tests/ptxvm PTXVM_NO_PDL=1 build/release/bin/cuda_tests \
+    --gtest_filter='*.FollowManyRandomSteps:*.WrongPairIsCorrectedByTheNextStep'
 }
 worlds_counts() {
   needs_interpreter

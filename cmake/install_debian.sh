@@ -4,6 +4,13 @@
 
 debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 
+# CI sets DOWNLOAD_SECONDS. A download that fails or takes longer then ends with status 77, which means skipped.
+not_reachable() {
+  if [ -z "${DOWNLOAD_SECONDS:-}" ]; then return 1; fi
+  echo "packages not reachable"
+  return 77
+}
+
 # install_debian WHO PACKAGE...: installs the packages that are missing. Messages begin with WHO.
 install_debian() {
   local who=$1 package missing=() sudo=()
@@ -20,7 +27,10 @@ install_debian() {
     fi
     sudo=(sudo)
   fi
-  "${sudo[@]}" apt-get update -qq
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  local install=(apt-get install -y -qq --no-install-recommends)
+  # Only the download has a limit, because an installation must not be interrupted.
+  # shellcheck disable=SC2016  # for the inner shell
+  "${sudo[@]}" timeout "${DOWNLOAD_SECONDS:-0}" sh -c 'apt-get update -qq && "$@" >/dev/null' sh \
+    "${install[@]}" --download-only "${missing[@]}" || not_reachable || return
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" "${missing[@]}" >/dev/null
 }

@@ -14,6 +14,8 @@ debian_root() {
   fi
   rm -rf "$2"
   mkdir -p "$2"
+  timeout "${DOWNLOAD_SECONDS:-0}" debootstrap --download-only "${options[@]}" "$1" "$2" "${mirror[@]}" >"$2.log" ||
+    not_reachable || return
   debootstrap "${options[@]}" "$1" "$2" "${mirror[@]}" >"$2.log" || { tail "$2.log"; return 1; }
   sed -i s,https:,http:, "$2/etc/apt/sources.list"  # the release itself can check signatures
   touch "$2/complete"

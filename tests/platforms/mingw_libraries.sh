@@ -7,6 +7,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/platforms/own_apt.sh
 . "$here/own_apt.sh"
+# shellcheck source=cmake/install_debian.sh
+. "$here/../../cmake/install_debian.sh"
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
 if [ -f "$root/built" ]; then exit; fi
@@ -17,7 +19,6 @@ mkdir "$root/sources"
 # for Windows.
 source_of() {
   local archive
-  (cd "$root/sources" && apt-get source -qq --download-only "$1" >/dev/null)
   archive=$(ls "$root/sources/$1"_*.orig.tar.*z)
   mkdir "$root/sources/$1"
   tar -xf "$archive" -C "$root/sources/$1" --strip-components=1
@@ -35,6 +36,8 @@ build() {
 }
 
 own_apt "$root/apt" amd64
+(cd "$root/sources" && timeout "${DOWNLOAD_SECONDS:-0}" \
+  apt-get source -qq --download-only onetbb bullet googletest fmtlib cli11 >/dev/null) || not_reachable
 build onetbb -D TBB_TEST=OFF -D TBB_STRICT=OFF
 build bullet -D BUILD_UNIT_TESTS=OFF -D BUILD_CPU_DEMOS=OFF -D BUILD_BULLET2_DEMOS=OFF \
   -D BUILD_OPENGL3_DEMOS=OFF -D BUILD_BULLET3=OFF -D BUILD_PYBULLET=OFF -D BUILD_EXTRAS=OFF \

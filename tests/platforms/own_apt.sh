@@ -30,5 +30,5 @@ EOT
   export APT_CONFIG=$apt/conf DEBIAN_FRONTEND=noninteractive
   # An incomplete list is no reason to stop. If a package is missing because of that, apt-get says
   # so later.
-  apt-get update -qq || echo "own_apt: some lists of packages could not be downloaded"
+  timeout "${DOWNLOAD_SECONDS:-0}" apt-get update -qq || echo "own_apt: some lists of packages could not be downloaded"
 }

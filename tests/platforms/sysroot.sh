@@ -7,13 +7,15 @@
 set -euo pipefail
 # shellcheck source=tests/platforms/own_apt.sh
 . "$(dirname "$0")/own_apt.sh"
+# shellcheck source=cmake/install_debian.sh
+. "$(dirname "$0")/../../cmake/install_debian.sh"
 architecture=$1 root=$2
 shift 2
 mkdir -p "$root"
 root=$(cd "$root" && pwd)
 if [ -f "$root/packages" ] && [ "$(cat "$root/packages")" = "$*" ]; then exit; fi
 own_apt "$root/apt" "$architecture"
-apt-get install -y -qq --download-only "$@" >/dev/null
+timeout "${DOWNLOAD_SECONDS:-0}" apt-get install -y -qq --download-only "$@" >/dev/null || not_reachable
 for package in "$root"/apt/cache/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
 rm -r "$root/apt"
 echo "$*" >"$root/packages"
