@@ -68,6 +68,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   served_ = serving_;
   const double ms = millisecondsSince(begin);
   chooser_->stepped(serving_, {ms, input.boxes.size, stats.pairs, millisecondsSince(made_)});
+  endTrials();  // the outcome of a trial that ended during this step, before the next one begins
   if (serving_ == chooser_->next()) beginTrial(input, ms);
   tell();
 }

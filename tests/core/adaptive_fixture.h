@@ -104,6 +104,26 @@ class AtRandom final : public SpaceChooser {
   bool wantsTrial_ = false;
 };
 
+/// The host runs the steps, and after each step a trial runs on the GPU.
+class TriesTheGpu final : public SpaceChooser {
+ public:
+  /// @param told counts the trials whose outcome was told; may be null
+  explicit TriesTheGpu(int* told = nullptr) : told_(told) {}
+  Where next() const override { return Where::host; }
+  bool wantsGpu() const override { return true; }
+  bool wantsTrial() const override { return true; }
+  void stepped(Where, const StepFigures&) noexcept override {}
+  void tried(Where, const TrialFigures&) noexcept override {
+    if (told_ != nullptr) ++*told_;
+  }
+  double meanMs(Where) const noexcept override { return 0; }
+  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
+  const char* why() const noexcept override { return "by decree"; }
+
+ private:
+  int* const told_;
+};
+
 inline std::unique_ptr<AdaptivePipeline> makeAdaptive(Control& control,
                                                       std::unique_ptr<SpaceChooser> chooser) {
   const auto makeHost = [] { return NamedPipeline{makeHostPipeline(1, simdKernels()), "host"}; };

@@ -24,6 +24,7 @@ using test::AtRandom;
 using test::Fail;
 using test::Pairs;
 using test::toVector;
+using test::TriesTheGpu;
 using test::view;
 
 TEST_F(Adaptive, EveryStepEqualsThatOfAPipelineWithoutFailures) {
@@ -111,19 +112,6 @@ TEST_F(Adaptive, NoStepWaitsForTheWarmUp) {
   EXPECT_EQ(backend(), "flaky");
   EXPECT_EQ(made->info()->switches, 1u);
 }
-
-/// The host runs the steps, and after each step a trial runs on the GPU.
-class TriesTheGpu final : public SpaceChooser {
- public:
-  Where next() const override { return Where::host; }
-  bool wantsGpu() const override { return true; }
-  bool wantsTrial() const override { return true; }
-  void stepped(Where, const StepFigures&) noexcept override {}
-  void tried(Where, const TrialFigures&) noexcept override {}
-  double meanMs(Where) const noexcept override { return 0; }
-  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
-  const char* why() const noexcept override { return "by decree"; }
-};
 
 TEST_F(Adaptive, NoStepWaitsForATrial) {
   chosenBy(std::make_unique<AtRandom>(2));
