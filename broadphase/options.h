@@ -76,10 +76,8 @@ struct Options {
   /// finder.
   int device = -1;
 
-  /// On a GPU: launch a repeated step as one CUDA graph, which is recorded after the size of the
-  /// scene has changed. When it is off, no stream is ever captured, and a step takes some
-  /// microseconds longer. Turn it off if another thread of the program calls cudaDeviceSynchronize.
-  /// During a recording CUDA returns an error from that call, and the step runs unrecorded.
+  /// On a GPU: launch a repeated step as one CUDA graph, which is built after the size of the scene
+  /// has changed. When it is off, a step takes some microseconds longer.
   bool graphs = true;
 
   /// On a GPU: the maximum page-locked host memory for added and removed pairs, in MiB (2^20

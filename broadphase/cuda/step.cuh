@@ -111,10 +111,13 @@ class CudaPipeline final : public Pipeline {
     Outcome outcome;
     do {
       arguments_.data()->mostExtents = plan_.order.mostExtents();
-      outcome = space_.replay(recordings_, launches(there, stats), [&] {
+      const auto launch = [&] {
         return searchesFew_ ? runFew({buffers_, &stats}, there)
                             : runStages({buffers_, &stats}, there);
-      });
+      };
+      outcome = plan_.order.sorts()  // such a step calls CUB, and so cannot be recorded
+                    ? space_.run(launch)
+                    : space_.replay(recordings_, launches(there, stats), launch);
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
       if (report().pairs > there.maxPairs)  // the host can count more pairs
@@ -128,7 +131,7 @@ class CudaPipeline final : public Pipeline {
     lastSize_ = input.boxes.size;
   }
 
-  /// The launches depend only on the members of LaunchKey.
+  /// Without a sort, the launches depend only on the members of LaunchKey.
   Outcome runStages(const StepRun& run, const StepInput& there) {
     const View<const Aabb> boxes = there.boxes;
     const View<std::uint32_t> counts = newLists().offsets.ensure(boxes.size + 1);
@@ -223,14 +226,12 @@ class CudaPipeline final : public Pipeline {
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
-  /// All that the launches of a step depend on, except the addresses of their memory. Two steps
-  /// with equal keys have the same launches. Values that may differ between such steps are in
-  /// StepArguments.
+  /// All that the launches of a step without a sort depend on, except the addresses of their
+  /// memory. Two such steps with equal keys have the same launches. Values that may differ between
+  /// such steps are in StepArguments.
   struct LaunchKey {
     std::size_t boxes, filters, removedObjects;
     std::uint64_t maxPairs;
-    int bits;
-    bool sorts;
     std::size_t few;  ///< maximum number of boxes to search for; 0: all boxes
     bool knowsSlots;
     std::size_t pairs, listed;
@@ -245,8 +246,6 @@ class CudaPipeline final : public Pipeline {
             there.filters.size,
             there.removedObjects.size,
             there.maxPairs,
-            plan_.bits,
-            plan_.order.sorts(),
             searchesFew_ ? changedList_.capacity() : 0,
             searchesFew_ && knowsSlots_,
             plan_.pairs,

@@ -7,6 +7,35 @@
 namespace worlds {
 namespace {
 
+/// During its lifetime the stream records its work instead of running it.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  ~Capture() {
+    if (stream_ == nullptr) return;
+    cudaGraph_t graph = nullptr;  // the graph of a failed recording, only to be destroyed
+    if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  lbvh::GraphExec finish() {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    cudaCheck(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
+    const cudaError_t error = cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphDestroy(graph);
+    cudaCheck(error);
+    return lbvh::GraphExec(exec);
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
 class CudaSpace final : public Space {
  public:
   CudaSpace() { cudaCheck(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -42,7 +71,7 @@ class CudaSpace final : public Space {
       return;
     }
     if (!graph_) {
-      lbvh::Capture capture(stream_);
+      Capture capture(stream_);
       step();
       graph_ = capture.finish();
     }

@@ -97,6 +97,17 @@ API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t g, const 
                                      size_t nd, const cudaHostNodeParams* p) {
   ADD_NODE(host_params(n, p));
 }
+static int event_params(Node& n, cudaEvent_t e) {
+  if (!live(e, "event")) return cudaErrorInvalidResourceHandle;
+  n.type = cudaGraphNodeTypeEventRecord;
+  n.ev = e;
+  n.ev_id = ((Event*)e)->id;
+  return 0;
+}
+API cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps,
+                                            size_t nd, cudaEvent_t e) {
+  ADD_NODE(event_params(n, e));
+}
 API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* deps,
                                       size_t nd) {
   ADD_NODE(0);

@@ -15,10 +15,11 @@
 
 namespace lbvh {
 
-/// A pair that is not in the old list, and where it belongs in that list.
-struct NewPair {
+/// A pair that is not in the old list, and where it belongs in that list. All its 16 bytes are
+/// written, so no copy reads memory that was never written.
+struct alignas(16) NewPair {
   Pair pair;
-  std::uint32_t before;
+  std::uint32_t before, unused;
 };
 
 /// Memory through which the kernels of such a step communicate. The caller must set all arrays
@@ -263,7 +264,7 @@ class ChangedSearch {
     const std::uint32_t tile = at / ChangeMarks::kTile;
     const std::uint32_t place = atomicAdd(&in_.marks.added[tile], 1u);
     if (place < ChangeMarks::kMaxNew)
-      in_.marks.news[tile * ChangeMarks::kMaxNew + place] = {pair, at % ChangeMarks::kTile};
+      in_.marks.news[tile * ChangeMarks::kMaxNew + place] = {pair, at % ChangeMarks::kTile, 0};
     else
       atomicExch(&in_.header->overfull, 1u);
   }

@@ -20,12 +20,6 @@ struct CudaError : SpaceError {
   CudaError(cudaError_t error, const char* call)
       : SpaceError(std::string(call) + ": " + cudaGetErrorString(error), false), code(error) {}
 
-  /// Whether the error is only that a capture was broken. Any thread breaks a capture if it makes a
-  /// call that the capture forbids.
-  bool isOfCapture() const {
-    return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
-  }
-
   cudaError_t code;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Records launches as CUDA graphs, finds them by a key, and launches them again. Independent of
 // stages. Two steps with the same key must have the same launches if no memory has moved.
+//
+// A graph is built node by node, and no stream is captured. While a stream is captured, CUDA
+// refuses cudaDeviceSynchronize in every thread of the program, and with driver 580 that call
+// sometimes crashed.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -37,21 +41,21 @@ class StageEvents {
     return *this;
   }
 
-  /// Records the first event of a stage, and returns the event for its end.
-  cudaEvent_t begin(double& ms, cudaStream_t stream, unsigned flags) {
-    if (inUse_ == stages_.size()) add();
-    Stage& stage = stages_[inUse_];
-    stage.ms = &ms;
-    cudaCheck(cudaEventRecordWithFlags(stage.begin, stream, flags));
-    ++inUse_;
-    ++open_;
-    return stage.end;
-  }
+  /// The events of a stage, which the caller must put before and after its launches.
+  struct Stage {
+    cudaEvent_t begin, end;
+    double* ms;
+  };
 
-  void end(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-    --open_;
-    cudaEventRecordWithFlags(event, stream, flags);  // the next wait returns an error of this call
+  /// Begins a stage. The caller must call end() after it.
+  Stage begin(double& ms) {
+    if (inUse_ == stages_.size()) add();
+    Stage& stage = stages_[inUse_++];
+    stage.ms = &ms;
+    ++open_;
+    return stage;
   }
+  void end() { --open_; }
 
   /// Whether a stage has begun and not ended. Then its time cannot be read yet.
   bool isOpen() const { return open_ > 0; }
@@ -68,11 +72,6 @@ class StageEvents {
   void reset() { inUse_ = 0; }
 
  private:
-  struct Stage {
-    cudaEvent_t begin, end;
-    double* ms;
-  };
-
   void add() {
     stages_.reserve(stages_.size() + 1);
     Stage stage{};
@@ -94,34 +93,53 @@ struct DestroyGraphExec {
 };
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
 
-/// During its lifetime the stream records its work instead of running it. If any thread
-/// synchronises the device meanwhile, both that call and the recording fail.
-class Capture {
+/// Builds a graph whose nodes run one after the other. An error is kept until finish().
+class GraphBuilder {
  public:
-  explicit Capture(cudaStream_t stream) : stream_(stream) {
-    cudaCheck(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  GraphBuilder() { cudaCheck(cudaGraphCreate(&graph_, 0)); }
+  ~GraphBuilder() { cudaGraphDestroy(graph_); }
+  GraphBuilder(const GraphBuilder&) = delete;
+  GraphBuilder& operator=(const GraphBuilder&) = delete;
+
+  /// @param arguments addresses of the kernel's arguments, which are copied
+  void addKernel(const void* kernel, const cudaLaunchConfig_t& config, void** arguments) noexcept {
+    cudaKernelNodeParams node{};
+    node.func = const_cast<void*>(kernel);
+    node.gridDim = config.gridDim;
+    node.blockDim = config.blockDim;
+    node.kernelParams = arguments;
+    add(cudaGraphAddKernelNode, &node);
   }
-  ~Capture() {
-    if (stream_ == nullptr) return;
-    cudaGraph_t graph = nullptr;  // the graph of a failed recording, only to be destroyed
-    if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
-    cudaGetLastError();
+  void addFill(void* at, int byte, std::size_t bytes) noexcept {
+    cudaMemsetParams node{};
+    node.dst = at;
+    node.value = static_cast<unsigned char>(byte);
+    node.elementSize = 1;
+    node.width = bytes;
+    node.height = 1;
+    add(cudaGraphAddMemsetNode, &node);
   }
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
+  void addEvent(cudaEvent_t event) noexcept { add(cudaGraphAddEventRecordNode, event); }
 
   GraphExec finish() {
-    cudaGraph_t graph = nullptr;
+    cudaCheckCall(error_, "adding a node to a graph");
     cudaGraphExec_t exec = nullptr;
-    cudaCheck(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
-    const cudaError_t error = cudaGraphInstantiate(&exec, graph, 0);
-    cudaGraphDestroy(graph);
-    cudaCheckCall(error, "cudaGraphInstantiate");
+    cudaCheck(cudaGraphInstantiate(&exec, graph_, 0));
     return GraphExec(exec);
   }
 
  private:
-  cudaStream_t stream_;
+  template <class Add, class Parameters>
+  void add(const Add& addNode, const Parameters& parameters) noexcept {
+    if (error_ != cudaSuccess) return;
+    cudaGraphNode_t node = nullptr;
+    error_ = addNode(&node, graph_, &last_, last_ != nullptr ? 1 : 0, parameters);
+    last_ = node;
+  }
+
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphNode_t last_ = nullptr;
+  cudaError_t error_ = cudaSuccess;
 };
 
 /// The last few sequences of launches. A sequence is recorded when it runs for the second time. In
@@ -157,9 +175,9 @@ class GraphRecordings {
   }
 
  private:
-  // A step that searches for all boxes is of one of eight kinds: it writes one of two lists of
-  // pairs, sorts the boxes or keeps their order, and has removed objects or none. The other entries
-  // are for steps that search for few boxes.
+  // A step that searches for all boxes is of one of four kinds: it writes one of two lists of
+  // pairs, and has removed objects or none. The other entries are for steps that search for few
+  // boxes.
   std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };

@@ -102,17 +102,14 @@ class CudaSpace {
   template <class Body>
   void forEach(std::size_t n, const Body& body) {
     KernelList::add<forEachKernel<Body>>();
-    if (n == 0) return;
-    const cudaLaunchConfig_t config = launchFor(n);
-    cudaCheck(cudaLaunchKernelEx(&config, forEachKernel<Body>, body, count(n)));
+    start(forEachKernel<Body>, (std::size_t{count(n)} + kThreads - 1) / kThreads, kThreads, body,
+          count(n));
   }
 
   template <auto kKernel, class Arguments>
   void launch(std::size_t blocks, unsigned threads, const Arguments& arguments) {
     KernelList::add<kKernel>();
-    if (blocks == 0) return;
-    const cudaLaunchConfig_t config = launchOf(blocks, threads);
-    cudaCheck(cudaLaunchKernelEx(&config, kKernel, arguments));
+    start(kKernel, blocks, threads, arguments);
   }
 
   /// Sorts by bits [shift, shift + bits) of the keys, stable, from one pair of arrays to another.
@@ -136,9 +133,11 @@ class CudaSpace {
   }
 
   /// Calls CUB twice: first it returns how much scratch memory it needs, then it does the work.
+  /// Must not be called while a graph is built, because CUB launches its kernels itself.
   /// @param call call(scratch, bytes, stream)
   template <class Call>
   void callCub(const Call& call) {
+    if (builder_ != nullptr) throw std::logic_error("a graph cannot contain calls of CUB");
     std::size_t bytes = 0;
     checkCub([&] { return call(nullptr, bytes, stream_); });
     void* scratch = temporary_.ensure(bytes + 1).data;
@@ -170,7 +169,9 @@ class CudaSpace {
   template <class T>
   void fill(View<T> view, int byte) {
     if (view.empty()) return;
-    cudaCheck(cudaMemsetAsync(view.data, byte, view.size * sizeof(T), stream_));
+    const std::size_t bytes = view.size * sizeof(T);
+    if (builder_ != nullptr) return builder_->addFill(view.data, byte, bytes);
+    cudaCheck(cudaMemsetAsync(view.data, byte, bytes, stream_));
   }
 
   void wait() {
@@ -180,24 +181,27 @@ class CudaSpace {
     useEvents(ownEvents_);
   }
 
-  /// The first call runs f, the second one records it, and later calls launch the recording. If any
-  /// memory of the space has moved, the next call is like a first one. If f cannot be recorded, it
-  /// is run.
+  /// Runs f, and never records it.
+  template <class F>
+  auto run(const F& f) {
+    useEvents(ownEvents_);
+    return f();
+  }
+
+  /// The first call runs f, the second one builds a graph of its launches, and later calls launch
+  /// the graph. If any memory of the space has moved, the next call is like a first one. If memory
+  /// would have to grow while the graph is built, f is run. f must not call CUB.
   /// @param key all that f depends on, except that memory
   template <class Key, class Result, class F>
   Result replay(GraphRecordings<Key, Result>& recordings, const Key& key, const F& f) {
-    useEvents(ownEvents_);
-    if (!recordsGraphs_ || refusals_ == kMaxRefusals) return f();
+    if (!recordsGraphs_) return run(f);
     auto* known = recordings.find(key, memory_.epoch());
     if (known == nullptr) {
-      const Result result = f();
+      const Result result = run(f);
       recordings.add(key, memory_.epoch());
       return result;
     }
-    if (known->exec == nullptr && !record(*known, f)) {
-      useEvents(ownEvents_);
-      return f();
-    }
+    if (known->exec == nullptr && !record(*known, f)) return run(f);
     events_ = &known->events;
     const NvtxRange range("step");
     cudaCheck(cudaGraphLaunch(known->exec.get(), stream_));
@@ -215,30 +219,27 @@ class CudaSpace {
   /// A range in the profiler and, if the stages are timed, two events on the stream.
   class Range {
    public:
-    Range(const char* name, StageEvents* events, double* ms, cudaStream_t stream, unsigned flags)
-        : name_(name), events_(events), stream_(stream), flags_(flags) {
-      if (events_ != nullptr) end_ = events_->begin(*ms, stream, flags);
+    Range(const char* name, CudaSpace& space, double* ms) : name_(name), space_(space) {
+      if (!space.timesStages_ || ms == nullptr) return;
+      stage_ = space.events_->begin(*ms);
+      space.recordEvent(stage_.begin);
     }
     ~Range() {
-      if (events_ != nullptr) events_->end(end_, stream_, flags_);
+      if (stage_.end == nullptr) return;
+      space_.recordEvent(stage_.end);
+      space_.events_->end();
     }
     Range(const Range&) = delete;
     Range& operator=(const Range&) = delete;
 
    private:
     NvtxRange name_;
-    StageEvents* events_;
-    cudaEvent_t end_ = nullptr;
-    cudaStream_t stream_;
-    unsigned flags_;
+    CudaSpace& space_;
+    StageEvents::Stage stage_{};
   };
 
   /// @param ms null: the stage is not timed
-  Range timed(const char* name, double* ms) {
-    const unsigned flags =
-        events_ == &ownEvents_ ? cudaEventRecordDefault : cudaEventRecordExternal;
-    return Range(name, timesStages_ && ms != nullptr ? events_ : nullptr, ms, stream_, flags);
-  }
+  Range timed(const char* name, double* ms) { return Range(name, *this, ms); }
 
  private:
   void useEvents(StageEvents& events) {
@@ -246,24 +247,46 @@ class CudaSpace {
     events.reset();
   }
 
-  /// @return false if f was not recorded, because another thread broke the capture or because
-  ///   memory would have to grow
+  /// Launches a kernel, or adds it to the graph that is being built.
+  template <class... Arguments>
+  void start(void (*kernel)(Arguments...), std::size_t blocks, unsigned threads,
+             Arguments... arguments) {
+    if (blocks == 0) return;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(count(blocks));
+    config.blockDim = dim3(threads);
+    config.stream = stream_;
+    void* addresses[] = {&arguments...};
+    const auto* const code = reinterpret_cast<const void*>(kernel);
+    if (builder_ != nullptr) return builder_->addKernel(code, config, addresses);
+    cudaCheck(cudaLaunchKernelExC(&config, code, addresses));
+  }
+
+  /// If this fails, the next wait or the end of the recording returns the error.
+  void recordEvent(cudaEvent_t event) noexcept {
+    if (builder_ != nullptr) return builder_->addEvent(event);
+    cudaEventRecord(event, stream_);
+  }
+
+  /// @return false if f was not recorded because memory would have to grow
   template <class Recording, class F>
   bool record(Recording& recording, const F& f) {
+    struct Ended {
+      GraphBuilder*& builder;
+      ~Ended() { builder = nullptr; }
+    };
+    useEvents(recording.events);
+    const CudaMemory::Ban ban(memory_);
+    GraphBuilder builder;
     try {
-      useEvents(recording.events);
-      const CudaMemory::Ban ban(memory_);
-      Capture capture(stream_);
+      builder_ = &builder;
+      const Ended ended{builder_};
       recording.result = f();
-      recording.exec = capture.finish();
-      refusals_ = 0;
-      return true;
-    } catch (const CudaError& error) {
-      if (!error.isOfCapture()) throw;
     } catch (const GrowthInCapture&) {
+      return false;
     }
-    ++refusals_;
-    return false;
+    recording.exec = builder.finish();
+    return true;
   }
 
   /// Loads CUB's kernels for n keys by sorting.
@@ -282,17 +305,6 @@ class CudaSpace {
     };
     sort(std::uint32_t{});
     sort(std::uint64_t{});
-  }
-
-  cudaLaunchConfig_t launchFor(std::size_t n) const {
-    return launchOf((count(n) + kThreads - 1) / kThreads, kThreads);
-  }
-  cudaLaunchConfig_t launchOf(std::size_t blocks, unsigned threads) const {
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(count(blocks));
-    config.blockDim = dim3(threads);
-    config.stream = stream_;
-    return config;
   }
 
   /// CUB returns most errors. But if its first query of a device fails, it throws, and every later
@@ -335,8 +347,6 @@ class CudaSpace {
 
   static constexpr std::size_t kMaxDevices = 128;  // CUB's maximum
   static inline std::array<std::atomic<bool>, kMaxDevices> cubIsStuck_{};
-  // After this many refusals in a row nothing is recorded any more.
-  static constexpr int kMaxRefusals = 3;
 
   const int device_;
   const Stream ownStream_;
@@ -344,7 +354,7 @@ class CudaSpace {
   CudaMemory memory_;
   DeviceBuffer<unsigned char> temporary_{memory()};  ///< scratch memory of CUB
   const bool recordsGraphs_;
-  int refusals_ = 0;
+  GraphBuilder* builder_ = nullptr;  ///< the graph that is being built; null: launches run
   const bool timesStages_;
   StageEvents ownEvents_;              ///< events of launches that are not recorded
   StageEvents* events_ = &ownEvents_;  ///< events of the last launches
