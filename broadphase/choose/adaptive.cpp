@@ -35,11 +35,12 @@ std::vector<Pair> possible(View<const Pair> list, std::size_t boxes) {
 }  // namespace
 
 AdaptivePipeline::AdaptivePipeline(std::unique_ptr<Pipeline> host, Make makeHost, Make makeGpu,
-                                   std::unique_ptr<SpaceChooser> chooser)
+                                   std::unique_ptr<SpaceChooser> chooser, int threads)
     : host_(std::move(host)),
       makeHost_(std::move(makeHost)),
       makeGpu_(std::move(makeGpu)),
-      chooser_(std::move(chooser)) {
+      chooser_(std::move(chooser)),
+      tasks_(threads) {
   tell();
 }
 
@@ -78,7 +79,7 @@ bool AdaptivePipeline::canUseGpu() const {
          step_ >= retryAt_;
 }
 
-/// The caller's thread copies the boxes while the GPU works.
+/// The caller's threads copy the boxes while the GPU works.
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
     const View<const Pair> before = gpuIsBehind_ ? host_->pairs() : View<const Pair>{};
@@ -95,7 +96,7 @@ bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
       added_ = gpu.added();
       removed_ = gpu.removed();
     };
-    gpu_->run(stepThere, [&]() noexcept { lastScene_.copy(input); });
+    gpu_->run(stepThere, [&]() noexcept { lastScene_.copy(input, tasks_); });
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
     return false;

@@ -51,7 +51,8 @@ std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options option
   else
     chooser = std::make_unique<FasterSpace>();
   auto both = std::make_unique<AdaptivePipeline>(
-      std::move(host), makeTrial, [options] { return makeGpu(options); }, std::move(chooser));
+      std::move(host), makeTrial, [options] { return makeGpu(options); }, std::move(chooser),
+      options.threads);
   if (isAsked) both->awaitGpu();
   return both;
 }

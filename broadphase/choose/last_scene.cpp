@@ -24,15 +24,29 @@ void LastScene::prepare(const StepInput& input) {
   to.changed.resize(to.knowsChanged ? (input.boxes.size + kMaskBits - 1) / kMaskBits : 0);
 }
 
-void LastScene::copy(const StepInput& input) noexcept {
+void LastScene::copy(const StepInput& input, HostTasks& tasks) noexcept {
   Copy& to = next();
   to.maxPairs = input.maxPairs;
   if (to.knowsChanged) std::copy_n(input.changed.data, to.changed.size(), to.changed.data());
-  const std::size_t known =
-      input.filters.empty() ? knownBoxes_ : std::min(knownBoxes_, knownFilters_);
+  if (!input.filters.empty()) knownBoxes_ = std::min(knownBoxes_, knownFilters_);
+  constexpr std::size_t kGrain = 128;  // as many boxes as one thread copies while another wakes up
+  const std::size_t masks = (input.boxes.size + kMaskBits - 1) / kMaskBits;
+  const auto copyMasks = [&](std::size_t begin, std::size_t end) {
+    copyRange(input, begin * kMaskBits, std::min(end * kMaskBits, input.boxes.size));
+  };
+  try {
+    tasks.forRanges(masks, kGrain, copyMasks);
+  } catch (...) {  // no memory for tasks
+    copyMasks(0, masks);
+  }
+}
+
+/// @param begin a multiple of 64
+void LastScene::copyRange(const StepInput& input, std::size_t begin, std::size_t end) noexcept {
+  Copy& to = next();
   const std::uint64_t *const now = input.changed.data, *const before = last().changed.data();
-  std::size_t first = 0;
-  for (; first + kMaskBits <= known; first += kMaskBits) {
+  std::size_t first = begin;
+  for (; first + kMaskBits <= std::min(knownBoxes_, end); first += kMaskBits) {
     // This copy is two steps old: it lacks what the last step changed, too.
     const std::uint64_t changed = now[first / kMaskBits] | before[first / kMaskBits];
     if (changed == 0) continue;
@@ -40,10 +54,9 @@ void LastScene::copy(const StepInput& input) noexcept {
     if (!input.filters.empty())
       copyChanged(to.filters.data() + first, input.filters.data + first, kMaskBits, changed);
   }
-  const std::size_t rest = input.boxes.size - first;
-  std::copy_n(input.boxes.data + first, rest, to.boxes.data() + first);
+  std::copy_n(input.boxes.data + first, end - first, to.boxes.data() + first);
   if (!input.filters.empty())
-    std::copy_n(input.filters.data + first, rest, to.filters.data() + first);
+    std::copy_n(input.filters.data + first, end - first, to.filters.data() + first);
 }
 
 void LastScene::keep() noexcept {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broadphase/core/step_header.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -22,7 +23,7 @@ class LastScene {
   void prepare(const StepInput& input);
   /// Copies the input of prepare(), and leaves the last copy unchanged. With `changed` bits it
   /// copies only what changed in this step or in the last one.
-  void copy(const StepInput& input) noexcept;
+  void copy(const StepInput& input, HostTasks& tasks) noexcept;
   void keep() noexcept;
 
   /// The step for which keep() was called last, without its `removedObjects` and `changed`.
@@ -39,6 +40,8 @@ class LastScene {
     bool knowsChanged = false;
     bool isWhole = false;  ///< whether this is the copy of a step that succeeded
   };
+
+  void copyRange(const StepInput& input, std::size_t begin, std::size_t end) noexcept;
 
   const Copy& last() const { return copies_[last_]; }
   Copy& next() { return copies_[1 - last_]; }

@@ -16,6 +16,7 @@
 #include "broadphase/cuda/stages.cuh"
 #include "broadphase/cuda/step_plan.h"
 #include "broadphase/host/parallel/buffer.h"
+#include "broadphase/host/parallel/tasks.h"
 
 namespace lbvh {
 
@@ -26,6 +27,7 @@ class CudaPipeline final : public Pipeline {
   /// @throws SpaceError
   explicit CudaPipeline(const Options& options)
       : hierarchy_(options.hierarchy),
+        tasks_(HostTasks::threadsFor(options.threads)),
         buffers_({options.device, options.graphs, options.stageTimes}) {
     plan_.order.mayKeep = hierarchy_ == Hierarchy::wide && !testHooks.sortsEachStep;
     plan_.mostListed = StepPlan::listedIn(options.pinnedDeltaMiB << 20);
@@ -221,8 +223,8 @@ class CudaPipeline final : public Pipeline {
     const View<const std::uint64_t> changed =
         hadLast_ ? input.changed : View<const std::uint64_t>{};
     changed_.begin(std::max(input.boxes.size, lastSize_));
-    return {space_.upload(input.boxes, boxes_, changed, &changed_),
-            space_.upload(input.filters, filters_, changed, &changed_),
+    return {space_.upload(input.boxes, boxes_, changed, &changed_, tasks_),
+            space_.upload(input.filters, filters_, changed, &changed_, tasks_),
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
@@ -345,6 +347,7 @@ class CudaPipeline final : public Pipeline {
   /// program.
   std::optional<RelaxedCapture> relaxed_;
   const Hierarchy hierarchy_;  ///< the same for every step, so LaunchKey does not need it
+  HostTasks tasks_;            ///< threads for uploads
   StepBuffers buffers_;
   CudaSpace& space_ = buffers_.space;
   StepPlan plan_;

@@ -82,13 +82,14 @@ TEST(LastScene, IsThatOfTheLastStepThatSucceeded) {
   Changing scene(401);
   LastScene copies;
   Changing last = scene;
+  HostTasks tasks(1);
   for (int round = 0; round < 4000; ++round) {
     SCOPED_TRACE(round);
     scene.change();
     const StepInput input = scene.input(scene.random.below(5) != 0);
     copies.prepare(input);
     if (scene.random.below(20) == 0) copies.prepare(input);  // as after a failed step
-    copies.copy(input);
+    copies.copy(input, tasks);
     if (scene.random.below(3) == 0) {
       if (round > 0) {
         ASSERT_NO_FATAL_FAILURE(expectCopyOf(copies, last.input(false)));
@@ -109,9 +110,10 @@ TEST(LastScene, CopiesOnlyBoxesThatHaveChanged) {
   std::vector<std::uint64_t> changed(5, 0);
   StepInput input{view(boxes), {}, {}, 1};
   LastScene copies;
+  HostTasks tasks(1);
   const auto step = [&] {
     copies.prepare(input);
-    copies.copy(input);
+    copies.copy(input, tasks);
     copies.keep();
   };
   input.changed = view(changed);
@@ -123,6 +125,27 @@ TEST(LastScene, CopiesOnlyBoxesThatHaveChanged) {
     EXPECT_EQ(copies.get().boxes[100].min[0], -7);
     EXPECT_NE(copies.get().boxes[200].min[0], -7);
     changed[100 / 64] = 0;
+  }
+}
+
+// A thread copies at least 8,192 boxes.
+TEST(LastScene, SeveralThreadsCopyManyBoxes) {
+  Changing scene(403);
+  LastScene copies;
+  HostTasks tasks(3);
+  for (const std::size_t n : {40000u, 40000u, 40001u, 25000u, 25000u, 63u}) {
+    scene.resize(n);
+    for (std::size_t i = 0; i < n; i += 1 + scene.random.below(200)) {
+      scene.boxes[i].min[0] += 1;
+      scene.mark(i);
+    }
+    const StepInput input = scene.input(true);
+    copies.prepare(input);
+    copies.copy(input, tasks);
+    copies.keep();
+    ASSERT_NO_FATAL_FAILURE(expectCopyOf(copies, input));
+    scene.succeed();
+    scene.isFiltered = !scene.isFiltered;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "broadphase/cuda/runtime/space.cuh"
 #include "broadphase/cuda/step.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/step.h"
 #include "cuda_fixture.h"
 #include "device_boxes.cuh"
@@ -62,11 +63,12 @@ class Uploaded {
     mark(changed_, i);
   }
 
-  void upload(bool tells) {
+  template <class Tasks>
+  void upload(bool tells, Tasks& tasks) {
     ChangedSet sent;
     sent.begin(host_.size());
     const View<const T> there = space_.upload(
-        view(host_), buffer_, tells ? view(changed_) : View<const std::uint64_t>{}, &sent);
+        view(host_), buffer_, tells ? view(changed_) : View<const std::uint64_t>{}, &sent, tasks);
     expectOnDevice(there);
     expectAllSent(sent);
     before_ = host_;
@@ -109,9 +111,11 @@ template <class T>
 void followChanges(std::uint32_t seed) {
   Random random(seed);
   Uploaded<T> array;
+  HostTasks tasks(3);
+  CallingThread alone;
   for (int round = 0; round < 120; ++round) {
     SCOPED_TRACE(round);
-    constexpr std::size_t kSizes[] = {0, 1, 63, 64, 65, 700, 10880, 10881, 23000};
+    constexpr std::size_t kSizes[] = {0, 1, 63, 64, 65, 700, 4096, 4097, 23000};
     if (random.below(4) == 0) array.resize(kSizes[random.below(9)], random);
     if (random.below(8) == 0) array.resize(array.size() + random.below(70), random);
     const std::size_t n = array.size();
@@ -120,7 +124,11 @@ void followChanges(std::uint32_t seed) {
     for (std::size_t i = 0; i < n; ++i)
       if (isClump ? i % 16384 < 16384 / oneIn : random.below(oneIn) == 0) array.change(i, random);
     if (random.below(20) == 0) array.invalidate();
-    ASSERT_NO_FATAL_FAILURE(array.upload(random.below(2) == 0));
+    const bool tells = random.below(2) == 0;
+    if (random.below(2) == 0)
+      ASSERT_NO_FATAL_FAILURE(array.upload(tells, tasks));
+    else
+      ASSERT_NO_FATAL_FAILURE(array.upload(tells, alone));
   }
 }
 
@@ -153,7 +161,8 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
     const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
     if (n > 0) forEachKernel<<<blocks, kThreads>>>(body, static_cast<std::uint32_t>(n));
   };
-  const View<const Aabb> there = buffer.upload(view(boxes), {}, nullptr, nullptr, forEach);
+  CallingThread alone;
+  const View<const Aabb> there = buffer.upload(view(boxes), {}, nullptr, alone, nullptr, forEach);
   Boxes found(boxes.size());
   const std::size_t bytes = found.size() * sizeof(Aabb);
   EXPECT_EQ(cudaMemcpy(found.data(), there.data, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
@@ -161,7 +170,7 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   return records;
 }
 
-// 2,331 records of 28 bytes are a quarter of the bytes of a piece of 10,880 boxes.
+// 877 records of 28 bytes are a quarter of the bytes of a piece of 4,096 boxes.
 TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
   UploadBuffer<Aabb> buffer;
   Boxes boxes(20000, test::boxAt(1, 2, 3, 1));
@@ -169,11 +178,11 @@ TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
     for (std::size_t i = from; i < from + n; ++i) boxes[i].min[i % 3] += 1;
   };
   EXPECT_EQ(uploadCounted(buffer, boxes), 0u);
-  change(10870, 20);
+  change(4090, 20);
   EXPECT_EQ(uploadCounted(buffer, boxes), 20u);
-  change(100, 2331);
-  EXPECT_EQ(uploadCounted(buffer, boxes), 2331u);
-  change(100, 2332);
+  change(100, 877);
+  EXPECT_EQ(uploadCounted(buffer, boxes), 877u);
+  change(100, 878);
   change(19000, 7);
   EXPECT_EQ(uploadCounted(buffer, boxes), 7u);
   EXPECT_EQ(uploadCounted(buffer, boxes), 0u);

@@ -144,11 +144,18 @@ class CudaSpace {
     checkCub([&] { return call(scratch, bytes, stream_); });
   }
 
+  /// See UploadBuffer::upload().
+  template <class T, class Tasks>
+  View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
+                       View<const std::uint64_t> changed, ChangedSet* sent, Tasks& tasks) {
+    return buffer.upload(host, changed, sent, tasks, stream_,
+                         [this](std::size_t n, const auto& body) { forEach(n, body); });
+  }
   template <class T>
   View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
-                       View<const std::uint64_t> changed = {}, ChangedSet* sent = nullptr) {
-    return buffer.upload(host, changed, sent, stream_,
-                         [this](std::size_t n, const auto& body) { forEach(n, body); });
+                       View<const std::uint64_t> changed = {}) {
+    CallingThread alone;
+    return upload(host, buffer, changed, nullptr, alone);
   }
 
   /// Drops the stage times of a step that failed, and then does what copy() does.

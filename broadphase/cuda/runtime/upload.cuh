@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,15 @@ struct ScatterRecords {
   }
 };
 
+/// Stands for HostTasks if the calling thread works alone.
+struct CallingThread {
+  int threads() const { return 1; }
+  template <class F>
+  void forRanges(std::size_t n, std::size_t /*grain*/, const F& f) const {
+    f(std::size_t{0}, n);
+  }
+};
+
 /// A copy of a host array on the device, padded so that its size rarely changes. A second copy, in
 /// pinned memory, equals the one on the device. Changed elements are sent from the second copy. So
 /// the host must wait for an upload before it begins the next one.
@@ -68,10 +78,11 @@ class UploadBuffer {
   ///   the size of the last upload are sent in any case. Empty: all elements are compared with the
   ///   copy
   /// @param sent receives the indices of the sent elements, unless it is null
+  /// @param tasks the threads that compare and copy: HostTasks, or CallingThread
   /// @param forEach launches a stage on the stream: forEach(n, body)
-  template <class ForEach>
+  template <class Tasks, class ForEach>
   View<const T> upload(View<const T> host, View<const std::uint64_t> changed, ChangedSet* sent,
-                       cudaStream_t stream, const ForEach& forEach) {
+                       Tasks& tasks, cudaStream_t stream, const ForEach& forEach) {
     const std::size_t last = std::exchange(last_, host.size);
     if (host.empty()) return {};
     const std::size_t padded = paddedSize(host.size);
@@ -82,8 +93,10 @@ class UploadBuffer {
     recorded_ = 0;
     const Source source{host, changed, changed.data != nullptr ? std::min(known, last) : known,
                         sent};
-    for (std::size_t begin = 0; begin < host.size; begin += kPiece)
-      sendPiece(source, begin, std::min(begin + kPiece, host.size), stream);
+    const std::size_t wave =
+        kPiece * piecesPerWave(host.size, static_cast<std::size_t>(tasks.threads()));
+    for (std::size_t begin = 0; begin < host.size; begin += wave)
+      sendWave(source, begin, std::min(begin + wave, host.size), tasks, stream);
     forEach(recorded_, ScatterRecords<T>{records_.data(), device.data});
     if (padded > host.size && (known != host.size || padded != padded_))
       cudaCheck(cudaMemsetAsync(device.data + host.size, kPadding, (padded - host.size) * sizeof(T),
@@ -97,9 +110,9 @@ class UploadBuffer {
   void invalidate() { known_ = 0; }
 
  private:
-  /// While a piece is copied, the host searches the next one for changes. A piece of boxes has 255
-  /// KiB.
-  static constexpr std::size_t kPiece = 170 * kMaskBits;
+  /// The host's threads compare and copy the pieces of a wave. While a wave is sent, they work on
+  /// the next one. A piece of boxes has 96 KiB.
+  static constexpr std::size_t kPieceMasks = 64, kPiece = kPieceMasks * kMaskBits, kMaxPieces = 64;
   static constexpr int kPadding = std::is_same_v<T, Aabb> ? 0xFF : 0;  // a box of NaNs, or zeros
 
   struct Source {
@@ -115,22 +128,62 @@ class UploadBuffer {
     return (n + step - 1) / step * step;
   }
 
-  /// Sends records if they take at most a quarter of the bytes of the piece. Otherwise sends the
-  /// whole piece.
-  void sendPiece(const Source& source, std::size_t begin, std::size_t end, cudaStream_t stream) {
-    std::uint64_t masks[kPiece / kMaskBits];
-    const std::size_t most = mostRecords(end - begin);
-    const std::size_t count = findMasks(source, begin, end, most, masks);
-    if (count == 0) return;
-    if (source.sent != nullptr) {
-      if (count > most) source.sent->addRange(begin, end);
-      for (std::size_t first = begin; first < end && count <= most; first += kMaskBits)
-        source.sent->add(masks[(first - begin) / kMaskBits], first);
+  struct Piece {
+    std::size_t begin, end, count;  ///< `count`: number of changed elements
+    std::uint64_t masks[kPieceMasks];
+    /// Records are sent if they take at most a quarter of the bytes of the piece.
+    bool isWhole() const { return count > mostRecords(end - begin); }
+  };
+
+  /// A wave has two pieces for each thread, but at most a quarter of all pieces, because nothing is
+  /// sent before the first wave is complete. On an H100, a step with 100,000 boxes took 0.57 ms
+  /// with waves of all their 25 pieces and 16 threads, and 0.48 ms with waves of 8 and 4 threads.
+  static std::size_t piecesPerWave(std::size_t n, std::size_t threads) {
+    return std::clamp<std::size_t>(n / kPiece / 4, 2, std::min(2 * threads, kMaxPieces));
+  }
+
+  template <class Tasks>
+  void sendWave(const Source& source, std::size_t begin, std::size_t end, Tasks& tasks,
+                cudaStream_t stream) {
+    const std::size_t count = (end - begin + kPiece - 1) / kPiece;
+    const auto read = [&](std::size_t first, std::size_t last) {
+      for (std::size_t k = first; k < last; ++k)
+        readPiece(source, begin + k * kPiece, std::min(begin + (k + 1) * kPiece, end), pieces_[k]);
+    };
+    constexpr std::size_t kGrain = 2;  // fewer pieces take less time than to wake a thread
+    tasks.forRanges(count, kGrain, read);
+    std::size_t from = begin;  // [from, piece.begin) are pieces that are sent as a whole
+    for (std::size_t k = 0; k < count; ++k) {
+      const Piece& piece = pieces_[k];
+      if (source.sent != nullptr) tell(piece, *source.sent);
+      if (piece.isWhole()) continue;
+      sendRange(from, piece.begin, stream);
+      from = piece.end;
+      if (piece.count > 0) record(source.host, piece);
     }
-    if (count <= most) return record(source.host, begin, end, masks);
+    sendRange(from, end, stream);
+  }
+
+  /// Finds the changes of a piece. If the piece is sent as a whole, also copies them to the shadow.
+  void readPiece(const Source& source, std::size_t begin, std::size_t end, Piece& piece) {
+    piece.begin = begin;
+    piece.end = end;
+    piece.count = findMasks(source, begin, end, mostRecords(end - begin), piece.masks);
+    if (!piece.isWhole()) return;
     for (std::size_t first = begin; first < end; first += kMaskBits)
       copyChanged(shadow_.data() + first, source.host.data + first,
-                  std::min(kMaskBits, end - first), masks[(first - begin) / kMaskBits]);
+                  std::min(kMaskBits, end - first), piece.masks[(first - begin) / kMaskBits]);
+  }
+
+  static void tell(const Piece& piece, ChangedSet& sent) {
+    if (piece.count == 0) return;
+    if (piece.isWhole()) return sent.addRange(piece.begin, piece.end);
+    for (std::size_t first = piece.begin; first < piece.end; first += kMaskBits)
+      sent.add(piece.masks[(first - piece.begin) / kMaskBits], first);
+  }
+
+  void sendRange(std::size_t begin, std::size_t end, cudaStream_t stream) {
+    if (begin >= end) return;
     cudaCheck(cudaMemcpyAsync(device_.data() + begin, shadow_.data() + begin,
                               (end - begin) * sizeof(T), cudaMemcpyHostToDevice, stream));
   }
@@ -160,13 +213,14 @@ class UploadBuffer {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
 
-  void record(View<const T> host, std::size_t begin, std::size_t end, const std::uint64_t* masks) {
+  void record(View<const T> host, const Piece& piece) {
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
     RecordBlock<T>* blocks = records_.ensure(mostRecords(paddedSize(last_)) / kRecords + 1).data;
     T* shadow = shadow_.data();
     std::uint32_t at = recorded_;
-    for (std::size_t first = begin; first < end; first += kMaskBits)
-      forBits(*masks++, first, [&](std::uint32_t i) {
+    const std::uint64_t* mask = piece.masks;
+    for (std::size_t first = piece.begin; first < piece.end; first += kMaskBits)
+      forBits(*mask++, first, [&](std::uint32_t i) {
         shadow[i] = host[i];
         blocks[at / kRecords].set(at % kRecords, i, host[i]);
         ++at;
@@ -183,6 +237,7 @@ class UploadBuffer {
   PinnedBuffer<T> shadow_;
   /// Kernels read them over the bus, so that only the records cross it.
   PinnedBuffer<RecordBlock<T>> records_;
+  std::array<Piece, kMaxPieces> pieces_;  ///< the pieces of a wave
   std::uint32_t recorded_ = 0;
   std::size_t known_ = 0;   ///< number of elements of the shadow that the device has
   std::size_t last_ = 0;    ///< size of the last upload
