@@ -31,6 +31,8 @@ struct Simd {
   static constexpr std::uint32_t kWidth = 8;
   static constexpr bool kUsesShorts = true;
 
+  static void leave() { _mm256_zeroupper(); }
+
   struct Box {
     __m256 corners[6];
     Box(const BoxBlock& block, std::uint32_t lane) {

@@ -14,6 +14,8 @@ struct Simd {
   static constexpr std::uint32_t kWidth = 16;
   static constexpr bool kUsesShorts = false;  // sixteen floats fit into a register
 
+  static void leave() { _mm256_zeroupper(); }
+
   struct Box {
     __m512 corners[6];
     Box(const BoxBlock& block, std::uint32_t lane) {

@@ -31,6 +31,8 @@ struct Simd {
   static constexpr std::uint32_t kWidth = 4;
   static constexpr bool kUsesShorts = true;
 
+  static void leave() {}
+
   struct Box {
     float corners[6];
     Box(const BoxBlock& block, std::uint32_t lane) {
