@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Sets the build type, the output folders and the warnings. Only a top-level build changes global
+# Sets the build type, the optimisation, the output folders and the warnings. Only a top-level build changes global
 # settings.
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -14,6 +14,23 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT MSVC)
   # Without this, a * b + c is rounded once or twice, depending on the processor, and results differ.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endif()
+
+# A game's debug build needs a fast broad phase, too. So where no option asks for a level of optimisation,
+# as in a build without a type, this project's files are compiled with -O2.
+if(GPULBVH_CHECKED)
+  message(STATUS "GPULBVH_CHECKED: each step is checked, which is slow")
+else()
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" _type)
+  set(_unoptimised 1)
+  if(CMAKE_CONFIGURATION_TYPES)
+    set(_type DEBUG)
+    set(_unoptimised $<CONFIG:Debug>)
+  endif()
+  if(NOT " ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${_type}}" MATCHES " [-/]O")
+    add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,${_unoptimised}>:-O2>)
+    message(STATUS "GpuLbvhBroadphase: the build type '${CMAKE_BUILD_TYPE}' does not optimise; only this library's files are compiled with -O2")
+  endif()
 endif()
 
 # These options are for code that is slow to compile and need not be fast.

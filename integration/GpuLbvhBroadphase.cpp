@@ -248,6 +248,9 @@ void GpuLbvhBroadphase::printStats() {
   };
   std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
               s.reason.c_str());
+#if defined(GPULBVH_CHECKED)
+  std::printf("  checked build: each step is checked, which is slow\n");
+#endif
   std::printf("  %-22s %12s\n", "hierarchy",
               s.hierarchy == lbvh::Hierarchy::wide ? "wide" : "binary");
   count("proxies", m_impl->proxies.count());

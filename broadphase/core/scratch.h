@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Manages the memory that the stages of a step share: one block, lent in typed, named pieces. A
-// piece must not be used after it was given back. Debug builds overwrite such a piece, and
+// piece must not be used after it was given back. Checked builds overwrite such a piece, and
 // AddressSanitizer reports its use.
 #pragma once
 

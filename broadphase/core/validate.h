@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks invariants of the stages' results, in debug builds and in tests. Slow and simple on
+// Checks invariants of the stages' results, in checked builds and in tests. Slow and simple on
 // purpose. Functions named why... return an empty string, or one line that says what is wrong. Host
 // only.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace lbvh {
 
-#if defined(NDEBUG)
-inline constexpr bool kValidate = false;
-#else
+#if defined(GPULBVH_CHECKED)
 inline constexpr bool kValidate = true;  ///< whether steps and trees check their results
+#else
+inline constexpr bool kValidate = false;
 #endif
 
 /// Prints `whyWrong` and aborts, unless it is empty. A broken invariant is a bug in this library.

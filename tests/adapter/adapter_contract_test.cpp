@@ -397,6 +397,11 @@ TEST(AdapterContract, PrintsATableOfTheLastStep) {
   const std::string text = testing::internal::GetCapturedStdout();
   for (const char* word : {"host", "proxies", "pairs", "traversal", "ms"})
     EXPECT_NE(text.find(word), std::string::npos) << text;
+#if defined(GPULBVH_CHECKED)
+  EXPECT_NE(text.find("checked build"), std::string::npos) << text;
+#else
+  EXPECT_EQ(text.find("checked build"), std::string::npos) << text;
+#endif
 }
 
 }  // namespace

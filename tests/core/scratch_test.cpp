@@ -94,8 +94,8 @@ TEST(ScratchDeathTest, AddressSanitizerReportsUsesOfReturnedPieces) {
   piece[3] = 6;
   EXPECT_EQ(piece[3], 6u);
 }
-#elif !defined(NDEBUG)
-TEST(Scratch, DebugBuildsOverwriteReturnedPieces) {
+#elif defined(GPULBVH_CHECKED)
+TEST(Scratch, CheckedBuildsOverwriteReturnedPieces) {
   HostScratch scratch;
   const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_EQ(piece[3], 0xDBDBDBDBu);

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/coverage
 
-cmake -S . -B $build -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG="-O1 -g" \
+cmake -S . -B $build -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG="-O1 -g" -D GPULBVH_CHECKED=ON \
   -D CMAKE_CXX_COMPILER=clang++ -D GPULBVH_CUDA=OFF \
   -D CMAKE_CXX_FLAGS="-fprofile-instr-generate -fcoverage-mapping" >/dev/null
 targets=(finder adapter)

@@ -46,6 +46,7 @@ class Tree:
                      '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
                      '-D', f'CMAKE_BUILD_TYPE={kind}',
                      '-D', f'CMAKE_CXX_FLAGS_{kind.upper()}={flags}',
+                     '-D', f'GPULBVH_CHECKED={"ON" if self.sanitize else "OFF"}',
                      '-D', 'GPULBVH_CUDA=OFF', '-D', 'CMAKE_LINK_DEPENDS_NO_SHARED=ON')
         targets = self.command('ninja', '-C', self.out, '-t', 'targets', 'all').stdout
         self.tests = [t for t in re.findall(r'^bin/(\w+_tests):', targets, re.M)

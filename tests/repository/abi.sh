@@ -16,7 +16,7 @@ fi
 
 # libraries SOURCE NAME: builds the libraries and installs them in FOLDER/NAME.
 libraries() {
-  cmake -S "$1" -B "$folder/$2.build" -D CMAKE_BUILD_TYPE=Debug -D BUILD_SHARED_LIBS=ON \
+  cmake -S "$1" -B "$folder/$2.build" -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG="-O0 -g" -D BUILD_SHARED_LIBS=ON \
     -D GPULBVH_CUDA=OFF -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF \
     -D CMAKE_INSTALL_PREFIX="$folder/$2" -D CMAKE_INSTALL_LIBDIR=lib >"$folder/$2.log"
   cmake --build "$folder/$2.build" --parallel "$cores" --target install >>"$folder/$2.log"

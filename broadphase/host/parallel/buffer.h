@@ -35,7 +35,7 @@ struct HostMemory {
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
   }
   static void retire(void* p, [[maybe_unused]] std::size_t bytes) {
-#if !defined(NDEBUG)
+#if defined(GPULBVH_CHECKED)
     std::memset(p, 0xDB, bytes);  // as an index, these bytes are far beyond every array
 #endif
     ASAN_POISON_MEMORY_REGION(p, bytes);
