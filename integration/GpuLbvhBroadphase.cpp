@@ -42,22 +42,19 @@ struct GpuLbvhBroadphase::Impl {
         step(proxies, finder, queries, *sink, ghosts) {}
 
   /// Bullet sets every box in every step, so the common case of an unchanged box must be cheap.
-  void setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
-               btDispatcher* dispatcher) {
-    if (!proxies.areExact() || ghosts.mayBeActive())
-      return setAnyAabb(proxy, aabbMin, aabbMax, dispatcher);
+  void setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax) {
+    if (!proxies.areExact() || ghosts.mayBeActive()) return setAnyAabb(proxy, aabbMin, aabbMax);
     const GpuLbvhCorners box(aabbMin, aabbMax);
     if (proxies.setExactAabb(proxy, box)) queries.markChanged(proxy);
   }
   /// setAabb() if there is a margin, double precision or a ghost callback.
   GPULBVH_NOINLINE void setAnyAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
-                                   const btVector3& aabbMax, btDispatcher* dispatcher) {
+                                   const btVector3& aabbMax) {
     if (isSameBox(GpuLbvhBox(proxy), GpuLbvhBox(aabbMin, aabbMax))) return;
     const bool areGhosts = ghosts.areActive();
-    const lbvh::Aabb before = proxies.boxes()[proxy->m_slot];
     if (!proxies.setAabb(proxy, aabbMin, aabbMax)) return;
     queries.markChanged(proxy);
-    if (areGhosts) ghosts.moveProxy(proxy, before, dispatcher);
+    if (areGhosts) ghosts.moveProxy(proxy);
   }
 
   void destroy(GpuLbvhProxy* proxy, btDispatcher* dispatcher) {
@@ -116,8 +113,8 @@ void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dis
 }
 
 void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin,
-                                const btVector3& aabbMax, btDispatcher* dispatcher) {
-  m_impl->setAabb(static_cast<GpuLbvhProxy*>(proxy), aabbMin, aabbMax, dispatcher);
+                                const btVector3& aabbMax, btDispatcher* /*dispatcher*/) {
+  m_impl->setAabb(static_cast<GpuLbvhProxy*>(proxy), aabbMin, aabbMax);
 }
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,

@@ -86,9 +86,11 @@ struct GpuLbvhNewProxy {
 /// An accepted pair stays until its boxes part. After refilter(), or after the callback was
 /// replaced, it is called for every pair. docs/contract.md has the details.
 ///
-/// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. The pairs
-/// of btGhostObjects are then right after each createProxy(), setAabb() and destroyProxy(). A cache
-/// with deferred removal (btSortedOverlappingPairCache) gets these pairs in the step instead.
+/// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
+/// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
+/// have parted are removed in the next step, as by btDbvtBroadphase. So a loop over a ghost's list
+/// may move what it finds. A cache with deferred removal (btSortedOverlappingPairCache) also gets
+/// the new pairs in the step.
 ///
 /// Queries: rayTest() and aabbTest() see every createProxy(), setAabb() and destroyProxy() at once.
 /// Many threads may query at the same time, as long as no thread changes the broad phase.
@@ -124,10 +126,10 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
   /// Removes the proxy with its pairs.
-  /// @param dispatcher frees the pairs' algorithms; null: none is freed
+  /// @param dispatcher frees the pairs' algorithms. If it is null, the next step frees them
   void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;
-  /// Sets the proxy's box, in units of the world. The next step updates its pairs; pairs of ghosts
-  /// are updated at once.
+  /// Sets the proxy's box, in units of the world. The next step updates its pairs; new pairs of
+  /// ghosts are added at once. The dispatcher is not read.
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
   /// The box that the proxy was last given, without the margin.

@@ -4,7 +4,6 @@
 #include <BulletCollision/CollisionDispatch/btCollisionObject.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <new>
 
@@ -19,16 +18,6 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr lbvh::Aabb kEverything{{-kInfinity, -kInfinity, -kInfinity},
                                  {kInfinity, kInfinity, kInfinity}};
-
-/// The bounds of two boxes, one of which may be NaN.
-lbvh::Aabb boundsOf(const lbvh::Aabb& a, const lbvh::Aabb& b) {
-  lbvh::Aabb both{};
-  for (int axis = 0; axis < 3; ++axis) {
-    both.min[axis] = std::fmin(a.min[axis], b.min[axis]);
-    both.max[axis] = std::fmax(a.max[axis], b.max[axis]);
-  }
-  return both;
-}
 
 /// Calls visit(i) for each of `boxes` that overlaps `one`.
 template <class Visit>
@@ -122,15 +111,14 @@ void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
   ghost.leaf = hasNan ? nullptr : m_tree.insert(volume, ghost.proxy);
 }
 
-void GpuLbvhGhosts::updateAdded(GpuLbvhProxy* proxy) {
+void GpuLbvhGhosts::addNewProxy(GpuLbvhProxy* proxy) {
   addIfGhost(proxy);
-  updatePairs(proxy, GpuLbvhProxies::kNanBox, nullptr);
+  addPairsOf(proxy);
 }
 
-void GpuLbvhGhosts::moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                              btDispatcher* dispatcher) {
+void GpuLbvhGhosts::moveProxy(GpuLbvhProxy* proxy) {
   ++m_moves;
-  updatePairs(proxy, before, dispatcher);
+  addPairsOf(proxy);
 }
 
 void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
@@ -164,26 +152,21 @@ void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
 }
 
 /// Gives a ghost that has left its enlarged box a new one, and lists the proxies near it.
-void GpuLbvhGhosts::renewNear(Ghost& ghost, const lbvh::Aabb& both) {
+void GpuLbvhGhosts::renewNear(Ghost& ghost) {
   placeLeaf(ghost);
   ghost.near.clear();
-  const lbvh::Aabb box = m_proxies.boxes()[ghost.proxy->m_slot];
-  const lbvh::Aabb room = ghost.leaf != nullptr ? roomFor(box) : box;
-  const lbvh::Aabb all = boundsOf(both, room);
-  if (m_proxies.count() != m_ghosts.size()) findAmongAll(all);
+  if (ghost.leaf == nullptr) return;  // a box with a NaN overlaps nothing
+  const lbvh::Aabb room = roomFor(m_proxies.boxes()[ghost.proxy->m_slot]);
+  if (m_proxies.count() != m_ghosts.size()) findAmongAll(room);
   const auto isGhost = [](const GpuLbvhProxy* one) { return one->m_isGhost; };
   m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isGhost), m_partners.end());
-  for (const GpuLbvhProxy* other : m_partners)
-    if (lbvh::overlap(m_proxies.boxes()[other->m_slot], room)) ghost.near.push_back(other->m_slot);
-  forEachLeaf(m_tree, all, [&](const btDbvtNode& leaf, GpuLbvhProxy* other) {
+  forEachLeaf(m_tree, room, [&](const btDbvtNode&, GpuLbvhProxy* other) {
     if (other == ghost.proxy) return;
     m_partners.push_back(other);
-    if (ghost.leaf == nullptr || !Intersect(leaf.volume, ghost.leaf->volume)) return;
-    ghost.near.push_back(other->m_slot);
     addNear(m_ghosts[other->m_link], ghost.proxy->m_slot);
   });
-  ghost.knowsNear = ghost.leaf != nullptr && ghost.near.size() <= kMaxNear;
-  takePartners(both);
+  for (const GpuLbvhProxy* other : m_partners) ghost.near.push_back(other->m_slot);
+  ghost.knowsNear = ghost.near.size() <= kMaxNear;
 }
 
 /// Lists a proxy that has come into the ghost's enlarged box.
@@ -196,35 +179,30 @@ void GpuLbvhGhosts::addNear(Ghost& ghost, std::uint32_t slot) {
 }
 
 /// Finds the ghosts near a proxy that is not a ghost itself.
-void GpuLbvhGhosts::findGhosts(const GpuLbvhProxy* proxy, const lbvh::Aabb& both) {
-  forEachLeaf(m_tree, both, [&](const btDbvtNode&, GpuLbvhProxy* ghost) {
-    m_partners.push_back(ghost);
-    addNear(m_ghosts[ghost->m_link], proxy->m_slot);
-  });
-  takePartners(both);
-}
-
-/// Keeps only partners that overlap `both`, the bounds of the proxy's previous and current box.
-void GpuLbvhGhosts::takePartners(const lbvh::Aabb& both) {
-  const auto isApart = [&](const GpuLbvhProxy* one) {
-    return !lbvh::overlap(m_proxies.boxes()[one->m_slot], both);
-  };
-  m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isApart), m_partners.end());
+void GpuLbvhGhosts::findGhosts(const GpuLbvhProxy* proxy) {
+  forEachLeaf(m_tree, m_proxies.boxes()[proxy->m_slot],
+              [&](const btDbvtNode&, GpuLbvhProxy* ghost) {
+                m_partners.push_back(ghost);
+                addNear(m_ghosts[ghost->m_link], proxy->m_slot);
+              });
 }
 
 /// Fills m_partners, sorted by slot: the order must not depend on the finder's backend.
-void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before) {
-  const lbvh::Aabb both = boundsOf(before, m_proxies.boxes()[proxy->m_slot]);
+void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy) {
+  const lbvh::Aabb box = m_proxies.boxes()[proxy->m_slot];
   m_partners.clear();
   if (!proxy->m_isGhost) {
-    findGhosts(proxy, both);
+    findGhosts(proxy);
   } else if (Ghost& ghost = m_ghosts[proxy->m_link];
-             ghost.knowsNear && ghost.leaf->volume.Contain(volumeOf(both))) {
-    for (const std::uint32_t slot : ghost.near)
-      if (lbvh::overlap(m_proxies.boxes()[slot], both)) m_partners.push_back(m_proxies.at(slot));
+             ghost.knowsNear && ghost.leaf->volume.Contain(volumeOf(box))) {
+    for (const std::uint32_t slot : ghost.near) m_partners.push_back(m_proxies.at(slot));
   } else {
-    renewNear(ghost, both);
+    renewNear(ghost);
   }
+  const auto isApart = [&](const GpuLbvhProxy* one) {
+    return !lbvh::overlap(m_proxies.boxes()[one->m_slot], box);
+  };
+  m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isApart), m_partners.end());
   std::sort(m_partners.begin(), m_partners.end(),
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
 }
@@ -239,10 +217,9 @@ bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   }
 }
 
-void GpuLbvhGhosts::updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
-                                btDispatcher* dispatcher) {
+void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
   try {
-    findPartners(proxy, before);
+    findPartners(proxy);
   } catch (const std::bad_alloc&) {
     // The step will update the proxy's pairs. But some ghosts may not list the proxy as near.
     for (Ghost& ghost : m_ghosts) ghost.knowsNear = false;
@@ -254,24 +231,19 @@ void GpuLbvhGhosts::updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before,
   partners.swap(m_partners);  // a callback may call this again, and destroy any of the partners
   for (GpuLbvhProxy* other : partners) {
     if (!one.areAlive()) break;
-    if (other == proxy || !other->isAlive() || staysAsItIs(proxy, other)) continue;
-    if (!rememberEarly(lbvh::makePair(proxy->m_slot, other->m_slot))) break;
-    updatePair(proxy, other, dispatcher);
+    if (!other->isAlive() || !m_proxies.overlap(proxy, other)) continue;
+    // A step that is running may remove the pair, because it found its pairs before the move.
+    if (!m_isInStep && m_sink.has(proxy, other)) continue;
+    const lbvh::Pair pair = lbvh::makePair(proxy->m_slot, other->m_slot);
+    if (!rememberEarly(pair)) break;
+    addPair(pair);
   }
   partners.swap(m_partners);
 }
 
-/// Whether the cache is right about the pair, and stays right. While a step runs the cache may
-/// become wrong, because the step found its pairs before the move.
-bool GpuLbvhGhosts::staysAsItIs(GpuLbvhProxy* a, GpuLbvhProxy* b) const {
-  return !m_isInStep && m_sink.has(a, b) == m_proxies.overlap(a, b);
-}
-
-/// The filter callback may move the two proxies, so their boxes are compared again after add().
-void GpuLbvhGhosts::updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) {
-  if (!a->isAlive() || !b->isAlive()) return;
-  if (m_proxies.overlap(a, b)) m_sink.add(a, b);
-  if (!m_proxies.overlap(a, b)) m_sink.remove(a, b, dispatcher);
+void GpuLbvhGhosts::addPair(lbvh::Pair pair) {
+  GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
+  if (a->isAlive() && b->isAlive() && m_proxies.overlap(a, b)) m_sink.add(a, b);
 }
 
 void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {
@@ -281,14 +253,13 @@ void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* d
     if (!pairs.isPair(pair)) {
       m_sink.remove(a, b, dispatcher);
     } else if (!m_sink.has(a, b) && !m_sink.refusedPairs().contains(pair)) {
-      // The two parted and overlapped again between two steps, which the finder has not seen.
+      // The program removed the pair from the cache, and then one of the two moved.
       const bool isIn = m_sink.add(a, b);
       if (m_proxies.wereInLastStep(pair)) m_sink.refusedPairs().note(pair, !isIn);
     }
   }
   m_unconfirmed.clear();
-  // The step's pairs do not include what its callbacks have moved.
-  for (std::size_t i = 0, end = m_early.size(); i < end; ++i)
-    updatePair(m_proxies.at(m_early[i].first), m_proxies.at(m_early[i].second), dispatcher);
+  // The step has removed pairs of boxes that its callbacks have moved together again.
+  for (std::size_t i = 0, end = m_early.size(); i < end; ++i) addPair(m_early[i]);
   m_isInStep = false;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the pairs of ghost objects up to date between two steps. A program may move a btGhostObject
-// and read its overlaps in the next line, as btKinematicCharacterController does. Knows which
-// proxies are ghosts, and adds and removes their pairs at once. All other pairs wait for the step.
+// Adds the pairs of ghost objects between two steps. A program may move a btGhostObject and read
+// its overlaps in the next line, as btKinematicCharacterController does. Knows which proxies are
+// ghosts, and adds their pairs at once. Pairs are removed in the step, as btDbvtBroadphase does: a
+// program may move the objects of a ghost's list while it goes through that list. All other pairs
+// wait for the step.
 // Not installed.
 #pragma once
 
@@ -39,13 +41,12 @@ class GpuLbvhGhosts {
 
   /// Adds the pairs of a new proxy.
   void addProxy(GpuLbvhProxy* proxy) {
-    if (areActive()) updateAdded(proxy);
+    if (areActive()) addNewProxy(proxy);
   }
-  /// Updates the pairs of a proxy that had the box `before`. Requires areActive(). Finds its
-  /// partners in the tree of ghosts. A ghost that has left its enlarged box searches all boxes by a
-  /// query. It tests each box instead if the query would have to pack all boxes first, or if boxes
-  /// are fattened.
-  void moveProxy(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
+  /// Adds the pairs of a proxy that has moved. Requires areActive(). Finds its partners in the tree
+  /// of ghosts. A ghost that has left its enlarged box searches all boxes by a query. It tests each
+  /// box instead if the query would have to pack all boxes first, or if boxes are fattened.
+  void moveProxy(GpuLbvhProxy* proxy);
   void removeProxy(GpuLbvhProxy* proxy);
   /// Forgets all pairs, because slots and unique ids restart. Requires that there are no proxies.
   void reset() {
@@ -63,8 +64,8 @@ class GpuLbvhGhosts {
     m_filter = filter;
     return std::exchange(m_hasAskedAnother, false);
   }
-  /// Call this at the end of a step. Makes the pairs that were updated before the step agree with
-  /// the step's result, because only the step has read the filters that changed since then.
+  /// Call this at the end of a step. Makes the pairs that were added before the step agree with the
+  /// step's result: boxes may have parted again, and only the step has read changed filters.
   void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
 
  private:
@@ -78,19 +79,17 @@ class GpuLbvhGhosts {
   };
 
   void setActive(bool active);
-  void updateAdded(GpuLbvhProxy* proxy);
+  void addNewProxy(GpuLbvhProxy* proxy);
   void addIfGhost(GpuLbvhProxy* proxy);
   void placeLeaf(Ghost& ghost);
-  void findPartners(const GpuLbvhProxy* proxy, const lbvh::Aabb& before);
-  void renewNear(Ghost& ghost, const lbvh::Aabb& both);
+  void findPartners(const GpuLbvhProxy* proxy);
+  void renewNear(Ghost& ghost);
   void addNear(Ghost& ghost, std::uint32_t slot);
-  void findGhosts(const GpuLbvhProxy* proxy, const lbvh::Aabb& both);
-  void takePartners(const lbvh::Aabb& both);
+  void findGhosts(const GpuLbvhProxy* proxy);
   bool isPackingWorthIt();
   void findAmongAll(const lbvh::Aabb& box);
-  void updatePairs(GpuLbvhProxy* proxy, const lbvh::Aabb& before, btDispatcher* dispatcher);
-  bool staysAsItIs(GpuLbvhProxy* a, GpuLbvhProxy* b) const;
-  void updatePair(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher);
+  void addPairsOf(GpuLbvhProxy* proxy);
+  void addPair(lbvh::Pair pair);
   bool rememberEarly(lbvh::Pair pair);
 
   const GpuLbvhProxies& m_proxies;
@@ -98,10 +97,10 @@ class GpuLbvhGhosts {
   GpuLbvhPairSink& m_sink;
   std::vector<Ghost> m_ghosts;
   btDbvt m_tree;                          ///< the enlarged boxes of all ghosts
-  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what the moved proxy overlaps or overlapped
-  /// Pairs that were updated since the last step found its pairs.
+  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what the moved proxy may overlap
+  /// Pairs that were added or refused since the last step found its pairs.
   std::vector<lbvh::Pair> m_early;
-  /// Pairs that were updated before the running step found its pairs.
+  /// Pairs that were added or refused before the running step found its pairs.
   std::vector<lbvh::Pair> m_unconfirmed;
   const btOverlapFilterCallback* m_filter = nullptr;  ///< filter callback of the last step
   bool m_hasAskedAnother = false;  ///< another filter callback was called since that step

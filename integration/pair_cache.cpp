@@ -209,6 +209,7 @@ std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher
   const lbvh::Pair slots = m_index[pair];
   btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
   const GpuLbvhObjects both(a, b);
+  leaveAlgorithm(at(pair), dispatcher);
   cleanOverlappingPair(at(pair), dispatcher);
   if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
   return both.areAlive() ? m_index.find(slots) : lbvh::kNullIndex;

@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Zlib
 #include "pair_sink.h"
 
+#include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "pair_cache.h"
+
+void GpuLbvhPairSink::leaveAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher) {
+  if (dispatcher != nullptr || pair.m_algorithm == nullptr) return;
+  try {
+    m_left.push_back(pair.m_algorithm);
+    pair.m_algorithm = nullptr;
+  } catch (const std::bad_alloc&) {
+    // then it is never freed, as with Bullet's own broad phases
+  }
+}
+
+void GpuLbvhPairSink::freeLeftAlgorithms(btDispatcher* dispatcher) {
+  if (dispatcher == nullptr || m_left.empty()) return;
+  const auto left = std::exchange(m_left, {});  // a contact-ended callback may remove pairs
+  for (btCollisionAlgorithm* algorithm : left) {
+    algorithm->~btCollisionAlgorithm();
+    dispatcher->freeCollisionAlgorithm(algorithm);
+  }
+}
 
 std::vector<lbvh::Pair> GpuLbvhPairSink::pairs() {
   std::vector<lbvh::Pair> all;
@@ -90,10 +112,15 @@ class HandedInPairSink : public GpuLbvhPairSink {
   }
   bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) final { return isOurs(m_cache.findPair(a, b), a); }
   void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) final {
-    if (!isOfOthers(m_cache.findPair(a, b), a)) m_cache.removeOverlappingPair(a, b, dispatcher);
+    btBroadphasePair* const pair = m_cache.findPair(a, b);
+    if (isOfOthers(pair, a)) return;
+    if (pair != nullptr) leaveAlgorithm(*pair, dispatcher);
+    m_cache.removeOverlappingPair(a, b, dispatcher);
   }
   void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) override {
-    if (!proxy->m_hasNoPairs) m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
+    if (proxy->m_hasNoPairs) return;
+    if (dispatcher == nullptr) leaveAlgorithmsOf(proxy);
+    m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
   }
   /// One pass for all proxies: Bullet's caches would scan all pairs once per proxy.
   void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
@@ -104,6 +131,12 @@ class HandedInPairSink : public GpuLbvhPairSink {
   virtual bool hasRefused(GpuLbvhProxy*, GpuLbvhProxy*) { return true; }
 
  private:
+  void leaveAlgorithmsOf(const GpuLbvhProxy* proxy) {
+    btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
+    for (int i = 0; i < pairs.size(); ++i)
+      if (pairs[i].m_pProxy0 == proxy || pairs[i].m_pProxy1 == proxy)
+        leaveAlgorithm(pairs[i], nullptr);
+  }
   /// Whether the cache returned a pair of another broad phase. Bullet's hashed cache identifies
   /// proxies by their unique ids, and two broad phases may use the same ids.
   static bool isOfOthers(const btBroadphasePair* pair, const GpuLbvhProxy* one) {
@@ -119,14 +152,18 @@ class HandedInPairSink : public GpuLbvhPairSink {
 void HandedInPairSink::prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                         btDispatcher* dispatcher) {
   struct IsOfThem : btOverlapCallback {
-    explicit IsOfThem(const GpuLbvhProxies& p) : all(p) {}
+    IsOfThem(HandedInPairSink& s, const btDispatcher* d) : sink(s), dispatcher(d) {}
     bool processOverlap(btBroadphasePair& pair) override {
-      return all.ownBoth(pair.m_pProxy0, pair.m_pProxy1) &&
-             (static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_hasNoPairs ||
-              static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_hasNoPairs);
+      if (!sink.m_proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1) ||
+          (!static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_hasNoPairs &&
+           !static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_hasNoPairs))
+        return false;
+      sink.leaveAlgorithm(pair, dispatcher);
+      return true;
     }
-    const GpuLbvhProxies& all;
-  } isOfThem(m_proxies);
+    HandedInPairSink& sink;
+    const btDispatcher* const dispatcher;
+  } isOfThem(*this, dispatcher);
   for (int i = 0; i < count; ++i) static_cast<GpuLbvhProxy*>(proxies[i])->m_hasNoPairs = true;
   m_cache.processAllOverlappingPairs(&isOfThem, dispatcher);
 }
@@ -162,6 +199,7 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
     pairs.swap(i, pairs.size() - 1);
     pairs.pop_back();
     const int left = pairs.size();
+    leaveAlgorithm(pair, dispatcher);
     cache().cleanOverlappingPair(pair, dispatcher);
     if (pairs.size() != left) i = 0;  // a contact-ended callback has moved pairs
   }

@@ -52,6 +52,9 @@ class GpuLbvhPairSink {
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 
+  /// Frees the algorithms of pairs that were removed without a dispatcher since the last step.
+  void freeLeftAlgorithms(btDispatcher* dispatcher);
+
   /// This broad phase's pairs in the cache, sorted. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairs();
   /// The subset of pairs() that the filter now refuses. @throws std::bad_alloc
@@ -61,10 +64,15 @@ class GpuLbvhPairSink {
   GpuLbvhRefusedPairs& refusedPairs() { return m_refused; }
 
  protected:
+  /// Call this before a pair is removed. Without a dispatcher nothing could free its algorithm, and
+  /// the dispatcher would keep its manifold for ever. So the algorithm is left to the next step.
+  void leaveAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher);
+
   GpuLbvhProxies& m_proxies;
   GpuLbvhRefusedPairs m_refused;
 
  private:
+  std::vector<btCollisionAlgorithm*> m_left;
   btOverlappingPairCallback* const* const m_ghostCallback;
 };
 

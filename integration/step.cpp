@@ -30,6 +30,7 @@ GpuLbvhError codeOf(const std::exception& e) {
 void GpuLbvhStep::run(btDispatcher* dispatcher) {
   m_errorCode = GpuLbvhError::none;
   m_error[0] = '\0';
+  m_sink.freeLeftAlgorithms(dispatcher);
   // A filter callback replaces groups and masks: the cache calls it.
   const btOverlapFilterCallback* filter = m_sink.cache().getOverlapFilterCallback();
   if (!findPairs(filter == nullptr)) return;

@@ -83,9 +83,9 @@ TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   EXPECT_GT(broken, 30);
 }
 
-// A filter moves objects after the step has read the boxes. Pairs of ghosts are correct
-// nevertheless when the step returns.
-TEST(CallbackWorlds, GhostPairsAreRightAfterAFilterMovedObjects) {
+// A filter moves objects after the step has read the boxes. No pair of a ghost is missing
+// nevertheless when the step returns. The next step removes those that have parted.
+TEST(CallbackWorlds, NoGhostPairIsMissingAfterAFilterMovedObjects) {
   for (const bool handedIn : {false, true}) {
     Random random(86);
     btHashedOverlappingPairCache hashed;
@@ -120,8 +120,10 @@ TEST(CallbackWorlds, GhostPairsAreRightAfterAFilterMovedObjects) {
           const std::pair<int, int> pair(a->m_uniqueId, b->m_uniqueId);
           const bool isOfGhost = pair.first % 4 == 1 || pair.second % 4 == 1;
           if (pair.first >= pair.second || !isOfGhost) continue;
-          ASSERT_EQ(found.count(pair), expected.count(pair)) << pair.first << ' ' << pair.second;
+          ASSERT_GE(found.count(pair), expected.count(pair)) << pair.first << ' ' << pair.second;
         }
+      broadphase.calculateOverlappingPairs(nullptr);
+      ASSERT_EQ(idPairsOf(cache), objects.bruteForce());
     }
     for (const auto& client : clients) client->setBroadphaseHandle(nullptr);
     while (!objects.living.empty()) objects.destroy(objects.living.back());

@@ -189,6 +189,7 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   broadphase.setAabb(proxy, btVector3(0, 0, 0), one, nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 1) << "touching counts";
   broadphase.setAabb(proxy, one, one + one, nullptr);
+  broadphase.calculateOverlappingPairs(nullptr);
   EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
   broadphase.destroyProxy(proxy, nullptr);
   broadphase.destroyProxy(plane, nullptr);

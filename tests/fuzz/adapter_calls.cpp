@@ -118,9 +118,15 @@ void Episode::beforeStep() {
   isRefiltered_ = true;
 }
 
+/// Also frees the algorithms of pairs that were removed without a dispatcher.
+void Episode::calculatePairs() {
+  leftAlgorithms_ = 0;
+  ours_->calculateOverlappingPairs(&dispatcher_);
+}
+
 void Episode::step() {
   beforeStep();
-  ours_->calculateOverlappingPairs(&dispatcher_);
+  calculatePairs();
   stepIsDone();
 }
 
@@ -133,7 +139,7 @@ void Episode::stepThatFails() {
     filter_.answersLeft = static_cast<int>(1 + bytes_.below(6));
     bool hasThrown = false;
     try {
-      ours_->calculateOverlappingPairs(&dispatcher_);
+      calculatePairs();
     } catch (const Thrown&) {
       hasThrown = true;
     }
@@ -142,8 +148,7 @@ void Episode::stepThatFails() {
     return hasThrown ? afterFailure() : stepIsDone();
   }
   if (broadPhase_.options.threads != 1) return step();  // oneTBB's own allocations must not fail
-  const bool hasFailed = failing_new::callWith(
-      bytes_.below(24), [this] { ours_->calculateOverlappingPairs(&dispatcher_); });
+  const bool hasFailed = failing_new::callWith(bytes_.below(24), [this] { calculatePairs(); });
   if (!hasFailed) return stepIsDone();
   if (*ours_->error() == '\0') {
     stepIsDone();
@@ -217,7 +222,7 @@ void Episode::stepThatMeddles() {
   std::set<int> mustAsk;
   for (auto& [id, client] : clients_)
     if (std::exchange(client.mustAsk, false)) mustAsk.insert(id);
-  ours_->calculateOverlappingPairs(&dispatcher_);
+  calculatePairs();
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
   // A step that succeeded has called the filter for all pairs if it had to.
@@ -376,6 +381,7 @@ void Episode::resetPool() {
 
 /// Moves the world to a new broad phase with other options and another cache.
 void Episode::migrate() {
+  if (leftAlgorithms_ > 0) step();  // a broad phase that is not used again does not free them
   for (auto client = clients_.begin(); client != clients_.end();) {
     if (client->second.object) {
       ++client;

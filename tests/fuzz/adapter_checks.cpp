@@ -66,7 +66,7 @@ Episode::Pairs Episode::readCache() const {
     require(pairs.emplace(key, pair.m_algorithm).second, "the cache has a pair twice");
     algorithms += pair.m_algorithm != nullptr;
   }
-  require(algorithms == Algorithm::alive, "an algorithm without its pair");
+  require(algorithms + leftAlgorithms_ == Algorithm::alive, "an algorithm without its pair");
   require(strange == broadPhase_.isShared, "another broad phase's pair was touched");
   return pairs;
 }
@@ -156,18 +156,17 @@ bool Episode::checkEdited(const Key& key, bool isThere, bool isExpected, bool ov
   return isHis;
 }
 
-/// Between two steps, only pairs of ghosts may be added and removed.
+/// Between two steps, only pairs of ghosts may be added, and none may be removed.
 void Episode::afterChange() {
   isStepped_ = false;
   const Pairs now = readCache();
   for (const auto& [key, algorithm] : now) {
     const auto before = known_.find(key);
     require(before != known_.end() || isGhosts(key), "a pair was added between steps");
-    require(before == known_.end() || isGhosts(key) || algorithm == before->second,
-            "an algorithm was lost");
+    require(before == known_.end() || algorithm == before->second, "an algorithm was lost");
   }
   for (const auto& pair : known_)
-    require(now.count(pair.first) == 1 || isGhosts(pair.first), "a pair was removed between steps");
+    require(now.count(pair.first) == 1, "a pair was removed between steps");
   known_ = now;
   checkGhosts();
 }
@@ -181,8 +180,8 @@ void Episode::afterFailure() {
   step();
 }
 
-/// A ghost's list has at once what the ghost overlaps. But changed filters and planes are read only
-/// in a step.
+/// A ghost's list has at once what the ghost overlaps. Until the next step it may also have what
+/// the ghost has overlapped. Changed filters and planes are read only in a step.
 void Episode::checkGhosts() const {
   if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
   const Pairs pairs = readCache();
@@ -203,7 +202,10 @@ void Episode::checkGhosts() const {
       if (client.isUnsettled || other.isUnsettled) continue;
       const bool isPair =
           isSilent_ ? pairs.count(key) == 1 : overlaps(client, other) && isWanted(client, other);
-      require((seen.count(&other) == 1) == isPair, "a ghost does not see what it overlaps");
+      const bool isSeen = seen.count(&other) == 1;
+      require(isSeen || !isPair, "a ghost does not see what it overlaps");
+      require(!isSeen || isPair || (!isStepped_ && pairs.count(key) == 1),
+              "a ghost sees what has parted from it");
     }
   }
 }

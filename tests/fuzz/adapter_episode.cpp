@@ -110,7 +110,8 @@ void Episode::act() {
   if (clients_.empty()) return dice < 90 ? create() : resetPool();
   if (dice < 25) return clients_.size() < 80 ? create() : destroy();
   if (dice < 32) return destroy();
-  if (dice < 50) return move();
+  if (dice < 47) return move();
+  if (dice < 50) return moveWhatAGhostSees();
   if (dice < 55) return changeFilter();
   if (dice < 58) return changeCallback();
   if (dice < 62) return changePlane();
@@ -199,10 +200,14 @@ void Episode::destroy() {
     proxies.push_back(clients_.at(id).proxy);
     leaveTwin(clients_.at(id));
   }
+  btDispatcher* const dispatcher = maybeNoDispatcher();
+  for (const auto& [key, algorithm] : known_)
+    if (dispatcher == nullptr && algorithm != nullptr)
+      leftAlgorithms_ += ids.count(key.first) == 1 || ids.count(key.second) == 1;
   if (isBulk)
-    ours_->destroyProxies(proxies.data(), static_cast<int>(proxies.size()), &dispatcher_);
+    ours_->destroyProxies(proxies.data(), static_cast<int>(proxies.size()), dispatcher);
   else
-    ours_->destroyProxy(proxies[0], &dispatcher_);
+    ours_->destroyProxy(proxies[0], dispatcher);
   for (const int id : ids) clients_.erase(id);
   forgetPairsOf(ids);
   afterChange();
@@ -241,7 +246,7 @@ void Episode::move() {
     ours_->setAabbs(proxies.data(), mins.data(), maxs.data(), static_cast<int>(proxies.size()),
                     &dispatcher_);
   else
-    ours_->setAabb(proxies[0], mins[0], maxs[0], &dispatcher_);
+    ours_->setAabb(proxies[0], mins[0], maxs[0], maybeNoDispatcher());
   Box now;
   ours_->getAabb(proxies.back(), now.min, now.max);
   for (int axis = 0; axis < 3; ++axis) {
@@ -249,6 +254,21 @@ void Episode::move() {
     // written again.
     const btScalar is = now.min[axis], was = mins.back()[axis];
     require(is == was || (is != is && was != was), "not the box set last");
+  }
+  afterChange();
+}
+
+/// The user goes through a ghost's list and moves what is in it. So the list must not shrink.
+void Episode::moveWhatAGhostSees() {
+  Client& client = any();
+  if (!hasGhosts_ || !client.isGhost()) return move();
+  auto& ghost = static_cast<btGhostObject&>(*client.object);
+  for (int i = 0, all = ghost.getNumOverlappingObjects(); i < all; ++i) {
+    require(i < ghost.getNumOverlappingObjects(), "a ghost's list shrinks between two steps");
+    Client& seen = clients_.at(ghost.getOverlappingObject(i)->getBroadphaseHandle()->m_uniqueId);
+    const Box box = drawBox(bytes_);
+    setBox(seen, box);
+    ours_->setAabb(seen.proxy, box.min, box.max, nullptr);
   }
   afterChange();
 }

@@ -115,6 +115,7 @@ class Episode {
   void destroy();
   void destroyAll();
   void move();
+  void moveWhatAGhostSees();
   void changeFilter(bool mayChangeAnswers = true);
   void changeCallback();
   void changeAnswers(std::uint32_t how);
@@ -165,6 +166,8 @@ class Episode {
   void afterChange();
   void afterFailure();
   void checkGhosts() const;
+  void calculatePairs();
+  btDispatcher* maybeNoDispatcher() { return lastId_ % 2 == 0 ? nullptr : &dispatcher_; }
   void checkTwin();
   void checkTwinsPairs() const;
 
@@ -193,6 +196,7 @@ class Episode {
   bool onlyOpens_ = true;      ///< answers only turned to yes since the twin was renewed
   bool isStepped_ = true;      ///< nothing has changed since the last step
   int lastId_ = 0;
+  int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
 };
 
 /// The ids of strangers. No filter of an episode refuses their pair.

@@ -54,25 +54,38 @@ void expectPairsOfBruteForce(World& world, bool exactly) {
     ASSERT_TRUE(cache.needsBroadphaseCollision(pairs[i].m_pProxy0, pairs[i].m_pProxy1));
 }
 
-/// Checks that ghosts list exactly the objects that they overlap. Returns the number of these
-/// objects.
-int expectGhostsRight(World& world) {
+/// Checks that ghosts list all objects that they overlap. Returns the number of these objects.
+/// @param exactly whether they must list nothing else
+int expectGhostsList(World& world, bool exactly) {
   btOverlappingPairCache& cache = *world.broadphase().getOverlappingPairCache();
   const btCollisionObjectArray& objects = objectsOf(world);
   int all = 0;
   for (int i = 0; i < objects.size(); ++i) {
     const auto* ghost = btGhostObject::upcast(objects[i]);
     if (ghost == nullptr) continue;
+    std::set<const btCollisionObject*> listed;
+    for (int j = 0; j < ghost->getNumOverlappingObjects(); ++j)
+      listed.insert(ghost->getOverlappingObject(j));
     int expected = 0;
     for (int j = 0; j < objects.size(); ++j) {
       btBroadphaseProxy *a = objects[i]->getBroadphaseHandle(),
                         *b = objects[j]->getBroadphaseHandle();
-      expected += i != j && overlapping(a, b) && cache.needsBroadphaseCollision(a, b);
+      if (i == j || !overlapping(a, b) || !cache.needsBroadphaseCollision(a, b)) continue;
+      EXPECT_EQ(listed.count(objects[j]), 1u) << i << ", " << j;
+      ++expected;
     }
-    EXPECT_EQ(ghost->getNumOverlappingObjects(), expected);
+    if (exactly) EXPECT_EQ(ghost->getNumOverlappingObjects(), expected);
     all += expected;
   }
   return all;
+}
+
+/// Characters move their ghosts after a step has found its pairs. Until the next step their lists
+/// may have more than they overlap, but nothing is missing.
+int expectGhostsRight(World& world) {
+  expectGhostsList(world, false);
+  world.bullet().computeOverlappingPairs();
+  return expectGhostsList(world, true);
 }
 
 class EveryScene : public testing::TestWithParam<Scene> {};
