@@ -22,6 +22,8 @@
   F(endProfile, "_ZN14CProfileSampleD1Ev", void, (void* self), (self))                             \
   F(constructCache, "_ZN28btHashedOverlappingPairCacheC1Ev", void, (void* self), (self))           \
   F(destroyCache, "_ZN28btHashedOverlappingPairCacheD1Ev", void, (void* self), (self))             \
+  F(constructSorted, "_ZN28btSortedOverlappingPairCacheC1Ev", void, (void* self), (self))          \
+  F(destroySorted, "_ZN28btSortedOverlappingPairCacheD1Ev", void, (void* self), (self))            \
   F(constructTree, "_ZN6btDbvtC1Ev", void, (void* self), (self))                                   \
   F(destroyTree, "_ZN6btDbvtD1Ev", void, (void* self), (self))                                     \
   F(clearTree, "_ZN6btDbvt5clearEv", void, (void* self), (self))                                   \

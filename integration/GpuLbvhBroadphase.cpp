@@ -10,6 +10,7 @@
 
 #include "box_test.h"
 #include "ghosts.h"
+#include "pair_cache.h"
 #include "pair_sink.h"
 #include "proxies.h"
 #include "queries.h"
@@ -30,6 +31,12 @@ lbvh::PairFinder makeFinder(lbvh::Options options) {
   return lbvh::PairFinder(options);
 }
 
+std::unique_ptr<GpuLbvhPairSink> makeSink(GpuLbvhProxies& proxies, btOverlappingPairCache* handedIn,
+                                          bool hasGhosts) {
+  if (handedIn == nullptr) return std::make_unique<GpuLbvhPairCache>(proxies);
+  return makeHandedInPairSink(proxies, *handedIn, hasGhosts);
+}
+
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
@@ -37,7 +44,7 @@ struct GpuLbvhBroadphase::Impl {
       : proxies(options.margin, options.announcedFilters),
         finder(makeFinder(options)),
         queries(proxies, finder),
-        sink(makeGpuLbvhPairSink(proxies, handedIn, options.cacheHasGhosts)),
+        sink(makeSink(proxies, handedIn, options.cacheHasGhosts)),
         ghosts(proxies, queries, *sink),
         step(proxies, finder, queries, *sink, ghosts) {}
 

@@ -84,7 +84,9 @@ struct GpuLbvhNewProxy {
 /// filter callback replaces groups and masks. It is called for each pair that begins to overlap.
 /// It is called again for a refused pair if one of the two boxes has changed since the last step.
 /// An accepted pair stays until its boxes part. After refilter(), or after the callback was
-/// replaced, it is called for every pair. docs/contract.md has the details.
+/// replaced, it is called for every pair. docs/contract.md has the details. A pair cache of your
+/// own class decides in place of the callback: it is offered every pair of overlapping boxes,
+/// whatever their groups and masks, and gets only the calls that btDbvtBroadphase makes.
 ///
 /// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
@@ -144,8 +146,8 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// Calls setAabb() for each of `count` proxies.
   void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
-  /// Calls destroyProxy() for each of `count` proxies. A cache that was passed to the constructor
-  /// is searched once for the pairs of all proxies, not once per proxy.
+  /// Calls destroyProxy() for each of `count` proxies. A cache of one of Bullet's classes that was
+  /// passed to the constructor is searched once for the pairs of all proxies, not once per proxy.
   void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
   /// Calls rayCallback.process() for each proxy whose box the ray hits or touches. The order is
@@ -186,7 +188,8 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// It removes pairs that are now refused and adds pairs that are now accepted. All other pairs
   /// stay as they are. Call this when the callback's answers have changed. Without it, a refused
   /// pair is checked again only when one of its boxes changes, and an accepted pair is never
-  /// checked again. Not needed after a change of group or mask while there is no callback.
+  /// checked again. Not needed after a change of group or mask while there is no callback, except
+  /// with a pair cache of your own class, whose needsBroadphaseCollision() is asked.
   void refilter();
 
   /// Call this after changing a proxy's group or mask in place; the next step uses the new values.

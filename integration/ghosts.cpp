@@ -207,9 +207,20 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy) {
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
 }
 
+/// Leaves each pair once in m_early, in ascending order.
+void GpuLbvhGhosts::forgetRepeated() {
+  std::sort(m_early.begin(), m_early.end());
+  m_early.erase(std::unique(m_early.begin(), m_early.end()), m_early.end());
+}
+
 /// Returns false if there is no memory. Then the pair must wait for the step.
 bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   try {
+    // A pair that is refused may be added in each move, however long the next step is away.
+    if (m_early.size() == m_early.capacity() && !m_isInStep) {
+      forgetRepeated();
+      m_early.reserve(2 * m_early.size() + 64);
+    }
     m_early.push_back(pair);
     return true;
   } catch (const std::bad_alloc&) {
@@ -225,7 +236,7 @@ void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
     for (Ghost& ghost : m_ghosts) ghost.knowsNear = false;
     return;
   }
-  if (m_sink.cache().getOverlapFilterCallback() != m_filter) m_hasAskedAnother = true;
+  if (m_sink.rule() != m_rule) m_hasAskedAnother = true;
   const GpuLbvhObjects one(proxy);
   std::vector<GpuLbvhProxy*> partners;
   partners.swap(m_partners);  // a callback may call this again, and destroy any of the partners

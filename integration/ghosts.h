@@ -19,14 +19,13 @@
 #include "queries.h"
 
 class btDispatcher;
-class btOverlapFilterCallback;
 
 /// Active only while GpuLbvhPairSink::needsGhostPairsAtOnce(). Only then are clients known to be
 /// btCollisionObjects, so only then are they read.
 class GpuLbvhGhosts {
  public:
   GpuLbvhGhosts(const GpuLbvhProxies& proxies, GpuLbvhQueries& queries, GpuLbvhPairSink& sink)
-      : m_proxies(proxies), m_queries(queries), m_sink(sink) {}
+      : m_proxies(proxies), m_queries(queries), m_sink(sink), m_rule(sink.rule()) {}
 
   /// A cheap test for each setAabb(). If it returns false, areActive() would return false and
   /// change nothing.
@@ -56,12 +55,13 @@ class GpuLbvhGhosts {
 
   /// Call this after the step has found its pairs. If callbacks move proxies from now on, these
   /// pairs do not include their moves.
-  /// @param filter the step's filter callback, or null
-  /// @return whether another filter callback was called since the last step
-  bool beginStep(const btOverlapFilterCallback* filter) {
+  /// @param rule the step's GpuLbvhPairSink::rule()
+  /// @return whether another rule was applied since the last step
+  bool beginStep(const void* rule) {
+    forgetRepeated();
     m_unconfirmed.swap(m_early);
     m_isInStep = true;
-    m_filter = filter;
+    m_rule = rule;
     return std::exchange(m_hasAskedAnother, false);
   }
   /// Call this at the end of a step. Makes the pairs that were added before the step agree with the
@@ -91,6 +91,7 @@ class GpuLbvhGhosts {
   void addPairsOf(GpuLbvhProxy* proxy);
   void addPair(lbvh::Pair pair);
   bool rememberEarly(lbvh::Pair pair);
+  void forgetRepeated();
 
   const GpuLbvhProxies& m_proxies;
   GpuLbvhQueries& m_queries;
@@ -102,8 +103,8 @@ class GpuLbvhGhosts {
   std::vector<lbvh::Pair> m_early;
   /// Pairs that were added or refused before the running step found its pairs.
   std::vector<lbvh::Pair> m_unconfirmed;
-  const btOverlapFilterCallback* m_filter = nullptr;  ///< filter callback of the last step
-  bool m_hasAskedAnother = false;  ///< another filter callback was called since that step
+  const void* m_rule;              ///< GpuLbvhPairSink::rule() of the last step
+  bool m_hasAskedAnother = false;  ///< another rule was applied since that step
   bool m_isInStep = false;         ///< from beginStep() until all pairs are confirmed
   bool m_isActive = false;         ///< result of the last areActive()
   std::size_t m_moves = 0;  ///< moves of all proxies since a ghost was tested against all boxes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Defines one interface to every pair cache. The broad phase's own cache implements it
-// (pair_cache.h); each kind of cache that a program can pass to the constructor has a class for it.
-// The sink is chosen when the broad phase is made. No other code depends on its kind. Does not
-// decide which pairs exist. Not installed.
+// (pair_cache.h); each kind of cache that a program can pass to the constructor has a class for it
+// (handed_in_cache.cpp). The sink is chosen when the broad phase is made. No other code depends on
+// its kind. Does not decide which pairs exist. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -27,6 +27,12 @@ class GpuLbvhPairSink {
 
   virtual btOverlappingPairCache& cache() = 0;
 
+  /// Identifies what decides which of the overlapping pairs the cache takes. Null: their groups and
+  /// masks, so that the search may leave out the rest. Otherwise the address of the filter
+  /// callback, or of the cache if it may have a rule of its own. Such a cache is offered all pairs.
+  virtual const void* rule() { return cache().getOverlapFilterCallback(); }
+  bool hasOwnRule() { return rule() == &cache(); }
+
   /// Whether pairs of ghosts must be right between two steps: there is a ghost callback, and the
   /// cache can add and remove a single pair at once.
   bool needsGhostPairsAtOnce() const { return *m_ghostCallback != nullptr; }
@@ -42,6 +48,8 @@ class GpuLbvhPairSink {
   /// remembered, because later steps report the end of an overlap only for pairs that a step found.
   /// @return whether the cache has it now
   virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
+  /// Whether the cache has the pair. False, too, if that is unknown; then the pair may be added
+  /// again.
   virtual bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
   virtual void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) = 0;
 
@@ -57,7 +65,7 @@ class GpuLbvhPairSink {
 
   /// This broad phase's pairs in the cache, sorted. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairs();
-  /// The subset of pairs() that the filter now refuses. @throws std::bad_alloc
+  /// The subset of pairs() that the rule now refuses. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairsToRefuse();
 
   /// Pairs that the step offered and the cache refused.
@@ -76,9 +84,9 @@ class GpuLbvhPairSink {
   btOverlappingPairCallback* const* const m_ghostCallback;
 };
 
-/// @param handedIn used but not owned. Null: the sink is a new cache
-/// @param handedInHasGhosts whether `handedIn` may have a ghost pair callback; read only if its
-///   callback cannot be read
-std::unique_ptr<GpuLbvhPairSink> makeGpuLbvhPairSink(GpuLbvhProxies& proxies,
-                                                     btOverlappingPairCache* handedIn,
-                                                     bool handedInHasGhosts);
+/// The sink for a cache that the program owns. The cache may also have pairs of other broad phases.
+/// @param hasGhosts whether the cache may have a ghost pair callback; read only if its callback
+///   cannot be read
+std::unique_ptr<GpuLbvhPairSink> makeHandedInPairSink(GpuLbvhProxies& proxies,
+                                                      btOverlappingPairCache& cache,
+                                                      bool hasGhosts);

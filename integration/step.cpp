@@ -31,17 +31,20 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
   m_errorCode = GpuLbvhError::none;
   m_error[0] = '\0';
   m_sink.freeLeftAlgorithms(dispatcher);
-  // A filter callback replaces groups and masks: the cache calls it.
-  const btOverlapFilterCallback* filter = m_sink.cache().getOverlapFilterCallback();
-  if (!findPairs(filter == nullptr)) return;
-  const bool isAnother = m_ghosts.beginStep(filter);
-  if (filter != std::exchange(m_lastFilter, filter) || isAnother) m_mustRefilter = true;
+  const void* rule = m_sink.rule();
+  if (!findPairs(rule == nullptr)) return;
+  const bool isAnother = m_ghosts.beginStep(rule);
+  if (rule != std::exchange(m_lastRule, rule) || isAnother) m_mustRefilter = true;
+  const bool mustAskAll = std::exchange(m_mustRefilter, false);
   m_isRunning = true;
   try {
-    passOn(dispatcher);
+    passOn(mustAskAll, dispatcher);
   } catch (...) {  // from a callback; the next step does the rest
     m_isRunning = false;
-    m_mustRefilter = true;  // also for pairs of ghosts that this step has not confirmed
+    m_cacheHadAll = false;
+    // Also for pairs of ghosts that this step has not confirmed. A cache with its own rule is asked
+    // only after refilter().
+    m_mustRefilter = m_mustRefilter || mustAskAll || !m_sink.hasOwnRule();
     throw;
   }
   m_isRunning = false;
@@ -95,9 +98,8 @@ void GpuLbvhStep::decideExactly() {
 }
 
 /// Passes the step's changes to the cache, which may call callbacks.
-void GpuLbvhStep::passOn(btDispatcher* dispatcher) {
+void GpuLbvhStep::passOn(bool mustAskAll, btDispatcher* dispatcher) {
   const bool cacheHadAll = std::exchange(m_cacheHadAll, false);  // in case a callback throws
-  const bool mustAskAll = std::exchange(m_mustRefilter, false);
   try {
     GpuLbvhRefusedPairs& refused = m_sink.refusedPairs();
     const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Runs one step of the broad phase: from the current boxes to the pairs in the cache. Remembers
-// which filter callback the last step used, and what that step could not finish. Not installed.
+// which rule the last step used, and what that step could not finish. Not installed.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,6 @@
 #include "queries.h"
 
 class btDispatcher;
-class btOverlapFilterCallback;
 
 class GpuLbvhStep {
  public:
@@ -25,7 +24,8 @@ class GpuLbvhStep {
         m_queries(queries),
         m_sink(sink),
         m_ghosts(ghosts),
-        m_exact(proxies, finder) {}
+        m_exact(proxies, finder),
+        m_lastRule(sink.rule()) {}
 
   /// Throws only what a callback throws. Any other failure is in error().
   void run(btDispatcher* dispatcher);
@@ -58,7 +58,7 @@ class GpuLbvhStep {
   lbvh::View<const lbvh::Pair> removed() const {
     return m_decides ? m_exact.removed() : m_finder.removed();
   }
-  void passOn(btDispatcher* dispatcher);
+  void passOn(bool mustAskAll, btDispatcher* dispatcher);
   lbvh::View<const lbvh::Pair> pairsToOffer();
   void removeStale(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
@@ -74,7 +74,7 @@ class GpuLbvhStep {
   GpuLbvhExactPairs m_exact;
   std::vector<lbvh::Pair> m_toOffer;
 
-  const btOverlapFilterCallback* m_lastFilter = nullptr;  ///< the last step's filter callback
+  const void* m_lastRule;       ///< GpuLbvhPairSink::rule() of the last step
   bool m_mustFind = true;       ///< search even if nothing has changed since the last step
   bool m_decides = false;       ///< m_exact has the last step's changes, not m_finder
   bool m_wasByGroup = true;     ///< the finder's last step used groups and masks

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "GpuLbvhBroadphase.h"
+#include "strangers_caches.h"
 #include "twins.h"
 
 namespace {
@@ -133,13 +134,19 @@ TEST(AdapterGhosts, PairsAreRightWithASuppliedCache) {
   Random random(72);
   btHashedOverlappingPairCache hashed;
   CacheOfTheUser unknown;
+  btHashedOverlappingPairCache inner;
+  strangers::Talk talk;
+  const auto wrapped = strangers::wrap(inner, talk);
   for (btOverlappingPairCache* cache :
-       std::initializer_list<btOverlappingPairCache*>{&hashed, &unknown}) {
+       std::initializer_list<btOverlappingPairCache*>{&hashed, &unknown, wrapped.get()}) {
     btGhostPairCallback callback;
     cache->setInternalGhostPairCallback(&callback);
+    talk = {};
     GpuLbvhBroadphase broadphase({}, cache);
     checkThroughRandomCalls(broadphase, random);
   }
+  EXPECT_GT(talk.adds, 1000);
+  EXPECT_EQ(talk.others + talk.questions, 0) << "calls that btDbvtBroadphase does not make";
 }
 
 // Between two steps most boxes drift a little and some go far. Ghosts are read in between.

@@ -29,6 +29,7 @@ void Episode::changeFilter(bool mayChangeAnswers) {
   if (broadPhase_.options.announcedFilters) ours_->filterChanged(client.proxy);
   isStepped_ = false;
   if (hasFilter()) return;
+  if (broadPhase_.isStrangers) return changeSilently();
   client.isUnsettled = true;
   leaveTwin(client);
   enterTwin(client);
@@ -50,6 +51,7 @@ void Episode::changeAnswers(std::uint32_t how) {
 void Episode::changeCallback() {
   if (bytes_.below(2) == 0) {
     cache_->setOverlapFilterCallback(hasFilter() ? nullptr : &filter_);
+    if (broadPhase_.isStrangers) return changeSilently();
     isExchanged_ = true;
   } else {
     filter_.of = static_cast<int>(2 + bytes_.below(3));
@@ -119,14 +121,15 @@ void Episode::beforeStep() {
 }
 
 /// Also frees the algorithms of pairs that were removed without a dispatcher.
-void Episode::calculatePairs() {
+void Episode::calculatePairs(bool isRefiltered) {
   leftAlgorithms_ = 0;
   ours_->calculateOverlappingPairs(&dispatcher_);
+  checkStrangersCalls(isRefiltered);
 }
 
 void Episode::step() {
   beforeStep();
-  calculatePairs();
+  calculatePairs(isRefiltered_);
   stepIsDone();
 }
 
@@ -139,16 +142,19 @@ void Episode::stepThatFails() {
     filter_.answersLeft = static_cast<int>(1 + bytes_.below(6));
     bool hasThrown = false;
     try {
-      calculatePairs();
+      calculatePairs(isRefiltered_);
     } catch (const Thrown&) {
       hasThrown = true;
     }
     filter_.answersLeft = 0;
-    isRefiltered_ = isRefiltered_ || hasThrown;
+    if (hasThrown) checkStrangersCalls(isRefiltered_);
+    isInterrupted_ = hasThrown;
+    isRefiltered_ = isRefiltered_ || (hasThrown && !broadPhase_.isStrangers);
     return hasThrown ? afterFailure() : stepIsDone();
   }
   if (broadPhase_.options.threads != 1) return step();  // oneTBB's own allocations must not fail
-  const bool hasFailed = failing_new::callWith(bytes_.below(24), [this] { calculatePairs(); });
+  const bool hasFailed =
+      failing_new::callWith(bytes_.below(24), [this] { calculatePairs(isRefiltered_); });
   if (!hasFailed) return stepIsDone();
   if (*ours_->error() == '\0') {
     stepIsDone();
@@ -222,7 +228,7 @@ void Episode::stepThatMeddles() {
   std::set<int> mustAsk;
   for (auto& [id, client] : clients_)
     if (std::exchange(client.mustAsk, false)) mustAsk.insert(id);
-  calculatePairs();
+  calculatePairs(mustAskAll);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
   // A step that succeeded has called the filter for all pairs if it had to.
@@ -414,7 +420,8 @@ void Episode::migrate() {
   stepPairs_.clear();
   edited_.clear();
   lastFilter_ = nullptr;
-  isRefiltered_ = false;
+  isRefiltered_ = true;  // a new broad phase applies its rule to all pairs
+  if (broadPhase_.isStrangers) *broadPhase_.talk = {.returnsNull = broadPhase_.talk->returnsNull};
   for (auto& [id, client] : clients_) leaveTwin(client);
   for (auto& [id, client] : clients_) {
     client.proxy = client.object->getBroadphaseHandle();
@@ -429,7 +436,9 @@ void Episode::migrate() {
   Pairs known;  // pairs of both broad phases keep their algorithms
   for (const auto& [key, algorithm] : known_)
     known[{newIds.at(key.first), newIds.at(key.second)}] = algorithm;
-  known_ = *ours_->error() == '\0' ? known : readCache();
+  const bool isDone = *ours_->error() == '\0';
+  known_ = isDone ? known : readCache();
+  if (!isDone) ours_->refilter();  // the rule was applied to the pairs of ghosts only
   stepIsDone();
 }
 

@@ -2,6 +2,7 @@
 // The checks of an episode against brute force. See adapter_episode.h.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "adapter_episode.h"
 
@@ -29,15 +30,16 @@ bool Episode::overlaps(const Client& a, const Client& b) const {
 
 bool Episode::isWanted(const Client& a, const Client& b) const {
   if (hasFilter()) return filter_.accepts(a.id(), b.id());
+  if (broadPhase_.isStrangers) return strangers::accepts(a.proxy, b.proxy);
   return (a.group() & b.mask()) != 0 && (b.group() & a.mask()) != 0;
 }
 
 /// Whether the next step has the pair of two boxes that overlap. The user must not have edited the
 /// pair.
 bool Episode::isExpected(const Key& key, const Client& a, const Client& b) const {
-  if (!hasFilter() || asksAnew() || isExchanged_) return isWanted(a, b);
+  if (!asksOnce() || asksAnew() || isExchanged_) return isWanted(a, b);
   if (known_.count(key) == 1) return true;
-  const bool begins = stepPairs_.count(key) == 0;
+  const bool begins = stepPairs_.count(key) == 0 || isInterrupted_;
   return (begins || a.mustAsk || b.mustAsk) && isWanted(a, b);
 }
 
@@ -82,7 +84,7 @@ void forPairs(const Clients& clients, const Visit& visit) {
 std::set<Key> Episode::overlapping() const {
   std::set<Key> pairs;
   forPairs(clients_, [&](const Key& key, const Client& a, const Client& b) {
-    if (overlaps(a, b) && (hasFilter() || isWanted(a, b))) pairs.insert(key);
+    if (overlaps(a, b) && (asksOnce() || isWanted(a, b))) pairs.insert(key);
   });
   return pairs;
 }
@@ -91,7 +93,7 @@ std::set<Key> Episode::overlapping() const {
 std::size_t Episode::countFound() const {
   std::size_t found = 0;
   forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {
-    found += lbvh::overlap(a.fat, b.fat) && (hasFilter() || isWanted(a, b));
+    found += lbvh::overlap(a.fat, b.fat) && (asksOnce() || isWanted(a, b));
   });
   return found;
 }
@@ -105,11 +107,11 @@ void Episode::stepIsDone() {
   require(ours_->stats().pairs == found, "stats().pairs is wrong");
   checkPairs();
   isStepped_ = true;
-  if (isSilent_ && (!hasFilter() || asksAnew())) {
+  if (isSilent_ && (!asksOnce() || asksAnew())) {
     isSilent_ = false;
     renewTwin();
   }
-  isRefiltered_ = isExchanged_ = false;
+  isRefiltered_ = isExchanged_ = isInterrupted_ = false;
   lastFilter_ = cache_->getOverlapFilterCallback();
   for (auto& [id, client] : clients_) client.isUnsettled = client.mustAsk = false;
   checkGhosts();
@@ -169,6 +171,16 @@ void Episode::afterChange() {
     require(now.count(pair.first) == 1, "a pair was removed between steps");
   known_ = now;
   checkGhosts();
+  checkStrangersCalls(false);
+}
+
+/// A stranger's cache gets only the calls that btDbvtBroadphase makes. Only after refilter() it is
+/// asked about pairs that it has.
+void Episode::checkStrangersCalls(bool isRefiltered) const {
+  if (!broadPhase_.isStrangers) return;
+  require(broadPhase_.talk->others == 0, "a stranger's cache got a call that it does not expect");
+  require(std::exchange(broadPhase_.talk->questions, 0) == 0 || isRefiltered,
+          "a stranger's cache was asked without refilter()");
 }
 
 /// The failed step may have done a part of its work. All pairs must be of living objects, and the
@@ -215,7 +227,7 @@ void Episode::checkGhosts() const {
 void Episode::checkTwin() {
   twin_.calculateOverlappingPairs(&dispatcher_);
   if (broadPhase_.options.margin > 0) return;
-  if (hasFilter() && onlyOpens_) checkTwinsPairs();
+  if (asksOnce() && onlyOpens_) checkTwinsPairs();
   if (isSilent_) return;
   btOverlappingPairCache& cache = *twin_.getOverlappingPairCache();
   forPairs(clients_, [&](const Key&, const Client& a, const Client& b) {

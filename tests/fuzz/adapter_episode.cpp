@@ -39,10 +39,12 @@ Episode::Episode(Bytes& bytes)
     strangeProxies_[i].m_collisionFilterGroup = strangeProxies_[i].m_collisionFilterMask = -1,
     strangeProxies_[i].m_clientObject = &strangers_[i];
   gDbvtMargin = 0;
+  twinFilter_.isWanted = [this](const Client& a, const Client& b) { return isWanted(a, b); };
   broadPhase_ = makeBroadPhase();
   use(broadPhase_);
   if (hasGhosts_) cache_->setInternalGhostPairCallback(&ghostCallback_);
   shareCache();
+  renewTwin();
   if (bytes.oneIn(4)) changeCallback();
 }
 
@@ -64,6 +66,14 @@ Episode::BroadPhase Episode::makeBroadPhase() {
   if (made.kind == Cache::hashed) made.handedIn = std::make_unique<btHashedOverlappingPairCache>();
   if (made.kind == Cache::sorted) made.handedIn = std::make_unique<btSortedOverlappingPairCache>();
   if (made.kind == Cache::none) made.handedIn = std::make_unique<btNullPairCache>();
+  made.isStrangers = byte / 128 == 1 && (made.kind == Cache::hashed || made.kind == Cache::sorted);
+  if (made.isStrangers) {
+    made.talk = std::make_unique<strangers::Talk>();
+    made.handedIn = strangers::makeDerived(made.kind == Cache::sorted, *made.talk);
+    made.wrapper = strangers::wrap(*made.handedIn, *made.talk);
+    made.talk->returnsNull = bytes_.oneIn(4);
+  }
+  btOverlappingPairCache* const given = made.isStrangers ? made.wrapper.get() : made.handedIn.get();
   made.options.backend = lbvh::Backend::host;
   made.options.threads = bytes_.oneIn(8) ? 2 : 1;
   if (bytes_.oneIn(8)) made.options.maxPairs = 30;
@@ -71,9 +81,10 @@ Episode::BroadPhase Episode::makeBroadPhase() {
   made.isShared = made.handedIn && made.kind != Cache::none && bytes_.oneIn(4);
   if (hasGhosts_ && made.handedIn && bytes_.oneIn(4)) {  // uses the constructor without options
     made.options = {};
-    made.adapter = std::make_unique<GpuLbvhBroadphase>(made.handedIn.get());
+    made.adapter = std::make_unique<GpuLbvhBroadphase>(given);
   } else {
-    made.adapter = std::make_unique<GpuLbvhBroadphase>(made.options, made.handedIn.get());
+    made.options.cacheHasGhosts = hasGhosts_ || !made.isStrangers;
+    made.adapter = std::make_unique<GpuLbvhBroadphase>(made.options, given);
   }
   return made;
 }
@@ -96,8 +107,10 @@ void Episode::unshareCache() {
 void Episode::use(BroadPhase& broadPhase) {
   ours_ = broadPhase.adapter.get();
   cache_ = ours_->getOverlappingPairCache();
-  require(!broadPhase.handedIn || cache_ == broadPhase.handedIn.get(),
+  require(!broadPhase.handedIn || cache_ == broadPhase.handedIn.get() ||
+              cache_ == broadPhase.wrapper.get(),
           "the adapter uses another cache than the given one");
+  if (broadPhase.isStrangers) cache_ = broadPhase.handedIn.get();
 }
 
 void Episode::run() {
@@ -315,7 +328,7 @@ void Episode::leaveTwin(Client& client) {
 
 /// Recreates the twin's proxies, because btDbvtBroadphase calls filters only when a box changes.
 void Episode::renewTwin() {
-  twin_.getOverlappingPairCache()->setOverlapFilterCallback(hasFilter() ? &twinFilter_ : nullptr);
+  twin_.getOverlappingPairCache()->setOverlapFilterCallback(asksOnce() ? &twinFilter_ : nullptr);
   for (auto& [id, client] : clients_) leaveTwin(client);
   for (auto& [id, client] : clients_) enterTwin(client);
   onlyOpens_ = true;

@@ -15,6 +15,7 @@
 #include "GpuLbvhBroadphase.h"
 #include "adapter_boxes.h"
 #include "no_algorithm.h"
+#include "strangers_caches.h"
 #include "target.h"
 
 /// The margin by which btDbvtBroadphase fattens boxes.
@@ -73,14 +74,13 @@ struct NotMultiples : btOverlapFilterCallback {
   std::function<bool(int, int)> meddle;  ///< false if it destroyed one of the two
 };
 
-/// The filter NotMultiples for the twin, whose proxies have a Client as their client object.
+/// The filter of the twin, whose proxies have a Client as their client object.
 struct TwinFilter : btOverlapFilterCallback {
-  explicit TwinFilter(const NotMultiples& f) : filter(f) {}
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
-    return filter.accepts(static_cast<Client*>(a->m_clientObject)->id(),
-                          static_cast<Client*>(b->m_clientObject)->id());
+    return isWanted(*static_cast<Client*>(a->m_clientObject),
+                    *static_cast<Client*>(b->m_clientObject));
   }
-  const NotMultiples& filter;
+  std::function<bool(const Client&, const Client&)> isWanted;
 };
 
 /// The life of a broad phase. A migration replaces the broad phase by one with other options.
@@ -97,9 +97,12 @@ class Episode {
   /// A broad phase, and its cache if it does not own it.
   struct BroadPhase {
     Cache kind = Cache::own;
-    bool isShared = false;  ///< the cache has a pair of another broad phase
+    bool isShared = false;     ///< the cache has a pair of another broad phase
+    bool isStrangers = false;  ///< the cache is of a stranger's class (strangers_caches.h)
     GpuLbvhOptions options;
+    std::unique_ptr<strangers::Talk> talk;  ///< with the stranger's cache
     std::unique_ptr<btOverlappingPairCache> handedIn;
+    std::unique_ptr<btOverlappingPairCache> wrapper;  ///< a stranger's, of `handedIn`
     std::unique_ptr<GpuLbvhBroadphase> adapter;
   };
 
@@ -150,11 +153,19 @@ class Episode {
   bool isWanted(const Client& a, const Client& b) const;
   std::set<Key> overlapping() const;
   bool isExpected(const Key& key, const Client& a, const Client& b) const;
-  /// Whether the next step calls the filters for all pairs, also for pairs that the user removed.
+  /// Whether the next step applies the rule to all pairs, also to pairs that the user removed.
   bool asksAnew() const {
-    return isRefiltered_ || cache_->getOverlapFilterCallback() != lastFilter_;
+    return isRefiltered_ ||
+           (!broadPhase_.isStrangers && cache_->getOverlapFilterCallback() != lastFilter_);
   }
   bool hasFilter() const { return cache_->getOverlapFilterCallback() != nullptr; }
+  /// Whether pairs are only asked about when they are offered. If not, each step reads the groups
+  /// and masks.
+  bool asksOnce() const { return broadPhase_.isStrangers || hasFilter(); }
+  void changeSilently() {
+    isSilent_ = true;
+    onlyOpens_ = false;
+  }
   bool isGhosts(const Key& key) const;
 
   // The checks.
@@ -166,7 +177,8 @@ class Episode {
   void afterChange();
   void afterFailure();
   void checkGhosts() const;
-  void calculatePairs();
+  void checkStrangersCalls(bool isRefiltered) const;
+  void calculatePairs(bool isRefiltered);
   btDispatcher* maybeNoDispatcher() { return lastId_ % 2 == 0 ? nullptr : &dispatcher_; }
   void checkTwin();
   void checkTwinsPairs() const;
@@ -177,7 +189,7 @@ class Episode {
   btCollisionDispatcher dispatcher_{&configuration_};
   btGhostPairCallback ghostCallback_;
   NotMultiples filter_;
-  TwinFilter twinFilter_{filter_};
+  TwinFilter twinFilter_;
   btSphereShape shape_{1};
   btCollisionObject strangers_[2];  ///< objects of another broad phase in a shared cache
   btBroadphaseProxy strangeProxies_[2];
@@ -190,11 +202,12 @@ class Episode {
   std::set<Key> stepPairs_;  ///< overlaps in the last step, before filter callbacks
   std::set<Key> edited_;     ///< pairs that the user removed or added
   const btOverlapFilterCallback* lastFilter_ = nullptr;  ///< filter callback of the last step
-  bool isExchanged_ = false;   ///< the callback was exchanged since the last step
-  bool isRefiltered_ = false;  ///< refilter() was called since the last step
-  bool isSilent_ = false;      ///< answers changed since the filters were called for all pairs
-  bool onlyOpens_ = true;      ///< answers only turned to yes since the twin was renewed
-  bool isStepped_ = true;      ///< nothing has changed since the last step
+  bool isExchanged_ = false;    ///< the callback was exchanged since the last step
+  bool isRefiltered_ = false;   ///< refilter() was called since the last step
+  bool isInterrupted_ = false;  ///< the last step failed, so the next offers all pairs
+  bool isSilent_ = false;       ///< answers changed since the filters were called for all pairs
+  bool onlyOpens_ = true;       ///< answers only turned to yes since the twin was renewed
+  bool isStepped_ = true;       ///< nothing has changed since the last step
   int lastId_ = 0;
   int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
 };
