@@ -8,10 +8,7 @@
 #include <new>
 
 #include "box_test.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "broadphase/core/compiler.h"
 
 namespace {
 
@@ -23,7 +20,7 @@ constexpr lbvh::Aabb kEverything{{-kInfinity, -kInfinity, -kInfinity},
 template <class Visit>
 void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxes,
                         const Visit& visit) {
-#if defined(__SSE2__)
+#if defined(GPULBVH_SSE2)
   // Two loads per box. Both have the z of its minimum and the x of its maximum.
   static_assert(sizeof(lbvh::Aabb) == 6 * sizeof(float));
   const __m128 most = _mm_setr_ps(one.max[0], one.max[1], one.max[2], kInfinity);

@@ -3,6 +3,7 @@
 // pair 24 bytes. While boxes move little, the limits are 260 and 32 bytes. Counts every operator
 // new of this process.
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -163,6 +164,39 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
     EXPECT_LT(stats.searched, n / 4);
     EXPECT_LE(stats.memoryBytes + 32 * n, 260 * n + 32 * stats.pairs) << n;
   }
+}
+
+// The pairs of ghosts are remembered until the step, refused ones, too. A program may move a ghost
+// for hours before the next step.
+TEST(Memory, MovesOfAGhostBeforeAStepAreForgotten) {
+  struct RefusesAll : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      ++questions;
+      return false;
+    }
+    mutable int questions = 0;
+  } filter;
+  GpuLbvhOptions options;
+  options.backend = Backend::host;
+  GpuLbvhBroadphase broadphase(options);
+  btGhostPairCallback ghosts;
+  broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&ghosts);
+  broadphase.getOverlappingPairCache()->setOverlapFilterCallback(&filter);
+  btGhostObject ghost;
+  btCollisionObject objects[50];
+  const btVector3 low(0, 0, 0), high(1, 1, 1);
+  btBroadphaseProxy* proxy = broadphase.createProxy(low, high, 0, &ghost, 1, -1, nullptr);
+  for (btCollisionObject& object : objects)
+    broadphase.createProxy(low, high, 0, &object, 1, -1, nullptr);
+  std::size_t before = 0;
+  for (int move = 0; move < 2000; ++move) {
+    if (move == 100) before = bytesHeld;
+    const btVector3 by(btScalar(move % 2) / 8, 0, 0);
+    broadphase.setAabb(proxy, low + by, high + by, nullptr);
+  }
+  EXPECT_GT(filter.questions, 99000);
+  EXPECT_EQ(bytesHeld, before);
+  broadphase.calculateOverlappingPairs(nullptr);
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
