@@ -106,8 +106,9 @@ struct GpuLbvhNewProxy {
 /// Errors: only the constructors throw exceptions of this library. These are std::bad_alloc, and
 /// std::runtime_error if Backend::cuda was requested and a device is present but cannot be used. If
 /// a step cannot be finished (no memory, more than Options::maxPairs), errorCode() and error() say
-/// why; see GpuLbvhError. An exception of a program's callback reaches the caller, and the next
-/// step does what was left undone.
+/// why; see GpuLbvhError. The first step with more than Options::maxPairs also writes to stderr. An
+/// exception of a program's callback reaches the caller, and the next step does what was left
+/// undone.
 class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options may be an lbvh::Options, too. An unavailable backend is replaced by the best

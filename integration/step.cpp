@@ -156,4 +156,10 @@ std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
 void GpuLbvhStep::fail(GpuLbvhError code, const char* why) {
   m_errorCode = code;
   std::snprintf(m_error, sizeof m_error, "%s", why);
+  // Few programs read error(), and without new contacts things fall through the floor.
+  if (code != GpuLbvhError::tooManyPairs || std::exchange(m_hasWarned, true)) return;
+  std::fprintf(stderr,
+               "GpuLbvhBroadphase: %s. Until there are fewer, new contacts are missing. Look for "
+               "objects that were all created in one place, or raise maxPairs\n",
+               why);
 }

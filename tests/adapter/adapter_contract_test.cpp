@@ -352,7 +352,17 @@ TEST(AdapterContract, AStepThatFailsKeepsItsPairsAndSaysWhy) {
   ours.calculateOverlappingPairs(nullptr);
   for (int i = 0; i < 300; ++i)
     proxies.push_back(ours.createProxy(lo, hi, 0, &number, 1, -1, nullptr));
+  testing::internal::CaptureStderr();
   ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "GpuLbvhBroadphase: more than 10 overlapping pairs (Options::maxPairs). Until there are "
+      "fewer, new contacts are missing. Look for objects that were all created in one place, "
+      "or raise maxPairs\n");
+  testing::internal::CaptureStderr();
+  ours.setAabb(proxies[0], lo, hi * 2, nullptr);
+  ours.calculateOverlappingPairs(nullptr);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "said once";
   EXPECT_NE(std::string(ours.error()), "");
   EXPECT_EQ(ours.errorCode(), GpuLbvhError::tooManyPairs);
   EXPECT_EQ(ours.getOverlappingPairCache()->getNumOverlappingPairs(), 3);
