@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -27,6 +28,7 @@ using test::toVector;
 using test::view;
 
 constexpr std::uint32_t kBoxes = 500;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const SimdKernels& own = simdKernels();
 std::atomic<std::uint64_t> candidatesTested{0};
 
@@ -144,9 +146,10 @@ TEST_P(SkinReachTest, OtherBoxesMayComeAndChange) {
     tremble(0.001f);
     const std::size_t any = random_.below(kBoxes);
     if (k % 5 == 1) filters_[any].group ^= 3;
-    if (k % 5 == 2) boxes_[any].min[0] = std::nanf("");
+    if (k % 5 == 2) (k % 2 == 0 ? boxes_[any].min : boxes_[any].max)[k % 3] = std::nanf("");
     if (k % 5 == 3) std::swap(boxes_[any].min[1], boxes_[any].max[1]);
     if (k % 11 == 5) boxes_[any].max[2] = 1e30f;
+    if (k % 5 == 4) boxes_[any].max[2] = -kInfinity;  // inverted, so within its grown box
     if (k % 30 == 20) {
       places_.push_back(anywhere());
       filters_.push_back({1, -1});

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <exception>
+#include <limits>
 
 #include "broadphase/core/morton.h"
 #include "broadphase/core/prefetch.h"
@@ -48,6 +49,12 @@ struct Insets {
     }
     least = *std::min_element(of, of + 6);
     most = *std::max_element(of, of + 6);
+  }
+  /// Whether the box is inside the grown box, without touching it. False if a coordinate is NaN, or
+  /// if a distance is infinite, as it may be for an inverted box.
+  bool areInside() const {
+    const float sum = of[0] + of[1] + of[2] + of[3] + of[4] + of[5];
+    return least > 0 && sum <= std::numeric_limits<float>::max();
   }
   float of[6], least, most;
 };
@@ -142,7 +149,7 @@ Reach Reaches::measure(std::uint32_t i, const BoxChanges& changes, const Candida
                        Part& part) const {
   const Aabb &box = changes.boxes[i], &grown = changes.grown[i];
   const Insets insets(grown, box);
-  if (rows.isHub(i) || !(insets.least > 0) || classify(grown) != BoxClass::ordinary) return {};
+  if (rows.isHub(i) || !insets.areInside() || classify(grown) != BoxClass::ordinary) return {};
   float by = kAll * insets.least;
   const View<const std::uint32_t> entries = rows.all(i);
   part.looks += entries.size;
