@@ -93,7 +93,7 @@ void GpuLbvhGhosts::addIfGhost(GpuLbvhProxy* proxy) {
     return;  // then its pairs wait for the step, as those of other proxies do
   }
   proxy->m_isGhost = true;
-  proxy->m_link = static_cast<std::uint32_t>(m_ghosts.size() - 1);
+  proxy->m_ghost = static_cast<std::uint32_t>(m_ghosts.size() - 1);
   placeLeaf(m_ghosts.back());
 }
 
@@ -121,10 +121,10 @@ void GpuLbvhGhosts::moveProxy(GpuLbvhProxy* proxy) {
 void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
   if (!proxy->m_isGhost) return;
   proxy->m_isGhost = false;
-  Ghost& ghost = m_ghosts[proxy->m_link];
+  Ghost& ghost = m_ghosts[proxy->m_ghost];
   if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
   if (&ghost != &m_ghosts.back()) ghost = std::move(m_ghosts.back());
-  ghost.proxy->m_link = proxy->m_link;
+  ghost.proxy->m_ghost = proxy->m_ghost;
   m_ghosts.pop_back();
 }
 
@@ -160,7 +160,7 @@ void GpuLbvhGhosts::renewNear(Ghost& ghost) {
   forEachLeaf(m_tree, room, [&](const btDbvtNode&, GpuLbvhProxy* other) {
     if (other == ghost.proxy) return;
     m_partners.push_back(other);
-    addNear(m_ghosts[other->m_link], ghost.proxy->m_slot);
+    addNear(m_ghosts[other->m_ghost], ghost.proxy->m_slot);
   });
   for (const GpuLbvhProxy* other : m_partners) ghost.near.push_back(other->m_slot);
   ghost.knowsNear = ghost.near.size() <= kMaxNear;
@@ -180,7 +180,7 @@ void GpuLbvhGhosts::findGhosts(const GpuLbvhProxy* proxy) {
   forEachLeaf(m_tree, m_proxies.boxes()[proxy->m_slot],
               [&](const btDbvtNode&, GpuLbvhProxy* ghost) {
                 m_partners.push_back(ghost);
-                addNear(m_ghosts[ghost->m_link], proxy->m_slot);
+                addNear(m_ghosts[ghost->m_ghost], proxy->m_slot);
               });
 }
 
@@ -190,9 +190,10 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy) {
   m_partners.clear();
   if (!proxy->m_isGhost) {
     findGhosts(proxy);
-  } else if (Ghost& ghost = m_ghosts[proxy->m_link];
+  } else if (Ghost& ghost = m_ghosts[proxy->m_ghost];
              ghost.knowsNear && ghost.leaf->volume.Contain(volumeOf(box))) {
-    for (const std::uint32_t slot : ghost.near) m_partners.push_back(m_proxies.at(slot));
+    for (const std::uint32_t slot : ghost.near)
+      if (slot < m_proxies.boxes().size) m_partners.push_back(m_proxies.at(slot));
   } else {
     renewNear(ghost);
   }

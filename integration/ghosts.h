@@ -59,6 +59,8 @@ class GpuLbvhGhosts {
   /// @return whether another rule was applied since the last step
   bool beginStep(const void* rule) {
     forgetRepeated();
+    m_unconfirmed
+        .clear();  // not empty if the last step was interrupted, but then this step does all
     m_unconfirmed.swap(m_early);
     m_isInStep = true;
     m_rule = rule;
@@ -75,7 +77,7 @@ class GpuLbvhGhosts {
     GpuLbvhProxy* proxy;
     btDbvtNode* leaf = nullptr;  ///< the enlarged box; null while the box has a NaN
     bool knowsNear = false;
-    std::vector<std::uint32_t> near = {};  ///< slots; some may be free by now
+    std::vector<std::uint32_t> near = {};  ///< slots; some may be free or given back by now
   };
 
   void setActive(bool active);

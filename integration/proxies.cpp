@@ -91,7 +91,8 @@ bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
   return behind != m_byAddress.begin() && isBefore(proxy, behind[-1] + 1);
 }
 
-void GpuLbvhProxies::addSlot() {
+/// Adds a slot at the end.
+std::uint32_t GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
   // Adds several blocks at once, because an allocation with such an alignment leaves a gap after
   // it.
@@ -105,17 +106,13 @@ void GpuLbvhProxies::addSlot() {
   m_boxes.push_back(kNanBox);
   if (m_areFiltersAnnounced) m_filters.resize(m_boxes.size());
   at(slot)->m_slot = slot;
-  at(slot)->m_link = lbvh::kNullIndex;
-  at(slot)->m_uniqueId = 0;
-  m_firstFree = slot;
+  return slot;
 }
 
 GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& aabbMax,
                                      void* client, int group, int mask) {
-  if (m_firstFree == lbvh::kNullIndex) addSlot();
-  const std::uint32_t slot = m_firstFree;
+  const std::uint32_t slot = m_count < m_boxes.size() ? m_free.takeLowest() : addSlot();
   GpuLbvhProxy* proxy = at(slot);
-  m_firstFree = proxy->m_link;
   ++m_count;
   proxy->m_clientObject = client;
   proxy->m_collisionFilterGroup = group;
@@ -137,6 +134,7 @@ void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   m_changed.reserve(m_boxes.capacity() / 64 + 1);
   m_moved.reserve(m_changed.capacity());
   m_toAsk.reserve(m_changed.capacity());
+  m_free.reserve(m_boxes.capacity());
 }
 
 void GpuLbvhProxies::reserve(std::size_t more) {
@@ -149,8 +147,7 @@ void GpuLbvhProxies::reserve(std::size_t more) {
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   clearPlane(proxy);
   m_boxes[proxy->m_slot] = kNanBox;
-  proxy->m_link = m_firstFree;
-  m_firstFree = proxy->m_slot;
+  m_free.add(proxy->m_slot);
   --m_count;
   mark(m_changed, proxy->m_slot);
   proxy->m_uniqueId = 0;
@@ -159,13 +156,35 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   proxy->m_clientObject = nullptr;
 }
 
+void GpuLbvhProxies::giveBackSlots() {
+  std::size_t slots = m_boxes.size();
+  while (slots > 0 && m_free.contains(static_cast<std::uint32_t>(slots - 1))) --slots;
+  if (slots == m_boxes.size()) return;
+  m_boxes.resize(slots);
+  if (m_filters.size() > slots) m_filters.resize(slots);
+  for (std::vector<std::uint64_t>* bits : {&m_changed, &m_moved, &m_toAsk}) cutBits(*bits, slots);
+  m_free.cut(slots);
+}
+
+// Keeps as many blocks for new objects as there are in use, so that memory does not come and go
+// with each level that a game loads.
+void GpuLbvhProxies::giveBackMemory() {
+  const std::size_t kept = 2 * (m_boxes.size() / GpuLbvhProxyBlock::kProxies) + 16;
+  if (m_blocks.size() <= 2 * kept) return;
+  while (m_blocks.size() - m_groups.back().count() >= kept) {
+    const GpuLbvhProxyBlocks& gone = m_groups.back();
+    for (std::size_t i = 0; i < gone.count(); ++i)
+      m_byAddress.erase(
+          std::lower_bound(m_byAddress.begin(), m_byAddress.end(), &gone[i], std::less<>()));
+    m_blocks.resize(m_blocks.size() - gone.count());
+    m_groups.pop_back();
+  }
+  m_boxes.shrink_to_fit();
+  m_filters.shrink_to_fit();
+}
+
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
-  m_boxes.clear();
-  m_filters.clear();
-  m_changed.clear();
-  m_moved.clear();
-  m_toAsk.clear();
-  m_firstFree = lbvh::kNullIndex;
+  giveBackSlots();
   m_lastId = m_lastIdOfStep = 0;
 }

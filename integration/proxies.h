@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Stores the proxies of one broad phase, with their boxes and filters in the dense arrays that the
-// core reads. A living proxy keeps its address and its slot. Slots of destroyed proxies are reused.
+// core reads. A living proxy keeps its address and its slot. A new proxy gets the lowest free slot.
+// Free slots at the end are given back, with their memory.
 // Code that each step runs for each proxy is in this header, the rest in proxies.cpp. Not
 // installed.
 #pragma once
@@ -19,11 +20,11 @@
 
 #include "broadphase/core/compiler.h"
 #include "broadphase/types.h"
+#include "slot_set.h"
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  /// Not alive: the next free slot; a ghost: its index in the list of ghosts.
-  std::uint32_t m_link = 0;
+  std::uint32_t m_ghost = 0;  ///< a ghost: its index in the list of ghosts
   // changed_proxies.h: whether the proxy is among the changed ones, and whether it is in the list.
   bool m_isChanged : 1, m_isWaiting : 1;
   bool m_isPlane : 1;     ///< has a plane's equation in addition to its box
@@ -176,9 +177,11 @@ static_assert(sizeof(GpuLbvhProxyBlock) <= GpuLbvhProxyBlock::kBytes);
 class GpuLbvhProxyBlocks {
  public:
   /// @throws std::bad_alloc
-  explicit GpuLbvhProxyBlocks(std::size_t count) : m_memory(::operator new(count* kBytes, kAlign)) {
+  explicit GpuLbvhProxyBlocks(std::size_t count)
+      : m_count(count), m_memory(::operator new(count* kBytes, kAlign)) {
     for (std::size_t i = 0; i < count; ++i) new (&(*this)[i]) GpuLbvhProxyBlock();
   }
+  std::size_t count() const { return m_count; }
   GpuLbvhProxyBlock& operator[](std::size_t i) const {
     return *reinterpret_cast<GpuLbvhProxyBlock*>(static_cast<char*>(m_memory.get()) + i * kBytes);
   }
@@ -190,6 +193,7 @@ class GpuLbvhProxyBlocks {
     void operator()(void* memory) const noexcept { ::operator delete(memory, kAlign); }
   };
   static_assert(std::is_trivially_destructible_v<GpuLbvhProxyBlock>);
+  std::size_t m_count;
   std::unique_ptr<void, Free> m_memory;
 };
 
@@ -257,6 +261,11 @@ class GpuLbvhProxies {
   /// Restarts slots and unique ids. Does nothing while there are proxies.
   void reset();
 
+  /// Gives back the free slots at the end. Afterwards boxes() has fewer boxes.
+  void giveBackSlots();
+  /// Frees the memory of slots that were given back. Nobody may have a pointer to their proxies.
+  void giveBackMemory();
+
   std::size_t count() const { return m_count; }
 
   /// False for a proxy of another broad phase. Does not read the proxy.
@@ -302,7 +311,8 @@ class GpuLbvhProxies {
     return {m_changed.data(), m_changed.size()};
   }
   bool anyChanged() const {
-    return std::any_of(m_changed.begin(), m_changed.end(), [](std::uint64_t w) { return w != 0; });
+    return m_anyDestroyed ||
+           std::any_of(m_changed.begin(), m_changed.end(), [](std::uint64_t w) { return w != 0; });
   }
   /// Lets the next step offer the proxy's refused pairs again (refused_pairs.h).
   void askAgain(const GpuLbvhProxy* proxy) { mark(m_toAsk, proxy->m_slot); }
@@ -317,9 +327,10 @@ class GpuLbvhProxies {
     m_lastIdOfStep = m_lastId;
     m_anyDestroyed = false;
   }
-  /// Whether both slots have the same objects as in the last step.
+  /// Whether both slots have the same objects as in the last step. False if a slot was given back.
   bool wereInLastStep(lbvh::Pair pair) const {
-    return wasInLastStep(at(pair.first)) && wasInLastStep(at(pair.second));
+    return pair.second < m_boxes.size() && wasInLastStep(at(pair.first)) &&
+           wasInLastStep(at(pair.second));
   }
   /// wereInLastStep() for a pair of the last step, but usually faster. False if a callback has
   /// destroyed one of the two objects since.
@@ -380,7 +391,7 @@ class GpuLbvhProxies {
     known = now;
     mark(m_changed, proxy.m_slot);
   }
-  void addSlot();
+  std::uint32_t addSlot();
   static void mark(std::vector<std::uint64_t>& bits, std::uint32_t slot) {
     bits[slot / 64] |= std::uint64_t{1} << slot % 64;
   }
@@ -399,7 +410,7 @@ class GpuLbvhProxies {
   std::vector<std::uint64_t> m_changed;
   std::vector<std::uint64_t> m_moved;  ///< m_changed of the last step
   std::vector<std::uint64_t> m_toAsk;
-  std::uint32_t m_firstFree = lbvh::kNullIndex;
+  GpuLbvhSlotSet m_free;
   std::size_t m_count = 0;
   int m_lastId = 0, m_lastIdOfStep = 0;
   bool m_anyDestroyed = false;  ///< whether a proxy was destroyed since the last step

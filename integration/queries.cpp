@@ -56,7 +56,10 @@ void GpuLbvhQueries::noteEarlier() {
 
 void GpuLbvhQueries::useLastStep() {
   const lbvh::PackedBoxes* packed = packedOf(m_finder);
-  if (packed == nullptr) return invalidateScene();  // e.g. a step on a GPU leaves no blocks here
+  if (packed == nullptr) {  // e.g. a step on a GPU leaves no blocks here
+    m_changed.clear();
+    return invalidateScene();
+  }
   m_scene = packed;
   m_isTree = false;
   clearChanged();

@@ -30,6 +30,7 @@ class GpuLbvhQueries {
   }
 
   /// Makes the blocks of the finder's last step the scene. Requires that no box has changed since.
+  /// Afterwards no destroyed proxy is listed here.
   void useLastStep();
 
   /// Call this after a step without changes. Keeps the scene, unless the finder no longer has it.

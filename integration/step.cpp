@@ -61,6 +61,7 @@ bool GpuLbvhStep::mayRun(const char* call) {
 /// Returns false, with an error(), if the finder could not finish.
 bool GpuLbvhStep::findPairs(bool byGroup) {
   try {
+    m_proxies.giveBackSlots();
     const auto filters = byGroup ? m_proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
     if (!m_mustFind && !m_proxies.anyChanged() && byGroup == m_wasByGroup) {
       m_finder.updateUnchanged();
@@ -74,6 +75,7 @@ bool GpuLbvhStep::findPairs(bool byGroup) {
     m_proxies.endStep();
     m_wasByGroup = byGroup;
     m_queries.useLastStep();
+    m_proxies.giveBackMemory();
     decideExactly();
     return true;
   } catch (const std::exception& e) {

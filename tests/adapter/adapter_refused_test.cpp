@@ -68,7 +68,6 @@ class TwinOfTheRule {
       rule.destroy(rule.objects.begin()->first);
     }
     ours.resetPool(nullptr);
-    rule.reset();
   }
   /// Moves any object far, a little, away and back, or not at all.
   void move(Random& random) {

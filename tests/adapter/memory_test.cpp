@@ -166,6 +166,26 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
   }
 }
 
+// Half a megabyte is kept for new objects. The memory of the finder is not given back.
+TEST(Memory, OfObjectsThatAreGoneIsGivenBack) {
+  GpuLbvhOptions options;
+  options.backend = Backend::host;
+  options.threads = 1;
+  const std::size_t before = bytesHeld;
+  GpuLbvhBroadphase broadphase(options);
+  const auto held = [&] { return bytesHeld - before - broadphase.stats().memoryBytes; };
+  std::vector<btBroadphaseProxy*> proxies(50000);
+  for (std::size_t i = 0; i < proxies.size(); ++i) {
+    const btVector3 low(2 * btScalar(i), 0, 0), high(2 * btScalar(i) + 1, 1, 1);
+    proxies[i] = broadphase.createProxy(low, high, 0, nullptr, 1, -1, nullptr);
+  }
+  broadphase.calculateOverlappingPairs(nullptr);
+  EXPECT_GT(held(), 100 * proxies.size());
+  for (std::size_t i = 100; i < proxies.size(); ++i) broadphase.destroyProxy(proxies[i], nullptr);
+  broadphase.calculateOverlappingPairs(nullptr);
+  EXPECT_LT(held(), sizeof(btBroadphaseProxy*) * proxies.size() + 1000000);
+}
+
 // The pairs of ghosts are remembered until the step, refused ones, too. A program may move a ghost
 // for hours before the next step.
 TEST(Memory, MovesOfAGhostBeforeAStepAreForgotten) {

@@ -61,19 +61,12 @@ class Rule {
     Known one;
     one.number = number;
     one.proxy = proxy;
-    one.slot = slots_;
-    if (freeSlots_.empty()) {
-      ++slots_;
-    } else {
-      one.slot = freeSlots_.back();
-      freeSlots_.pop_back();
-    }
+    one.slot = lowestFreeSlot();
     one.box = box;
     one.fat = fattened(box);
     objects[number] = one;
   }
   void destroy(int number) {
-    freeSlots_.push_back(objects.at(number).slot);
     objects.erase(number);
     std::erase_if(pairs_, [&](const auto& pair) {
       return pair.first.first == number || pair.first.second == number;
@@ -94,7 +87,6 @@ class Rule {
     for (auto& [pair, state] : pairs_)
       if ((pair.first == number || pair.second == number) && state == accepted) state = taken;
   }
-  void reset() { slots_ = 0, freeSlots_.clear(); }
 
   /// @param asksAll whether the filter is called for all pairs, as after refilter()
   /// @param accepts what the callback answers
@@ -138,14 +130,19 @@ class Rule {
     if ((a.isHalfSpace && b.fat.min.y() > 1) || (b.isHalfSpace && a.fat.min.y() > 1)) return false;
     return TestAabbAgainstAabb2(a.fat.min, a.fat.max, b.fat.min, b.fat.max);
   }
+  std::uint32_t lowestFreeSlot() const {
+    std::set<std::uint32_t> used;
+    for (const auto& [number, one] : objects) used.insert(one.slot);
+    std::uint32_t slot = 0;
+    while (used.count(slot) == 1) ++slot;
+    return slot;
+  }
   Box fattened(const Box& box) const {
     const btVector3 margin(margin_, margin_, margin_);
     return {box.min - margin, box.max + margin};
   }
 
   const float margin_;
-  std::uint32_t slots_ = 0;
-  std::vector<std::uint32_t> freeSlots_;
   std::map<std::pair<int, int>, State> pairs_;
 };
 
