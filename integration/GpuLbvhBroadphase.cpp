@@ -244,6 +244,7 @@ const char* GpuLbvhBroadphase::error() const { return m_impl->step.error(); }
 
 void GpuLbvhBroadphase::printStats() {
   const lbvh::Stats& s = stats();
+  m_impl->sink->refusedPairs().applyNotes();  // of proxies that were destroyed since the step
   const auto count = [](const char* name, std::size_t n) {
     std::printf("  %-22s %12zu\n", name, n);
   };

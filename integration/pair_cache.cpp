@@ -131,14 +131,13 @@ btBroadphasePair* GpuLbvhPairCache::addKnown(btBroadphaseProxy* a, btBroadphaseP
 // removals may have changed them. This takes less than 0.6 % of a replay's instructions.
 bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
-  reserve(pairs.size);
+  reserve(m_filter == nullptr ? pairs.size : 1);  // a callback may refuse most of them
   m_partners.invalidate();
   forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
         if (!m_proxies.stillLives(pair)) return;
         const bool isIn = add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)) != nullptr;
-        if (isIn && m_refused.size() == 0) return;
         if (m_proxies.stillLives(pair)) m_refused.note(pair, !isIn);
       },
       [this](lbvh::Pair pair) {

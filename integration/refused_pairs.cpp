@@ -4,70 +4,215 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <numeric>
 
-void GpuLbvhRefusedPairs::add(lbvh::Pair pair) noexcept {
-  if (contains(pair)) return;
-  try {
-    m_pairs.reserve(1);
-  } catch (const std::bad_alloc&) {
-    m_hasLost = true;
-    return;
+namespace {
+
+using Row = std::vector<std::uint32_t>;
+
+/// Makes the vectors empty, and frees their memory.
+template <class... T>
+void release(std::vector<T>&... vectors) {
+  (std::vector<T>().swap(vectors), ...);
+}
+
+/// Inserts the second slot of each pair, from the end, so that each entry moves once.
+void insertInto(Row& row, lbvh::View<const lbvh::Pair> sorted) {
+  const std::size_t size = row.size() + sorted.size;
+  if (size > row.capacity()) row.reserve(size + size / 4 + 2);
+  auto read = row.end() - row.begin();
+  row.resize(size);
+  auto write = row.end();
+  for (std::size_t i = sorted.size; i-- > 0;) {
+    const std::uint32_t partner = sorted[i].second;
+    const auto after = std::lower_bound(row.begin(), row.begin() + read, partner);
+    write = std::move_backward(after, row.begin() + read, write);
+    *--write = partner;
+    read = after - row.begin();
   }
-  m_pairs.push(pair);
-  m_partners.add(pair);
+}
+
+/// Erases the second slot of each pair. Slots that the row does not have are skipped.
+void eraseFrom(Row& row, lbvh::View<const lbvh::Pair> sorted) {
+  auto read = row.begin(), write = row.begin();
+  for (const lbvh::Pair pair : sorted) {
+    const auto found = std::lower_bound(read, row.end(), pair.second);
+    write = write == read ? found : std::move(read, found, write);
+    read = found + (found != row.end() && *found == pair.second);
+  }
+  row.erase(write, read);
+  if (row.capacity() > 2 * row.size() + 16) row.shrink_to_fit();
+}
+
+/// Sorts pairs that are sorted by their second slots. This is a radix sort by the first slots.
+void sortByFirst(std::vector<lbvh::Pair>& pairs) {
+  constexpr std::uint32_t kDigits = 2048, kBits = 11;
+  if (pairs.size() < kDigits) return std::sort(pairs.begin(), pairs.end());
+  std::uint32_t slots = 0;
+  for (const lbvh::Pair pair : pairs) slots |= pair.first;
+  std::vector<lbvh::Pair> sorted(pairs.size());
+  for (std::uint32_t shift = 0; slots >> shift != 0; shift += kBits) {
+    const auto digitOf = [shift](lbvh::Pair pair) { return (pair.first >> shift) % kDigits; };
+    std::array<std::size_t, kDigits> places{};
+    for (const lbvh::Pair pair : pairs) ++places[digitOf(pair)];
+    std::exclusive_scan(places.begin(), places.end(), places.begin(), std::size_t{0});
+    for (const lbvh::Pair pair : pairs) sorted[places[digitOf(pair)]++] = pair;
+    pairs.swap(sorted);
+  }
+}
+
+/// Calls edit(slot, pairs) for the pairs of each first slot.
+template <class Edit>
+void forEachFirst(const std::vector<lbvh::Pair>& pairs, const Edit& edit) {
+  for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
+    const std::uint32_t slot = pairs[begin].first;
+    while (end < pairs.size() && pairs[end].first == slot) ++end;
+    edit(slot, lbvh::View<const lbvh::Pair>{&pairs[begin], end - begin});
+  }
+}
+
+/// Calls edit(pairs) for sorted pairs, and again for the same pairs with exchanged slots.
+template <class Edit>
+void inBothOrders(std::vector<lbvh::Pair>& pairs, const Edit& edit) {
+  edit(pairs);
+  for (lbvh::Pair& pair : pairs) std::swap(pair.first, pair.second);
+  sortByFirst(pairs);
+  edit(pairs);
+}
+
+}  // namespace
+
+bool GpuLbvhRefusedPairs::find(lbvh::Pair pair) const {
+  const Row* row = rowOf(pair.first);
+  return row != nullptr && std::binary_search(row->begin(), row->end(), pair.second);
+}
+
+void GpuLbvhRefusedPairs::noteChange(lbvh::Pair pair, bool isRefused) noexcept {
+  try {
+    (isRefused ? m_refused : m_accepted).push_back(pair);
+  } catch (const std::bad_alloc&) {
+    lose();
+  }
+}
+
+void GpuLbvhRefusedPairs::applyNotes() noexcept {
+  m_isOffering = false;
+  try {
+    std::sort(m_ended.begin(), m_ended.end());
+    erase(m_ended);
+    inBothOrders(m_accepted, [this](const auto& pairs) { erase(pairs); });
+    inBothOrders(m_refused, [this](const auto& pairs) { insert(pairs); });
+  } catch (const std::bad_alloc&) {
+    return lose();
+  }
+  // Their memory would be as large as the largest step needed.
+  release(m_ended, m_accepted, m_refused);
+  if (m_entries == 0) release(m_pages);
 }
 
 /// @throws std::bad_alloc
-void GpuLbvhRefusedPairs::listPartners() {
-  if (!m_partners.isValid())
-    m_partners.build(size(), m_proxies.boxes().size, [this](std::size_t pair) {
-      return m_pairs[static_cast<std::uint32_t>(pair)];
-    });
+GpuLbvhRefusedPairs::Row& GpuLbvhRefusedPairs::makeRowOf(std::uint32_t slot) {
+  const std::size_t page = slot / 64;
+  if (page >= m_pages.size()) m_pages.resize(page + 1);
+  if (!m_pages[page]) m_pages[page] = std::make_unique<Page>();
+  return *rowOf(slot);
 }
 
+/// @param entries (slot, partner), sorted. @throws std::bad_alloc
+void GpuLbvhRefusedPairs::insert(const std::vector<lbvh::Pair>& entries) {
+  forEachFirst(entries, [this](std::uint32_t slot, lbvh::View<const lbvh::Pair> sorted) {
+    insertInto(makeRowOf(slot), sorted);
+    m_entries += sorted.size;
+  });
+}
+
+/// @param entries (slot, partner), sorted
+void GpuLbvhRefusedPairs::erase(const std::vector<lbvh::Pair>& entries) {
+  forEachFirst(entries, [this](std::uint32_t slot, lbvh::View<const lbvh::Pair> sorted) {
+    Row* row = rowOf(slot);
+    if (row == nullptr) return;
+    m_entries -= row->size();
+    eraseFrom(*row, sorted);
+    m_entries += row->size();
+  });
+}
+
+void GpuLbvhRefusedPairs::forget(lbvh::View<const lbvh::Pair> gone) noexcept {
+  applyNotes();
+  for (std::size_t i = 0; i < gone.size && m_entries != 0; ++i) note(gone[i], false);
+  applyNotes();
+}
+
+// The partners' rows are edited together, before the next step: destroyed proxies often have a
+// partner in common, which may have a long row.
 void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
-  if (size() == 0) return;
+  if (!m_refused.empty() || !m_accepted.empty()) applyNotes();
+  Row* row = rowOf(proxy->m_slot);
+  if (row == nullptr) return;
   try {
-    listPartners();
+    for (const std::uint32_t partner : *row) m_ended.push_back({partner, proxy->m_slot});
   } catch (const std::bad_alloc&) {
-    while (size() > 0) forget(m_pairs[static_cast<std::uint32_t>(size() - 1)]);
-    m_hasLost = true;
-    return;
+    return lose();
   }
-  m_partners.forEachOf(proxy->m_slot, [&](std::uint32_t partner) {
-    forget(lbvh::makePair(proxy->m_slot, partner));
-  });
+  m_entries -= row->size();
+  release(*row);
 }
 
-lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::findMarked() {
-  m_marked.clear();
+/// Calls visit(slot, row) for each marked proxy with refused pairs, in the order of slots.
+template <class Visit>
+void GpuLbvhRefusedPairs::forEachMarked(const Visit& visit) const {
+  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
+  for (std::size_t page = 0; page < std::min(marks.size, m_pages.size()); ++page)
+    for (std::uint64_t left = m_pages[page] ? marks[page] : 0; left != 0; left &= left - 1) {
+      const auto inPage = static_cast<std::size_t>(std::countr_zero(left));
+      visit(static_cast<std::uint32_t>(64 * page + inPage), (*m_pages[page])[inPage]);
+    }
+}
+
+lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::withMarked(lbvh::View<const lbvh::Pair> added) {
+  applyNotes();
+  m_isOffering = true;
+  m_added = added;
+  if (m_entries == 0) {
+    release(m_behind, m_toOffer);
+    return added;
+  }
+  // A pair of two marked proxies is found at its first one.
+  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
+  const auto firstAfter = [](std::uint32_t slot, const Row& row) {
+    return std::upper_bound(row.begin(), row.end(), slot);
+  };
+  std::size_t ahead = 0;
   m_behind.clear();
-  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
-  for (std::size_t word = 0; word < marks.size && size() > 0; ++word)
-    for (std::uint64_t left = marks[word]; left != 0; left &= left - 1)
-      findPairsOf(static_cast<std::uint32_t>(64 * word) +
-                  static_cast<std::uint32_t>(std::countr_zero(left)));
-  // Most pairs are found from their first proxy, and so are in order. The rest are few.
-  std::sort(m_behind.begin(), m_behind.end());
-  const auto found = static_cast<std::ptrdiff_t>(m_marked.size());
-  m_marked.insert(m_marked.end(), m_behind.begin(), m_behind.end());
-  std::inplace_merge(m_marked.begin(), m_marked.begin() + found, m_marked.end());
-  // A list of partners may have the same partner twice.
-  m_marked.erase(std::unique(m_marked.begin(), m_marked.end()), m_marked.end());
-  return viewOf(m_marked);
+  forEachMarked([&](std::uint32_t slot, const Row& row) {
+    const auto end = firstAfter(slot, row);
+    ahead += static_cast<std::size_t>(row.end() - end);
+    for (auto partner = row.begin(); partner != end; ++partner)
+      if ((marks[*partner / 64] >> *partner % 64 & 1) == 0) m_behind.push_back({*partner, slot});
+  });
+  sortByFirst(m_behind);
+  const auto behind = static_cast<std::ptrdiff_t>(m_behind.size());
+  m_behind.insert(m_behind.end(), added.begin(), added.end());
+  std::inplace_merge(m_behind.begin(), m_behind.begin() + behind, m_behind.end());
+
+  m_toOffer.clear();
+  m_toOffer.reserve(ahead + m_behind.size());
+  auto other = m_behind.begin();
+  forEachMarked([&](std::uint32_t slot, const Row& row) {
+    for (auto partner = firstAfter(slot, row); partner != row.end(); ++partner) {
+      const lbvh::Pair pair{slot, *partner};
+      while (other != m_behind.end() && *other < pair) m_toOffer.push_back(*other++);
+      m_toOffer.push_back(pair);
+    }
+  });
+  m_toOffer.insert(m_toOffer.end(), other, m_behind.end());
+  return {m_toOffer.data(), m_toOffer.size()};
 }
 
-/// Adds the refused pairs of a marked proxy, except those that were found from a marked partner
-/// with a lower slot.
-void GpuLbvhRefusedPairs::findPairsOf(std::uint32_t slot) {
-  listPartners();
-  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
-  const auto begin = static_cast<std::ptrdiff_t>(m_marked.size());
-  m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-    const bool isBehind = partner < slot;
-    if (isBehind && (marks[partner / 64] >> partner % 64 & 1) != 0) return;
-    const lbvh::Pair pair = lbvh::makePair(slot, partner);
-    if (contains(pair)) (isBehind ? m_behind : m_marked).push_back(pair);
-  });
-  std::sort(m_marked.begin() + begin, m_marked.end());
+/// Forgets all pairs. The next step offers all pairs that are not in the cache.
+void GpuLbvhRefusedPairs::lose() {
+  release(m_pages);
+  release(m_ended, m_accepted, m_refused);
+  m_entries = 0;
+  m_hasLost = true;
 }

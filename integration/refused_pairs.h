@@ -1,63 +1,79 @@
 // SPDX-License-Identifier: Zlib
 // Remembers the overlapping pairs that the pair cache, or its filter callback, has refused. Tells
-// the step which of them to offer again. Pairs are identified by slot. Does not call the filter.
-// Not installed.
+// the step which of them to offer again. Each proxy with refused pairs has a row: the slots of its
+// partners, sorted. So a step visits only the rows of proxies that have changed. Does not call the
+// filter. Not installed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "pair_index.h"
-#include "partners.h"
 #include "proxies.h"
 
 class GpuLbvhRefusedPairs {
  public:
   explicit GpuLbvhRefusedPairs(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
-  std::size_t size() const { return m_pairs.size(); }
+  /// Number of pairs.
+  std::size_t size() const { return m_entries / 2; }
+  bool contains(lbvh::Pair pair) const { return m_entries != 0 && find(pair); }
 
-  bool contains(lbvh::Pair pair) const { return m_pairs.find(pair) != lbvh::kNullIndex; }
-
-  /// Notes whether an overlapping pair was refused or is in the cache now.
+  /// Notes whether an overlapping pair was refused or is in the cache now. size() and contains()
+  /// wait for applyNotes(). Before that call, pairs must be noted in their order, each only once.
+  /// After withMarked() they must be pairs of its result.
   void note(lbvh::Pair pair, bool isRefused) noexcept {
-    if (isRefused)
-      add(pair);
-    else
-      forget(pair);
+    if (wasRefused(pair) != isRefused) noteChange(pair, isRefused);
   }
+  void applyNotes() noexcept;
 
   /// Forgets pairs that no longer overlap.
-  void forget(lbvh::View<const lbvh::Pair> gone) {
-    for (std::size_t i = 0; i < gone.size && size() > 0; ++i) forget(gone[i]);
-  }
-  /// Forgets the pairs of a proxy that is about to be destroyed. The time is proportional to their
-  /// number. After many additions the next call first lists all pairs.
+  void forget(lbvh::View<const lbvh::Pair> gone) noexcept;
+  /// Forgets the pairs of a proxy that is about to be destroyed.
   void forgetPairsOf(const GpuLbvhProxy* proxy) noexcept;
 
   /// Whether refused pairs were lost since the last call, because memory ran out.
   bool takeLoss() { return std::exchange(m_hasLost, false); }
 
-  /// The refused pairs with a marked proxy (GpuLbvhProxies::askAgain), sorted. Valid until the next
-  /// call.
+  /// The pairs of `added`, and the refused pairs with a marked proxy (GpuLbvhProxies::askAgain).
+  /// Both are sorted. Requires that no refused pair is in `added`. Valid until the next call.
   /// @throws std::bad_alloc
-  lbvh::View<const lbvh::Pair> findMarked();
+  lbvh::View<const lbvh::Pair> withMarked(lbvh::View<const lbvh::Pair> added);
 
  private:
-  void add(lbvh::Pair pair) noexcept;
-  void forget(lbvh::Pair pair) noexcept {
-    if (size() == 0) return;
-    std::uint32_t& link = m_pairs.linkTo(pair);
-    if (link != lbvh::kNullIndex) m_pairs.takeOut(link);
+  using Row = std::vector<std::uint32_t>;
+  using Page = std::array<Row, 64>;  ///< as many slots as a word of GpuLbvhProxies::marksToAsk()
+
+  bool find(lbvh::Pair pair) const;
+  /// contains(), but faster for a pair of withMarked().
+  bool wasRefused(lbvh::Pair pair) {
+    if (!m_isOffering) return contains(pair);
+    while (m_added.size != 0 && m_added[0] < pair) m_added = {m_added.data + 1, m_added.size - 1};
+    return m_added.size == 0 || m_added[0] != pair;
   }
-  void listPartners();
-  void findPairsOf(std::uint32_t slot);
+  void noteChange(lbvh::Pair pair, bool isRefused) noexcept;
+  Row* rowOf(std::uint32_t slot) const {
+    const std::size_t page = slot / 64;
+    return page < m_pages.size() && m_pages[page] ? &(*m_pages[page])[slot % 64] : nullptr;
+  }
+  Row& makeRowOf(std::uint32_t slot);
+  void insert(const std::vector<lbvh::Pair>& entries);
+  void erase(const std::vector<lbvh::Pair>& entries);
+  template <class Visit>
+  void forEachMarked(const Visit& visit) const;
+  void lose();
 
   const GpuLbvhProxies& m_proxies;
-  GpuLbvhPairIndex m_pairs;
-  GpuLbvhPartners m_partners;                  ///< the partners of each proxy in m_pairs
-  std::vector<lbvh::Pair> m_marked, m_behind;  ///< scratch
+  std::vector<std::unique_ptr<Page>> m_pages;     ///< null: no proxy of the page has refused pairs
+  std::size_t m_entries = 0;                      ///< in all rows; each pair has two
+  std::vector<lbvh::Pair> m_refused, m_accepted;  ///< notes that were not applied yet
+  /// Entries of living proxies' rows (slot, partner) whose partner was destroyed.
+  std::vector<lbvh::Pair> m_ended;
+  std::vector<lbvh::Pair> m_behind, m_toOffer;  ///< scratch and result of withMarked()
+  lbvh::View<const lbvh::Pair> m_added;  ///< the added pairs of withMarked() from the next one on
+  bool m_isOffering = false;             ///< from withMarked() until applyNotes()
   bool m_hasLost = false;
 };

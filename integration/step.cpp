@@ -14,6 +14,7 @@ namespace {
 
 std::vector<lbvh::Pair> difference(lbvh::View<const lbvh::Pair> a, lbvh::View<const lbvh::Pair> b) {
   std::vector<lbvh::Pair> rest;
+  rest.reserve(a.size);
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
   return rest;
 }
@@ -104,32 +105,23 @@ void GpuLbvhStep::passOn(bool mustAskAll, btDispatcher* dispatcher) {
   const bool cacheHadAll = std::exchange(m_cacheHadAll, false);  // in case a callback throws
   try {
     GpuLbvhRefusedPairs& refused = m_sink.refusedPairs();
-    const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;
     refused.forget(removed());
-    const lbvh::View<const lbvh::Pair> toOffer = pairsToOffer();
+    const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;
+    const lbvh::View<const lbvh::Pair> toOffer =
+        offersAll ? lbvh::View<const lbvh::Pair>{} : refused.withMarked(added());
     m_proxies.clearMarksToAsk();
     // From here on callbacks may change the broad phase.
     m_sink.remove(removed(), dispatcher);
     if (!cacheHadAll) removeStale(dispatcher);
     if (mustAskAll) removeRefused(dispatcher);
-    offer(offersAll ? viewOf(difference(viewOf(overlapping()), viewOf(m_sink.pairs()))) : toOffer);
+    offer(offersAll ? viewOf(missing()) : toOffer);
   } catch (const std::bad_alloc& e) {
     fail(GpuLbvhError::outOfMemory, e.what());
     m_mustRefilter = m_mustRefilter || mustAskAll;
   }
+  m_sink.refusedPairs().applyNotes();
   m_ghosts.confirmPairs(m_exact, dispatcher);
-}
-
-/// The pairs that began to overlap, and the refused pairs that are offered again.
-lbvh::View<const lbvh::Pair> GpuLbvhStep::pairsToOffer() {
-  const lbvh::View<const lbvh::Pair> added = this->added();
-  if (m_sink.refusedPairs().size() == 0) return added;
-  const lbvh::View<const lbvh::Pair> again = m_sink.refusedPairs().findMarked();
-  if (again.empty()) return added;
-  m_toOffer.clear();
-  std::set_union(added.begin(), added.end(), again.begin(), again.end(),
-                 std::back_inserter(m_toOffer));
-  return viewOf(m_toOffer);
+  m_sink.refusedPairs().applyNotes();
 }
 
 /// Removes pairs that no longer overlap, but are in the cache because the last step was interrupted
@@ -148,6 +140,13 @@ void GpuLbvhStep::offer(lbvh::View<const lbvh::Pair> pairs) {
   else
     fail(GpuLbvhError::foreignPairs,
          "the pair cache has pairs of another broad phase with the same unique ids");
+}
+
+/// The pairs of the step that the cache does not have.
+std::vector<lbvh::Pair> GpuLbvhStep::missing() const {
+  const std::vector<lbvh::Pair> there = m_sink.pairs();
+  if (m_exact.rejected().empty()) return difference(m_finder.pairs(), viewOf(there));
+  return difference(viewOf(overlapping()), viewOf(there));
 }
 
 /// All pairs of the step, also those that the filter callback refuses.

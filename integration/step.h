@@ -59,10 +59,10 @@ class GpuLbvhStep {
     return m_decides ? m_exact.removed() : m_finder.removed();
   }
   void passOn(bool mustAskAll, btDispatcher* dispatcher);
-  lbvh::View<const lbvh::Pair> pairsToOffer();
   void removeStale(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
+  std::vector<lbvh::Pair> missing() const;
   std::vector<lbvh::Pair> overlapping() const;
   void fail(GpuLbvhError code, const char* why);
 
@@ -72,7 +72,6 @@ class GpuLbvhStep {
   GpuLbvhPairSink& m_sink;
   GpuLbvhGhosts& m_ghosts;
   GpuLbvhExactPairs m_exact;
-  std::vector<lbvh::Pair> m_toOffer;
 
   const void* m_lastRule;       ///< GpuLbvhPairSink::rule() of the last step
   bool m_mustFind = true;       ///< search even if nothing has changed since the last step
