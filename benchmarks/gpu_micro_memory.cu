@@ -54,7 +54,7 @@ double rateOfMappedWrites(Stopwatch& watch, lbvh::PinnedBuffer<unsigned char>& h
 void measureDeviceMemory(Stopwatch& watch, std::size_t bytes, Rows& rows) {
   lbvh::DeviceBuffer<uint4> from, to;
   const std::size_t n = bytes / sizeof(uint4);
-  fillNow(from.ensure(n).data, 1, bytes);
+  fillNow(from.ensure(n).data(), 1, bytes);
   to.ensure(n);
   const double us = watch.onStream(
       [&] { copyWords<<<blocks(n), kThreads, 0, watch.stream()>>>(from.data(), to.data(), n); });
@@ -84,7 +84,7 @@ void measureMappedMemory(Stopwatch& watch, std::size_t bytes, Rows& rows) {
 void measureCopies(Stopwatch& watch, std::size_t most, Rows& rows) {
   lbvh::PinnedBuffer<unsigned char> host;
   lbvh::DeviceBuffer<unsigned char> device;
-  std::memset(host.ensure(most).data, 1, most);
+  std::memset(host.ensure(most).data(), 1, most);
   device.ensure(most);
   constexpr int kInRow = 4;
   for (std::size_t bytes = 4096; bytes <= most; bytes *= 16) {

@@ -81,7 +81,7 @@ template <class Space>
 StageTable measure(Workbench<Space>& bench, View<const Aabb> boxes, int rounds) {
   bench.prepare(boxes);
   StageTable table;
-  table.boxes = boxes.size;
+  table.boxes = boxes.size();
   auto production = bench.findProblem(0);
   finders<Space>().front().run(production);
   table.pairs = bench.found();

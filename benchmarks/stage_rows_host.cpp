@@ -16,8 +16,8 @@ void countWork(View<const Aabb> boxes, StageTable& table) {
     finder.count(bench.findProblem(0), work);
     for (StageRow& row : table.rows) {
       if (row.stage != "traversal" || row.name != finder.name) continue;
-      row.nodes = static_cast<double>(work.nodes) / static_cast<double>(boxes.size);
-      row.tests = static_cast<double>(work.tests) / static_cast<double>(boxes.size);
+      row.nodes = static_cast<double>(work.nodes) / static_cast<double>(boxes.size());
+      row.tests = static_cast<double>(work.tests) / static_cast<double>(boxes.size());
     }
   }
 }

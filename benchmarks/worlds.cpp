@@ -49,8 +49,9 @@ class HostRun final : public WorldsRun {
   }
   PairHash found() override {
     PairHash hash;
-    for (std::size_t i = 0; i < std::min<std::size_t>(lists_.report->pairs, lists_.pairs.size); ++i)
-      hash.add(lists_.pairs.data[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(lists_.report->pairs, lists_.pairs.size());
+         ++i)
+      hash.add(lists_.pairs.data()[i]);
     return hash;
   }
 

@@ -47,8 +47,8 @@ class CudaRun final : public WorldsRun {
     return count_ = report.pairs;
   }
   PairHash found() override {
-    std::vector<lbvh::Pair> pairs(std::min<std::size_t>(count_, lists_.pairs.size));
-    check(cudaMemcpy(pairs.data(), lists_.pairs.data, pairs.size() * sizeof(lbvh::Pair),
+    std::vector<lbvh::Pair> pairs(std::min<std::size_t>(count_, lists_.pairs.size()));
+    check(cudaMemcpy(pairs.data(), lists_.pairs.data(), pairs.size() * sizeof(lbvh::Pair),
                      cudaMemcpyDeviceToHost));
     PairHash hash;
     for (const lbvh::Pair pair : pairs) hash.add(pair);

@@ -64,8 +64,8 @@ DevicePairs DevicePairFinder::find(View<const Aabb> boxes, View<const Filter> fi
                                    CUstream_st* stream) {
   requireFitting(boxes, filters);
   const DeviceLists found =
-      find(DeviceScene::of(boxes, filters.empty() ? nullptr : filters.data), {}, stream);
-  return {found.pairs.data, &found.report->pairs, found.pairs.size};
+      find(DeviceScene::of(boxes, filters.empty() ? nullptr : filters.data()), {}, stream);
+  return {found.pairs.data(), &found.report->pairs, found.pairs.size()};
 }
 
 void DevicePairFinder::reserve(std::size_t boxes, std::size_t pairs) {

@@ -54,9 +54,9 @@ struct DeviceScene {
   /// A scene of packed boxes.
   static DeviceScene of(View<const Aabb> boxes, const Filter* filters = nullptr) {
     DeviceScene scene;
-    scene.boxCapacity = boxes.size;
-    if (boxes.data != nullptr)
-      scene.min = {boxes.data->min, sizeof(Aabb)}, scene.max = {boxes.data->max, sizeof(Aabb)};
+    scene.boxCapacity = boxes.size();
+    if (boxes.data() != nullptr)
+      scene.min = {boxes.data()->min, sizeof(Aabb)}, scene.max = {boxes.data()->max, sizeof(Aabb)};
     scene.filters = filters;
     return scene;
   }

@@ -69,10 +69,11 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   impl_->tree.reset();
   requireFitting(boxes, filters, changed);
   Impl& impl = *impl_;
-  impl.removedObjects.reserve(boxes.size);  // reserved now, because nothing may fail after the step
+  impl.removedObjects.reserve(
+      boxes.size());  // reserved now, because nothing may fail after the step
   StepStats& stats = impl.stats;
   stats = StepStats{};
-  stats.searched = boxes.size;  // unless the pipeline sets another number
+  stats.searched = boxes.size();  // unless the pipeline sets another number
   {
     StageTimer timer(stats.totalMs);
     const View<const std::uint8_t> removedObjects{impl.removedObjects.data(),
@@ -81,10 +82,10 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   }
   if (impl.anyRemoved)
     std::fill(impl.removedObjects.begin(), impl.removedObjects.end(), std::uint8_t{0});
-  impl.removedObjects.resize(boxes.size, 0);
+  impl.removedObjects.resize(boxes.size(), 0);
   impl.anyRemoved = false;
   impl.hasDelta = impl.isPacked = true;
-  stats.objects = boxes.size;
+  stats.objects = boxes.size();
   stats.memoryBytes = impl.pipeline->memoryBytes() + impl.removedObjects.capacity();
   impl.tellSpace();
 }

@@ -13,6 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#if __cplusplus >= 202002L || (defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#include <span>
+#include <version>
+#endif
 
 /// Marks functions that a CUDA compiler builds for host and device.
 #if defined(__CUDACC__)
@@ -48,25 +52,55 @@ struct alignas(8) Pair {
 };
 static_assert(sizeof(Pair) == 8 && alignof(Pair) == 8, "a Pair is one 8-byte load");
 
-/// A non-owning array (std::span for C++17).
+/// Makes View::data and View::size both functions and, as in version 0.2, variables. In 0.4 they
+/// will be functions alone.
+template <class Value>
+class ViewMember {
+ public:
+  GPULBVH_HD constexpr explicit ViewMember(Value value) : value_(value) {}
+
+  /// @return the value
+  GPULBVH_HD constexpr Value operator()() const { return value_; }
+
+  [[deprecated("call data() or size()")]] GPULBVH_HD constexpr operator Value() const {
+    return value_;
+  }
+  [[deprecated("assign a View")]] GPULBVH_HD constexpr ViewMember& operator=(Value value) {
+    value_ = value;
+    return *this;
+  }
+
+ private:
+  Value value_;
+};
+
+/// A non-owning array: std::span for C++17. In C++20 it is a borrowed range, and converts to
+/// std::span.
 template <class T>
 struct View {
-  T* data = nullptr;     ///< the first element
-  std::size_t size = 0;  ///< number of elements
+  GPULBVH_HD constexpr View() : View(nullptr, 0) {}
+  /// @param array the first element, or null if there is none
+  /// @param count number of elements
+  GPULBVH_HD constexpr View(T* array, std::size_t count) : data(array), size(count) {}
+
+  ViewMember<T*> data;           ///< data(): the first element
+  ViewMember<std::size_t> size;  ///< size(): number of elements
 
   /// The first element, for range-based loops.
-  GPULBVH_HD T* begin() const { return data; }
+  GPULBVH_HD constexpr T* begin() const { return data(); }
   /// One past the last element.
-  GPULBVH_HD T* end() const { return data + size; }
-  /// @param i must be less than `size`; not checked
-  GPULBVH_HD T& operator[](std::size_t i) const { return data[i]; }
+  GPULBVH_HD constexpr T* end() const { return data() + size(); }
+  /// @param i must be less than size(); not checked
+  GPULBVH_HD constexpr T& operator[](std::size_t i) const { return data()[i]; }
   /// Whether there is no element.
-  GPULBVH_HD bool empty() const { return size == 0; }
+  GPULBVH_HD constexpr bool empty() const { return size() == 0; }
+  /// The first elements. @param count must be at most size(); not checked
+  GPULBVH_HD constexpr View first(std::size_t count) const { return {data(), count}; }
 
   /// Converts to a view that only reads.
   template <class U, class = std::enable_if_t<std::is_same_v<const T, U> && !std::is_const_v<T>>>
-  GPULBVH_HD operator View<U>() const {
-    return {data, size};
+  GPULBVH_HD constexpr operator View<U>() const {
+    return {data(), size()};
   }
 };
 
@@ -120,8 +154,8 @@ GPULBVH_HD inline bool shouldCollide(View<const Filter> filters, std::uint32_t a
 
 /// Whether a box of the pair is flagged. Boxes past the end of `flags` are not flagged.
 GPULBVH_HD inline bool involvesRemoved(Pair pair, View<const std::uint8_t> flags) {
-  return (pair.first < flags.size && flags[pair.first] != 0) ||
-         (pair.second < flags.size && flags[pair.second] != 0);
+  return (pair.first < flags.size() && flags[pair.first] != 0) ||
+         (pair.second < flags.size() && flags[pair.second] != 0);
 }
 
 /// The pair of two boxes, which may be passed in either order.
@@ -141,3 +175,8 @@ GPULBVH_HD inline bool operator<(Pair a, Pair b) {
 }
 
 }  // namespace lbvh
+
+#if defined(__cpp_lib_ranges)
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<lbvh::View<T>> = true;
+#endif

@@ -213,7 +213,7 @@ const btOverlappingPairCache* GpuLbvhBroadphase::getOverlappingPairCache() const
 
 void GpuLbvhBroadphase::getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const {
   bool any = false;
-  for (std::uint32_t slot = 0; slot < m_impl->proxies.boxes().size; ++slot) {
+  for (std::uint32_t slot = 0; slot < m_impl->proxies.boxes().size(); ++slot) {
     const GpuLbvhProxy* proxy = m_impl->proxies.at(slot);
     if (!proxy->isAlive()) continue;
     if (any) {
@@ -263,7 +263,7 @@ void GpuLbvhBroadphase::printStats() {
   count("pairs", s.pairs);
   count("pairs added", s.added);
   count("pairs removed", s.removed);
-  count("pairs rejected", m_impl->step.rejected().size);
+  count("pairs rejected", m_impl->step.rejected().size());
   count("pairs refused", m_impl->sink->refusedPairs().size());
   count("oversized boxes", s.oversizedBoxes);
   count("NaN boxes", s.nanBoxes);

@@ -29,10 +29,10 @@ void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxe
     const auto* corners = reinterpret_cast<const float*>(&box);
     const __m128 fits = _mm_and_ps(_mm_cmple_ps(_mm_loadu_ps(corners), most),
                                    _mm_cmpge_ps(_mm_loadu_ps(corners + 2), least));
-    if (_mm_movemask_ps(fits) == 0xF) visit(static_cast<std::uint32_t>(&box - boxes.data));
+    if (_mm_movemask_ps(fits) == 0xF) visit(static_cast<std::uint32_t>(&box - boxes.data()));
   }
 #else
-  for (std::uint32_t i = 0; i < boxes.size; ++i)
+  for (std::uint32_t i = 0; i < boxes.size(); ++i)
     if (lbvh::overlap(one, boxes[i])) visit(i);
 #endif
 }
@@ -79,7 +79,7 @@ void GpuLbvhGhosts::setActive(bool active) {
   for (const Ghost& ghost : m_ghosts) ghost.proxy->m_isGhost = false;
   m_ghosts.clear();
   m_tree.clear();
-  for (std::uint32_t slot = 0; active && slot < m_proxies.boxes().size; ++slot)
+  for (std::uint32_t slot = 0; active && slot < m_proxies.boxes().size(); ++slot)
     if (m_proxies.at(slot)->isAlive()) addIfGhost(m_proxies.at(slot));
 }
 
@@ -193,7 +193,7 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy) {
   } else if (Ghost& ghost = m_ghosts[proxy->m_ghost];
              ghost.knowsNear && ghost.leaf->volume.Contain(volumeOf(box))) {
     for (const std::uint32_t slot : ghost.near)
-      if (slot < m_proxies.boxes().size) m_partners.push_back(m_proxies.at(slot));
+      if (slot < m_proxies.boxes().size()) m_partners.push_back(m_proxies.at(slot));
   } else {
     renewNear(ghost);
   }

@@ -43,8 +43,8 @@ constexpr std::size_t kFew = 64;
 template <class Do, class... Prefetch>
 void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
                        const Prefetch&... stages) {
-  for (std::size_t begin = 0; begin < pairs.size; begin += kFew) {
-    const std::size_t end = std::min(begin + kFew, pairs.size);
+  for (std::size_t begin = 0; begin < pairs.size(); begin += kFew) {
+    const std::size_t end = std::min(begin + kFew, pairs.size());
     const auto forFew = [&](const auto& call) {
       for (std::size_t i = begin; i < end; ++i) call(pairs[i]);
     };
@@ -131,7 +131,7 @@ btBroadphasePair* GpuLbvhPairCache::addKnown(btBroadphaseProxy* a, btBroadphaseP
 // removals may have changed them. This takes less than 0.6 % of a replay's instructions.
 bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
-  reserve(m_filter == nullptr ? pairs.size : 1);  // a callback may refuse most of them
+  reserve(m_filter == nullptr ? pairs.size() : 1);  // a callback may refuse most of them
   m_partners.invalidate();
   forEachPrefetched(
       pairs,
@@ -156,7 +156,7 @@ bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
 void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
   if (m_index.size() == 0) return;
   const auto numberOf = [pairs](const lbvh::Pair& pair) {
-    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data) % kFew);
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kFew);
   };
   // Each removal also moves the last pair, which usually is the next one from the end.
   const auto withLast = [this, numberOf](const auto& stage) {
@@ -240,7 +240,7 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   m_gathered.clear();
   try {
     if (!m_partners.isValid())
-      m_partners.build(m_index.size(), m_proxies.boxes().size, [this](std::size_t pair) {
+      m_partners.build(m_index.size(), m_proxies.boxes().size(), [this](std::size_t pair) {
         return m_index[static_cast<std::uint32_t>(pair)];
       });
     m_partners.forEachOf(slot, [&](std::uint32_t partner) {

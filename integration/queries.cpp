@@ -31,7 +31,7 @@ bool GpuLbvhQueries::Running::contains(const Running* list, const GpuLbvhQueries
 
 void GpuLbvhQueries::noteChanged(GpuLbvhProxy* proxy) {
   // Once an eighth of the proxies have changed, the packed scene is of little use.
-  if (m_changed.waiting() >= mostWaiting() || m_changed.size() > 64 + m_proxies.boxes().size / 8)
+  if (m_changed.waiting() >= mostWaiting() || m_changed.size() > 64 + m_proxies.boxes().size() / 8)
     return invalidateScene();
   try {
     m_changed.add(proxy);
@@ -46,7 +46,7 @@ void GpuLbvhQueries::noteEarlier() {
   if (m_isNoting || m_isStale.load(std::memory_order_relaxed)) return;
   m_isNoting = true;
   const lbvh::View<const std::uint64_t> bits = m_proxies.changedBits();
-  for (std::size_t word = 0; word < bits.size; ++word)
+  for (std::size_t word = 0; word < bits.size(); ++word)
     for (std::uint64_t left = bits[word]; left != 0 && m_isNoting; left &= left - 1)
       noteChanged(m_proxies.at(static_cast<std::uint32_t>(64 * word) +
                                static_cast<std::uint32_t>(std::countr_zero(left))));

@@ -43,7 +43,7 @@ class GpuLbvhQueries {
   }
 
   /// How many proxies may change between two queries before all boxes are packed again.
-  std::size_t mostWaiting() const { return 64 + m_proxies.boxes().size / 64; }
+  std::size_t mostWaiting() const { return 64 + m_proxies.boxes().size() / 64; }
 
   /// Whether a query would neither pack all boxes nor test all boxes.
   bool areQuick() {
@@ -100,7 +100,7 @@ class GpuLbvhQueries {
 
   template <class Hits, class VisitLiving>
   void queryAll(const Hits& hits, const VisitLiving& visitLiving) {
-    const std::size_t slots = m_proxies.boxes().size;
+    const std::size_t slots = m_proxies.boxes().size();
     for (std::uint32_t slot = 0; slot < slots; ++slot)
       if (hits(m_proxies.boxes()[slot])) visitLiving(m_proxies.at(slot));
   }

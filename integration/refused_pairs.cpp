@@ -18,12 +18,12 @@ void release(std::vector<T>&... vectors) {
 
 /// Inserts the second slot of each pair, from the end, so that each entry moves once.
 void insertInto(Row& row, lbvh::View<const lbvh::Pair> sorted) {
-  const std::size_t size = row.size() + sorted.size;
+  const std::size_t size = row.size() + sorted.size();
   if (size > row.capacity()) row.reserve(size + size / 4 + 2);
   auto read = row.end() - row.begin();
   row.resize(size);
   auto write = row.end();
-  for (std::size_t i = sorted.size; i-- > 0;) {
+  for (std::size_t i = sorted.size(); i-- > 0;) {
     const std::uint32_t partner = sorted[i].second;
     const auto after = std::lower_bound(row.begin(), row.begin() + read, partner);
     write = std::move_backward(after, row.begin() + read, write);
@@ -122,7 +122,7 @@ GpuLbvhRefusedPairs::Row& GpuLbvhRefusedPairs::makeRowOf(std::uint32_t slot) {
 void GpuLbvhRefusedPairs::insert(const std::vector<lbvh::Pair>& entries) {
   forEachFirst(entries, [this](std::uint32_t slot, lbvh::View<const lbvh::Pair> sorted) {
     insertInto(makeRowOf(slot), sorted);
-    m_entries += sorted.size;
+    m_entries += sorted.size();
   });
 }
 
@@ -139,7 +139,7 @@ void GpuLbvhRefusedPairs::erase(const std::vector<lbvh::Pair>& entries) {
 
 void GpuLbvhRefusedPairs::forget(lbvh::View<const lbvh::Pair> gone) noexcept {
   applyNotes();
-  for (std::size_t i = 0; i < gone.size && m_entries != 0; ++i) note(gone[i], false);
+  for (std::size_t i = 0; i < gone.size() && m_entries != 0; ++i) note(gone[i], false);
   applyNotes();
 }
 
@@ -162,7 +162,7 @@ void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
 template <class Visit>
 void GpuLbvhRefusedPairs::forEachMarked(const Visit& visit) const {
   const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
-  for (std::size_t page = 0; page < std::min(marks.size, m_pages.size()); ++page)
+  for (std::size_t page = 0; page < std::min(marks.size(), m_pages.size()); ++page)
     for (std::uint64_t left = m_pages[page] ? marks[page] : 0; left != 0; left &= left - 1) {
       const auto inPage = static_cast<std::size_t>(std::countr_zero(left));
       visit(static_cast<std::uint32_t>(64 * page + inPage), (*m_pages[page])[inPage]);

@@ -51,8 +51,9 @@ class GpuLbvhRefusedPairs {
   /// contains(), but faster for a pair of withMarked().
   bool wasRefused(lbvh::Pair pair) {
     if (!m_isOffering) return contains(pair);
-    while (m_added.size != 0 && m_added[0] < pair) m_added = {m_added.data + 1, m_added.size - 1};
-    return m_added.size == 0 || m_added[0] != pair;
+    while (m_added.size() != 0 && m_added[0] < pair)
+      m_added = {m_added.data() + 1, m_added.size() - 1};
+    return m_added.size() == 0 || m_added[0] != pair;
   }
   void noteChange(lbvh::Pair pair, bool isRefused) noexcept;
   Row* rowOf(std::uint32_t slot) const {

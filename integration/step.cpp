@@ -14,7 +14,7 @@ namespace {
 
 std::vector<lbvh::Pair> difference(lbvh::View<const lbvh::Pair> a, lbvh::View<const lbvh::Pair> b) {
   std::vector<lbvh::Pair> rest;
-  rest.reserve(a.size);
+  rest.reserve(a.size());
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
   return rest;
 }

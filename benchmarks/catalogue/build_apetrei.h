@@ -47,8 +47,8 @@ void buildApetrei(BuildProblem<Space>& problem) {
   if (n == 0) return;
   auto& scratch = problem.memory.scratch;
   scratch.reset(scratchBytes<std::uint32_t>(n));
-  std::uint32_t* ends = scratch.template lend<std::uint32_t>("ends", n).data;
-  std::uint32_t* root = problem.memory.root.ensure(1).data;
+  std::uint32_t* ends = scratch.template lend<std::uint32_t>("ends", n).data();
+  std::uint32_t* root = problem.memory.root.ensure(1).data();
   problem.space.forEach(problem.n, Fill{ends, kNullIndex});
   problem.space.forEach(
       problem.n,

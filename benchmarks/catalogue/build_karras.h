@@ -39,8 +39,9 @@ void buildKarras(BuildProblem<Space>& problem) {
   if (n == 0) return;
   auto& scratch = problem.memory.scratch;
   scratch.reset(3 * scratchBytes<std::uint32_t>(n));
-  std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", 2 * std::size_t{n}).data;
-  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", n).data;
+  std::uint32_t* parents =
+      scratch.template lend<std::uint32_t>("parents", 2 * std::size_t{n}).data();
+  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", n).data();
   problem.space.forEach(
       problem.n,
       KarrasNode{problem.boxes, problem.ids, {problem.codes, n}, parents, flags, problem.nodes});

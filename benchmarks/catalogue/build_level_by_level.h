@@ -75,11 +75,11 @@ void buildLevelByLevel(BuildProblem<Space>& problem) {
   auto& scratch = problem.memory.scratch;
   scratch.reset(2 * scratchBytes<std::uint32_t>(all) + scratchBytes<Task>(all) +
                 scratchBytes<std::uint32_t>(1));
-  std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", all).data;
-  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", all).data;
-  Task* tasks = scratch.template lend<Task>("tasks", all).data;
-  std::uint32_t* counter = scratch.template lend<std::uint32_t>("counter", 1).data;
-  std::uint32_t* answer = problem.memory.answer.ensure(1).data;
+  std::uint32_t* parents = scratch.template lend<std::uint32_t>("parents", all).data();
+  std::uint32_t* flags = scratch.template lend<std::uint32_t>("flags", all).data();
+  Task* tasks = scratch.template lend<Task>("tasks", all).data();
+  std::uint32_t* counter = scratch.template lend<std::uint32_t>("counter", 1).data();
+  std::uint32_t* answer = problem.memory.answer.ensure(1).data();
   space.forEach(all, Fill{flags, kNullIndex});
   space.forEach(1, BeginLevels{n, tasks, counter, parents});
   for (std::uint32_t begin = 0, end = 1; begin < end;) {

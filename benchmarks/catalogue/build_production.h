@@ -10,7 +10,7 @@ template <class Space>
 void buildProduction(BuildProblem<Space>& problem) {
   auto& scratch = problem.memory.scratch;
   scratch.reset(scratchBytes<std::uint32_t>(problem.n));
-  std::uint32_t* arrivals = scratch.template lend<std::uint32_t>("arrivals", problem.n).data;
+  std::uint32_t* arrivals = scratch.template lend<std::uint32_t>("arrivals", problem.n).data();
   problem.space.forEach(problem.n,
                         Fill{arrivals, kNullIndex});  // a step does this while it assigns codes
   problem.space.forEach(

@@ -26,7 +26,7 @@ struct DeviceSink {
       at = atomicAdd(reinterpret_cast<unsigned long long*>(out.count),
                      static_cast<unsigned long long>(together.size()));
     at = together.shfl(at, 0) + together.thread_rank();
-    if (at < out.pairs.size) out.pairs[at] = pair;
+    if (at < out.pairs.size()) out.pairs[at] = pair;
     return at <= out.limit;
   }
 };
@@ -88,15 +88,15 @@ class CatalogueCuda : public CudaSpace {
   template <class T>
   void sumBefore(View<T> counts) {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
-      return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts.data, counts.data, Plus{}, T{},
-                                            count(counts.size), stream);
+      return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts.data(), counts.data(), Plus{},
+                                            T{}, count(counts.size()), stream);
     });
   }
 
   template <class Key>
   void sortByKey(View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
                  View<std::uint32_t> spareValues, int shift, int bits) {
-    forEach(keys.size, CopyBoth<Key>{keys, values, spareKeys.data, spareValues.data});
+    forEach(keys.size(), CopyBoth<Key>{keys, values, spareKeys.data(), spareValues.data()});
     sortInto(spareKeys, spareValues, keys, values, shift, bits);
   }
 

@@ -22,28 +22,28 @@ struct EndSearch {
 inline void findOnDevice(FindProblem<CatalogueCuda>& problem) {
   CatalogueCuda& space = problem.space;
   auto& scratch = problem.memory.scratch;
-  const std::size_t n = problem.n, all = problem.boxes.size, room = problem.out.pairs.size;
+  const std::size_t n = problem.n, all = problem.boxes.size(), room = problem.out.pairs.size();
   const LeafBlockLayout layout(n);
   scratch.reset(scratchBytes<StepHeader>(1) + scratchBytes<float4>(layout.corners()) +
                 scratchBytes<std::uint32_t>(all) + scratchBytes<std::uint32_t>(room));
-  StepHeader* header = scratch.lend<StepHeader>("header", 1).data;
-  float4* corners = scratch.lend<float4>("corners", layout.corners()).data;
+  StepHeader* header = scratch.lend<StepHeader>("header", 1).data();
+  float4* corners = scratch.lend<float4>("corners", layout.corners()).data();
   const View<std::uint32_t> counts = scratch.lend<std::uint32_t>("counts", all);
-  std::uint32_t* places = scratch.lend<std::uint32_t>("places", room).data;
+  std::uint32_t* places = scratch.lend<std::uint32_t>("places", room).data();
 
   space.forEach(1, BeginHeader{header});
   space.fill(counts, 0);
   const LeafBlocks leaves = layout.in(corners, n);
   space.fill(leaves.closed, 0);
   // `ids` lists all boxes. Only the first n boxes are in the tree and belong to the problem.
-  const View<const Aabb> boxes{problem.boxes.data, n};
+  const View<const Aabb> boxes{problem.boxes.data(), n};
   space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
                                  PackBlocks{boxes, problem.ids, leaves, header});
   FindBlockPairs search{leaves, {}, header, FindBlockPairs::partsFor(n)};
   search.out.room = problem.out.pairs;
   search.out.limit = problem.out.limit;
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
-  search.out.counts = counts.data;
+  search.out.counts = counts.data();
   search.out.places = places;
   space.launch<findBlockPairsKernel<false>>(search.blocks<false>(),
                                             FindBlockPairs::kBlockThreads<false>, search);

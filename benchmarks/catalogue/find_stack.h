@@ -127,7 +127,7 @@ struct FindByStack {
 template <class Space, class Counter>
 void appendRecursively(const FindProblem<Space>& problem, Counter counter) {
   if (problem.n == 0) return;
-  problem.space.append(problem.boxes.size,
+  problem.space.append(problem.boxes.size(),
                        FindRecursively<Counter>{problem.boxes, problem.nodes, problem.n, counter},
                        problem.out);
 }
@@ -135,7 +135,7 @@ void appendRecursively(const FindProblem<Space>& problem, Counter counter) {
 template <Order kOrder, class Space, class Counter>
 void appendByStack(const FindProblem<Space>& problem, Counter counter) {
   problem.space.append(
-      kOrder == Order::objects ? problem.boxes.size : problem.n,
+      kOrder == Order::objects ? problem.boxes.size() : problem.n,
       FindByStack<kOrder, Counter>{problem.boxes, problem.nodes, problem.n, counter}, problem.out);
 }
 

@@ -146,21 +146,21 @@ void appendInCells(const FindProblem<Space>& problem, Counter counter) {
     Cells cells;
   };
   Space& space = problem.space;
-  const std::size_t all = problem.boxes.size;
+  const std::size_t all = problem.boxes.size();
   auto& scratch = problem.memory.scratch;
   scratch.reset(scratchBytes<Head>(1) + 4 * scratchBytes<std::uint32_t>(all));
-  Head* h = scratch.template lend<Head>("head", 1).data;
+  Head* h = scratch.template lend<Head>("head", 1).data();
   const auto keys = scratch.template lend<std::uint32_t>("keys", all);
   const auto ids = scratch.template lend<std::uint32_t>("ids", all);
   const auto spareKeys = scratch.template lend<std::uint32_t>("spare keys", all);
   const auto spareIds = scratch.template lend<std::uint32_t>("spare ids", all);
   space.reduce(all, MeasureLongest{problem.boxes}, &h->longest);
   space.forEach(1, ChooseCells{problem.scene, &h->longest, &h->cells});
-  space.forEach(all, AssignCells{problem.boxes, &h->cells, keys.data, ids.data});
+  space.forEach(all, AssignCells{problem.boxes, &h->cells, keys.data(), ids.data()});
   space.sortByKey(keys, ids, spareKeys, spareIds, 0, 32);
   space.append(
       problem.n,
-      FindInCells<Counter>{problem.boxes, &h->cells, keys.data, ids.data, problem.n, counter},
+      FindInCells<Counter>{problem.boxes, &h->cells, keys.data(), ids.data(), problem.n, counter},
       problem.out);
 }
 

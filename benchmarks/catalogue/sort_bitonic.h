@@ -21,7 +21,7 @@ struct CompareAndExchange {
 
   GPULBVH_HD void operator()(std::uint32_t i) const {
     const std::uint32_t j = i ^ flip;
-    if (j <= i || j >= keys.size) return;
+    if (j <= i || j >= keys.size()) return;
     const std::uint32_t a = keys[i] & mask, b = keys[j] & mask;
     if (a < b || (a == b && values[i] < values[j])) return;
     const std::uint32_t key = keys[i], value = values[i];
@@ -34,7 +34,7 @@ struct CompareAndExchange {
 
 template <class Space>
 void sortBitonically(SortProblem<Space>& problem) {
-  const std::size_t n = problem.keys.size;
+  const std::size_t n = problem.keys.size();
   const std::uint32_t mask = problem.bits < 32 ? (1u << problem.bits) - 1 : ~0u;
   for (std::uint32_t block = 2; block < 2 * n; block *= 2)
     for (std::uint32_t flip = block - 1; flip > 0; flip = flip == block - 1 ? block / 4 : flip / 2)

@@ -21,7 +21,7 @@ struct CountZero {
   int bit;
   Place* places;
   GPULBVH_HD void operator()(std::uint32_t i) const {
-    places[i].before = i < keys.size ? ~keys[i] >> bit & 1 : 0;
+    places[i].before = i < keys.size() ? ~keys[i] >> bit & 1 : 0;
   }
 };
 
@@ -32,7 +32,7 @@ struct MoveByBit {
   std::uint32_t *toKeys, *toValues;
 
   GPULBVH_HD void operator()(std::uint32_t i) const {
-    const std::uint32_t zerosBefore = places[i].before, zeros = places[keys.size].before;
+    const std::uint32_t zerosBefore = places[i].before, zeros = places[keys.size()].before;
     const bool isOne = (keys[i] >> bit & 1) != 0;
     const std::uint32_t to = isOne ? zeros + (i - zerosBefore) : zerosBefore;
     toKeys[to] = keys[i];
@@ -51,21 +51,21 @@ struct CopyBack {
 
 template <class Space>
 void sortBySplitting(SortProblem<Space>& problem) {
-  const std::size_t n = problem.keys.size;
+  const std::size_t n = problem.keys.size();
   auto& scratch = problem.memory.scratch;
   scratch.reset(scratchBytes<Place>(n + 1));
-  Place* places = scratch.template lend<Place>("places", n + 1).data;
+  Place* places = scratch.template lend<Place>("places", n + 1).data();
   View<std::uint32_t> keys = problem.keys, values = problem.values, toKeys = problem.spareKeys,
                       toValues = problem.spareValues;
   for (int bit = 0; bit < problem.bits; ++bit) {
     problem.space.forEach(n + 1, CountZero{keys, bit, places});
     problem.space.sumBefore(View<Place>{places, n + 1});
-    problem.space.forEach(n, MoveByBit{keys, values, bit, places, toKeys.data, toValues.data});
+    problem.space.forEach(n, MoveByBit{keys, values, bit, places, toKeys.data(), toValues.data()});
     const View<std::uint32_t> k = keys, v = values;
     keys = toKeys, values = toValues, toKeys = k, toValues = v;
   }
-  if (keys.data != problem.keys.data)
-    problem.space.forEach(n, CopyBack{keys, values, problem.keys.data, problem.values.data});
+  if (keys.data() != problem.keys.data())
+    problem.space.forEach(n, CopyBack{keys, values, problem.keys.data(), problem.values.data()});
 }
 
 }  // namespace lbvh::variants

@@ -39,8 +39,8 @@
 
 namespace lbvh::variants {
 
-/// Where append() writes pairs and their count. If *count exceeds `pairs.size`, only the first
-/// `pairs.size` pairs were written.
+/// Where append() writes pairs and their count. If *count exceeds `pairs.size()`, only the first
+/// `pairs.size()` pairs were written.
 struct PairOutput {
   View<Pair> pairs;
   std::uint64_t limit;  ///< append() may stop early beyond this count
@@ -104,9 +104,9 @@ class CatalogueHost : public HostSpace {
 
     bool flush() {
       const std::uint64_t at = fetchAdd<std::uint64_t>(out_.count, size_);
-      if (at < out_.pairs.size) {
-        const std::uint64_t room = std::min<std::uint64_t>(size_, out_.pairs.size - at);
-        std::copy_n(block_, room, out_.pairs.data + at);
+      if (at < out_.pairs.size()) {
+        const std::uint64_t room = std::min<std::uint64_t>(size_, out_.pairs.size() - at);
+        std::copy_n(block_, room, out_.pairs.data() + at);
       }
       size_ = 0;
       return at <= out_.limit;

@@ -33,12 +33,12 @@ class Workbench {
   /// Uploads the boxes and runs production's stages 1 to 4 over them. After that, each of the
   /// problems below may be taken and solved any number of times.
   void prepare(View<const Aabb> boxes) {
-    total_ = boxes.size;
+    total_ = boxes.size();
     boxes_ = space_.upload(boxes, upload_);
-    *arguments_.ensure(1).data = {total_, 0};
+    *arguments_.ensure(1).data() = {total_, 0};
     header_.ensure(1);
     report_.ensure(1);
-    const std::size_t all = boxes_.size;
+    const std::size_t all = boxes_.size();
     space_.reduce(all, MeasureScene{boxes_}, &header_.data()->scene);
     space_.forEach(1, ChooseGrid{boxes_, arguments_.data(), header_.data()});
     space_.forEach(Report::kWords, Report{header_.data(), report_.data()});
@@ -55,10 +55,10 @@ class Workbench {
 
   /// A problem with unsorted keys, which each call makes again.
   SortProblem<Space> sortProblem() {
-    const std::size_t all = boxes_.size;
+    const std::size_t all = boxes_.size();
     const View<std::uint32_t> keys = keys_.ensure(all), ids = ids_.ensure(all);
-    space_.forEach(all, AssignCodes<std::uint32_t>{boxes_, &header_.data()->grid, keys.data,
-                                                   ids.data, arrivals_.data()});
+    space_.forEach(all, AssignCodes<std::uint32_t>{boxes_, &header_.data()->grid, keys.data(),
+                                                   ids.data(), arrivals_.data()});
     space_.wait();
     return {space_,
             memory_,
@@ -77,7 +77,7 @@ class Workbench {
             ids_.data(),
             keys_.data(),
             leaves_,
-            nodes_.ensure(2 * leaves_ + 1).data};
+            nodes_.ensure(2 * leaves_ + 1).data()};
   }
 
   /// Overwrites the tree, so that a test notices a builder that writes nothing.

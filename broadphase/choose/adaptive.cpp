@@ -68,7 +68,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   if (step_ > 1 && serving_ != served_) ++info_.switches;
   served_ = serving_;
   const double ms = millisecondsSince(begin);
-  chooser_->stepped(serving_, {ms, input.boxes.size, stats.pairs, millisecondsSince(made_)});
+  chooser_->stepped(serving_, {ms, input.boxes.size(), stats.pairs, millisecondsSince(made_)});
   endTrials();  // the outcome of a trial that ended during this step, before the next one begins
   if (serving_ == chooser_->next()) beginTrial(input, ms);
   tell();
@@ -129,7 +129,7 @@ void AdaptivePipeline::takeOver() {
   StepStats unread;
   const View<const Pair>* const told = gpuWasWrong ? fetched() : nullptr;
   if (told != nullptr)
-    host_->setPreviousPairs(viewOf(possible(*told, lastScene_.get().boxes.size)));
+    host_->setPreviousPairs(viewOf(possible(*told, lastScene_.get().boxes.size())));
   else
     host_->step(lastScene_.get(), unread);
   serving_ = Where::host;

@@ -54,7 +54,7 @@ void PipelineThread::stepOnCopies() {
   const bool agrees = std::equal(found.begin(), found.end(), pairs_.begin(), pairs_.end());
   bytes_ = made_.pipeline->memoryBytes();
   figures.costMs = millisecondsSince(began_);
-  trial_ = {served_.number, figures, pairs_.size(), found.size, agrees};
+  trial_ = {served_.number, figures, pairs_.size(), found.size(), agrees};
 }
 
 }  // namespace lbvh

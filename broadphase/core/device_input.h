@@ -46,7 +46,7 @@ struct PairRule {
 
  private:
   GPULBVH_HD bool isExcluded(Pair pair) const {
-    std::size_t begin = 0, end = excluded.size;
+    std::size_t begin = 0, end = excluded.size();
     while (begin < end) {
       const std::size_t middle = begin + (end - begin) / 2;
       if (excluded[middle] < pair)
@@ -54,7 +54,7 @@ struct PairRule {
       else
         end = middle;
     }
-    return begin < excluded.size && excluded[begin] == pair;
+    return begin < excluded.size() && excluded[begin] == pair;
   }
 };
 
@@ -70,7 +70,7 @@ struct GatherBoxes {
   GPULBVH_HD static std::size_t elements(const DeviceScene& scene) {
     const std::size_t least = scene.boxCount != nullptr ? 1 : 0;
     const std::size_t boxes = scene.boxCapacity > least ? scene.boxCapacity : least;
-    return boxes > scene.excluded.size ? boxes : scene.excluded.size;
+    return boxes > scene.excluded.size() ? boxes : scene.excluded.size();
   }
 
   GPULBVH_HD void operator()(std::uint32_t i) const {
@@ -79,7 +79,7 @@ struct GatherBoxes {
     if (i == 0 && scene.boxCount != nullptr && count > scene.boxCapacity)
       error |= bitOf(DeviceError::boxCountTooLarge);
     if (i < scene.boxCapacity) error |= pack(i, count);
-    if (i < scene.excluded.size && !isInOrder(i)) error |= bitOf(DeviceError::excludedUnsorted);
+    if (i < scene.excluded.size() && !isInOrder(i)) error |= bitOf(DeviceError::excludedUnsorted);
     if (error != 0) setBits(errors, error);
   }
 

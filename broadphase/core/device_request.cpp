@@ -47,13 +47,13 @@ void requireStrided(const StridedVec3& triples, const char* array) {
 /// finder's memory.
 template <class T>
 void requireRoom(View<T> list, std::size_t least, const char* array) {
-  if (list.data == nullptr && list.size != 0)
-    fail(array, "is null, but its size is " + std::to_string(list.size) + " instead of 0");
-  requireAligned(list.data, array);
-  if (list.data != nullptr && list.size < least)
+  if (list.data() == nullptr && list.size() != 0)
+    fail(array, "is null, but its size is " + std::to_string(list.size()) + " instead of 0");
+  requireAligned(list.data(), array);
+  if (list.data() != nullptr && list.size() < least)
     fail(array,
-         "has " + std::to_string(list.size) + " elements, but needs " + std::to_string(least));
-  if (list.data != nullptr) requireCountable(list.size);
+         "has " + std::to_string(list.size()) + " elements, but needs " + std::to_string(least));
+  if (list.data() != nullptr) requireCountable(list.size());
 }
 
 void requireScene(const DeviceScene& scene) {
@@ -72,15 +72,15 @@ void requireScene(const DeviceScene& scene) {
   requireAligned(scene.worlds, "worlds");
   if (scene.worldCount > kMaxWorlds)
     fail("worldCount", "is " + std::to_string(scene.worldCount) + ", but must be at most 2^24");
-  requireArray(scene.excluded.data, scene.excluded.size, "excluded");
-  if (scene.excluded.size > kMaxExcluded)
-    fail("excluded", "has " + std::to_string(scene.excluded.size) + " pairs, but at most " +
+  requireArray(scene.excluded.data(), scene.excluded.size(), "excluded");
+  if (scene.excluded.size() > kMaxExcluded)
+    fail("excluded", "has " + std::to_string(scene.excluded.size()) + " pairs, but at most " +
                          std::to_string(kMaxExcluded) + " are possible");
 }
 
 void requireRays(const RayBatch& rays) {
-  requireFitting({nullptr, rays.rays.size}, {});
-  requireArray(rays.rays.data, rays.rays.size, "rays");
+  requireFitting({nullptr, rays.rays.size()}, {});
+  requireArray(rays.rays.data(), rays.rays.size(), "rays");
   requireAligned(rays.worlds, "worlds of rays");
 }
 
@@ -105,12 +105,12 @@ std::uint64_t mostPairs(std::uint64_t maxPairs, const DeviceRequest& request) {
 
 void requireUsable(const RayBatch& rays, const RayHit* hits) {
   requireRays(rays);
-  requireArray(hits, rays.rays.size, "hits");
+  requireArray(hits, rays.rays.size(), "hits");
 }
 
 void requireUsable(const RayBatch& rays, const std::uint8_t* hits) {
   requireRays(rays);
-  requireArray(hits, rays.rays.size, "hits");
+  requireArray(hits, rays.rays.size(), "hits");
 }
 
 void requireUsable(const RayBatch& rays, View<std::uint32_t> room) {
@@ -120,7 +120,7 @@ void requireUsable(const RayBatch& rays, View<std::uint32_t> room) {
 
 void requireUsable(const BoxBatch& boxes, View<std::uint32_t> room) {
   requireFitting(boxes.boxes, {});
-  requireArray(boxes.boxes.data, boxes.boxes.size, "boxes");
+  requireArray(boxes.boxes.data(), boxes.boxes.size(), "boxes");
   requireAligned(boxes.worlds, "worlds of boxes");
   requireRoom(room, 0, "room");
 }

@@ -19,7 +19,7 @@ struct ChooseGrid {
   StepHeader* header;
 
   GPULBVH_HD void operator()(std::uint32_t) const {
-    header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size, 0};
+    header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size(), 0};
     header->pairs = 0;
     header->delta = DeltaCount{};
     header->extents = header->looks = 0;

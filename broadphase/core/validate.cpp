@@ -20,12 +20,12 @@ bool sameBounds(const Node& node, const Node& a, const Node& b) {
 class TreeWalk {
  public:
   TreeWalk(View<const Node> nodes, View<const Aabb> boxes)
-      : nodes_(nodes), boxes_(boxes), n_(static_cast<std::uint32_t>((nodes.size + 1) / 2)) {}
+      : nodes_(nodes), boxes_(boxes), n_(static_cast<std::uint32_t>((nodes.size() + 1) / 2)) {}
 
   std::string run() {
     if (nodes_.empty()) return {};
-    if (nodes_.size % 2 == 0)
-      return std::to_string(nodes_.size) + " nodes, but a tree over n leaves has 2 n - 1";
+    if (nodes_.size() % 2 == 0)
+      return std::to_string(nodes_.size()) + " nodes, but a tree over n leaves has 2 n - 1";
     std::vector<Visit> stack{{0, kNullIndex, 0, n_ - 1}};
     while (!stack.empty()) {
       const Visit visit = stack.back();
@@ -56,7 +56,7 @@ class TreeWalk {
     std::string out = "wrong ";
     return out.append(what).append(" at node ").append(std::to_string(node));
   }
-  bool inRange(std::uint32_t node) const { return at(node) < nodes_.size; }
+  bool inRange(std::uint32_t node) const { return at(node) < nodes_.size(); }
 
   /// A left child that is an inner node has the number of its last leaf as its index.
   std::uint32_t lastLeafOfLeftChild(std::uint32_t left) const {
@@ -68,7 +68,7 @@ class TreeWalk {
     if (visit.first != visit.last || visit.node != n_ - 1 + visit.first)
       return wrong("position", visit.node);
     if (visit.first != nextLeaf_++) return wrong("order", visit.node);
-    if (leaf.box() >= boxes_.size) return wrong("box", visit.node);
+    if (leaf.box() >= boxes_.size()) return wrong("box", visit.node);
     const Aabb& box = boxes_[leaf.box()];
     for (int axis = 0; axis < 3; ++axis)
       if (leaf.min[axis] != box.min[axis] || leaf.max[axis] != box.max[axis])
@@ -77,7 +77,7 @@ class TreeWalk {
   }
 
   std::string checkInner(const Visit& visit, std::uint32_t left) const {
-    if (++visited_ > nodes_.size) return "the tree has a cycle";
+    if (++visited_ > nodes_.size()) return "the tree has a cycle";
     if (visit.first >= visit.last) return wrong("range", visit.node);
     if (!inRange(left)) return wrong("left child", visit.node);
     const std::uint32_t split = lastLeafOfLeftChild(left), right = nodes_[at(left)].rope;
@@ -102,7 +102,7 @@ std::string text(Pair pair) {
 }
 
 bool isSortedAndUnique(View<const Pair> pairs) {
-  for (std::size_t i = 1; i < pairs.size; ++i)
+  for (std::size_t i = 1; i < pairs.size(); ++i)
     if (!(pairs[i - 1] < pairs[i])) return false;
   return true;
 }
@@ -117,16 +117,17 @@ std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
                              View<const Filter> filters) {
   if (!isSortedAndUnique(pairs)) return "pairs are not sorted and unique";
   for (const Pair& pair : pairs) {
-    if (pair.first >= pair.second || pair.second >= boxes.size) return "invalid pair " + text(pair);
+    if (pair.first >= pair.second || pair.second >= boxes.size())
+      return "invalid pair " + text(pair);
     if (!overlap(boxes[pair.first], boxes[pair.second]))
       return "pair without overlap " + text(pair);
     if (!shouldCollide(filters, pair.first, pair.second))
       return "pair that should not collide " + text(pair);
   }
-  const std::size_t samples = std::min<std::size_t>(boxes.size, 16);
+  const std::size_t samples = std::min<std::size_t>(boxes.size(), 16);
   for (std::size_t s = 0; s < samples; ++s) {
-    const auto box = static_cast<std::uint32_t>(boxes.size * s / samples);
-    for (std::uint32_t other = 0; other < boxes.size; ++other) {
+    const auto box = static_cast<std::uint32_t>(boxes.size() * s / samples);
+    for (std::uint32_t other = 0; other < boxes.size(); ++other) {
       if (other == box || !overlap(boxes[box], boxes[other])) continue;
       if (!shouldCollide(filters, box, other)) continue;
       if (!std::binary_search(pairs.begin(), pairs.end(), makePair(box, other)))

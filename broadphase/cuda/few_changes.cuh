@@ -23,7 +23,7 @@ class ChangedList {
 
   void assign(const ChangedSet& set, std::size_t count) {
     capacity_ = std::bit_ceil(std::max<std::size_t>(count, kThreads));
-    std::uint32_t* const list = list_.ensure(capacity_ + 1).data;
+    std::uint32_t* const list = list_.ensure(capacity_ + 1).data();
     *list = static_cast<std::uint32_t>(count);
     std::uint32_t* next = list + 1;
     set.forEach([&](std::uint32_t i) { *next++ = i; });
@@ -55,7 +55,7 @@ class FewChangeBuffers {
     const std::size_t boxWords = (boxes + 3) / 4, rows = tiles * MergeChanges::kRows;
     Lent lent{};
     lent.words = words_.ensure(2 + 2 * tiles + (boxWords + blocks + rows + tiles + 1) / 2);
-    unsigned long long* const next = lent.words.data;
+    unsigned long long* const next = lent.words.data();
     lent.chain = {next, next + 2};
     lent.told = {next + 1, next + 2 + tiles};
     auto* at = reinterpret_cast<std::uint32_t*>(next + 2 + 2 * tiles);
@@ -64,7 +64,7 @@ class FewChangeBuffers {
     lent.marks.slots = take(blocks);
     lent.marks.kept = take(rows);
     lent.marks.added = take(tiles);
-    lent.marks.news = news_.ensure(tiles * ChangeMarks::kMaxNew).data;
+    lent.marks.news = news_.ensure(tiles * ChangeMarks::kMaxNew).data();
     return lent;
   }
 
@@ -89,16 +89,16 @@ struct FewChanges {
 inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedList& changed,
                       const FewChanges& step, bool knowsSlots) {
   CudaSpace& space = run.space();
-  const std::size_t n = step.boxes.size;
+  const std::size_t n = step.boxes.size();
   const LeafBlocks leaves = run.buffers.leaves.ensure(n);
   const View<std::uint32_t> slots = few.slots(n);
-  const std::size_t tiles = MergeChanges::tiles(step.pairs.size);
+  const std::size_t tiles = MergeChanges::tiles(step.pairs.size());
   const FewChangeBuffers::Lent lent = few.lend(n, std::size_t{leaves.groupCount} * kWarp, tiles);
   {
     const auto timer = run.timed("bounds", &StepStats::boundsMs);
-    if (!knowsSlots) space.forEach(n, InvertOrder{run.buffers.order.data(), slots.data});
+    if (!knowsSlots) space.forEach(n, InvertOrder{run.buffers.order.data(), slots.data()});
     space.fill(lent.words, 0);
-    space.forEach(changed.capacity(), PutChanged{step.boxes, changed.data(), slots.data, leaves,
+    space.forEach(changed.capacity(), PutChanged{step.boxes, changed.data(), slots.data(), leaves,
                                                  lent.marks, step.arguments, run.header(),
                                                  static_cast<std::uint32_t>(changed.capacity())});
   }
@@ -116,7 +116,7 @@ inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedLi
   const auto timer = run.timed("delta", &StepStats::deltaMs);
   space.launch<mergeChangesKernel>(
       tiles, kThreads,
-      MergeChanges{step.old, lent.marks, step.pairs, step.offsets.data, step.added, step.removed,
+      MergeChanges{step.old, lent.marks, step.pairs, step.offsets.data(), step.added, step.removed,
                    run.header(), step.report, lent.chain, lent.told});
 }
 

@@ -52,7 +52,7 @@ class StreamSearch {
           plan_.begin(scene.boxCapacity, scene.boxCapacity, 0);
           plan_.pairs = std::max(plan_.pairs, initialPairCapacity_);
           const DeviceLists lists =
-              search_.search(scene, request, {plan_.bits, plan_.pairs}, reported_.ensure(2).data);
+              search_.search(scene, request, {plan_.bits, plan_.pairs}, reported_.ensure(2).data());
           wasAsked_ = true;
           return lists;
         },
@@ -89,7 +89,7 @@ class StreamSearch {
           adapt();
           hits_ = std::max({hits_, reservedHits_, roomFor(8 * queries.size())});
           const DeviceHits found = queries_.all(queries, room, hits_);
-          space_.forEach(Report::kWords, Report{queries_.header(), reported_.ensure(2).data + 1});
+          space_.forEach(Report::kWords, Report{queries_.header(), reported_.ensure(2).data() + 1});
           wereHitsAsked_ = true;
           return found;
         },
@@ -104,10 +104,10 @@ class StreamSearch {
       const View<NoQuery> one = noQuery_.ensure(1);
       space_.fill(rays, 0xFF);
       space_.fill(one, 0xFF);
-      queries_.closest({{rays.data, 1}}, &one.data->hit);
-      queries_.any({{rays.data, 1}}, &one.data->isHit);
-      queries_.all(RayQueries{{{rays.data, queries}}}, {}, reservedHits_);
-      queries_.all(BoxQueries{{{&one.data->box, 1}}}, {}, reservedHits_);
+      queries_.closest({{rays.data(), 1}}, &one.data()->hit);
+      queries_.any({{rays.data(), 1}}, &one.data()->isHit);
+      queries_.all(RayQueries{{{rays.data(), queries}}}, {}, reservedHits_);
+      queries_.all(BoxQueries{{{&one.data()->box, 1}}}, {}, reservedHits_);
     });
   }
 
@@ -200,7 +200,7 @@ class StreamSearch {
     scene.boxCapacity = boxes;
     const View<std::uint32_t> none = none_.ensure(1);
     space_.fill(none, 0);
-    scene.boxCount = none.data;
+    scene.boxCount = none.data();
     scene.excluded = {};
     return scene;
   }
@@ -277,26 +277,26 @@ class CudaDevicePipeline final : public DevicePipeline {
 
   void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) override {
     run(stream, [&] {
-      places_.require(rays.rays.data, rays.worlds, hits);
+      places_.require(rays.rays.data(), rays.worlds, hits);
       search_->closestHits(rays, hits, stream);
     });
   }
   void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) override {
     run(stream, [&] {
-      places_.require(rays.rays.data, rays.worlds, hits);
+      places_.require(rays.rays.data(), rays.worlds, hits);
       search_->anyHits(rays, hits, stream);
     });
   }
   DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream) override {
     return answered(stream, [&] {
-      places_.require(rays.rays.data, rays.worlds, room.data);
+      places_.require(rays.rays.data(), rays.worlds, room.data());
       return search_->allHits(RayQueries{rays}, room, stream);
     });
   }
   DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
                      CUstream_st* stream) override {
     return answered(stream, [&] {
-      places_.require(boxes.boxes.data, boxes.worlds, room.data);
+      places_.require(boxes.boxes.data(), boxes.worlds, room.data());
       return search_->allHits(BoxQueries{boxes}, room, stream);
     });
   }
@@ -308,9 +308,9 @@ class CudaDevicePipeline final : public DevicePipeline {
   void requirePlaces(const DeviceScene& scene, const DeviceRequest& request) const {
     places_.require(scene.boxCount, scene.min.data, scene.max.data, scene.margins,
                     scene.displacements.data, scene.filters, scene.bodies, scene.movable,
-                    scene.worlds, scene.excluded.data);
-    places_.require(request.pairs.data, request.neighbours.data, request.offsets.data,
-                    request.added.data, request.removed.data, request.byWorld.data);
+                    scene.worlds, scene.excluded.data());
+    places_.require(request.pairs.data(), request.neighbours.data(), request.offsets.data(),
+                    request.added.data(), request.removed.data(), request.byWorld.data());
   }
 
   template <class F>

@@ -49,7 +49,7 @@ class DeviceSearch {
     const Searched searched = build(run, boxes);
     findPairs(run, searched.leaves, lists.boxes, lists.found,
               searched.hasWorlds ? &searched.worlds : nullptr);
-    if (lists.byWorld.data != nullptr) countByWorld(boxes, lists);
+    if (lists.byWorld.data() != nullptr) countByWorld(boxes, lists);
     if (request.layout != PairLayout::unsorted) {
       scatterPairs(run, lists.found, lists.boxes, chains.sum, lists.partners);
       compareLists(run, comparisonOf(lists, request, chains.compare));
@@ -101,9 +101,9 @@ class DeviceSearch {
     fit(found_.pairs.capacity());
     if (request.layout != PairLayout::unsorted) fit(words_.capacity() / (2 * each));
     if (isBoth) fit(directed_.capacity() / 2);
-    if (isBoth && request.neighbours.data == nullptr) fit(neighbours_.capacity() / 2);
+    if (isBoth && request.neighbours.data() == nullptr) fit(neighbours_.capacity() / 2);
     if (request.changes) fit(keptPairs_);
-    if (request.changes && request.added.data == nullptr) fit(added_.capacity());
+    if (request.changes && request.added.data() == nullptr) fit(added_.capacity());
     if (room == 0)
       throw std::length_error(
           "DevicePairFinder: the stream is captured, and memory is reserved for 0 pairs: "
@@ -148,7 +148,7 @@ class DeviceSearch {
     const std::size_t n = scene.boxCapacity;
     if (isPlain(scene, request))
       return {{reinterpret_cast<const Aabb*>(scene.min.data), n}, nullptr, worldsOf(scene)};
-    const GatherBoxes gather{scene, boxes_.ensure(n).data, ranks_.ensure(n).data,
+    const GatherBoxes gather{scene, boxes_.ensure(n).data(), ranks_.ensure(n).data(),
                              &header()->errors};
     space_.forEach(GatherBoxes::elements(scene), gather);
     return {{gather.boxes, n}, gather.ranks, worldsOf(scene)};
@@ -162,40 +162,41 @@ class DeviceSearch {
     const bool isBoth = request.layout == PairLayout::neighbours;
     const std::uint64_t limit = mostPairs(limit_, request);
     auto room = static_cast<std::size_t>(std::min<std::uint64_t>(pairs, limit));
-    if (isBoth && request.neighbours.data != nullptr) room = request.neighbours.size / 2;
-    if (!isBoth && request.pairs.data != nullptr) room = request.pairs.size;
-    const bool isTheirs = !isBoth && !request.changes && request.pairs.data != nullptr;
+    if (isBoth && request.neighbours.data() != nullptr) room = request.neighbours.size() / 2;
+    if (!isBoth && request.pairs.data() != nullptr) room = request.pairs.size();
+    const bool isTheirs = !isBoth && !request.changes && request.pairs.data() != nullptr;
     FoundPairs& found = lists.found;
     found.room = isTheirs ? request.pairs : found_.pairs.ensure(room);
     found.limit = limit;
     found.count = countOf(&header()->pairs);
     found.rule = PairRule(scene);
     if (request.countsByWorld)
-      lists.byWorld = request.byWorld.data != nullptr
-                          ? View<std::uint32_t>{request.byWorld.data, scene.worldCount + 1}
+      lists.byWorld = request.byWorld.data() != nullptr
+                          ? View<std::uint32_t>{request.byWorld.data(), scene.worldCount + 1}
                           : byWorld_.ensure(scene.worldCount + 1);
     if (request.layout == PairLayout::unsorted) return lists;
     lists.each = isBoth ? 2 : 1;
-    found.counts = isBoth && request.offsets.data != nullptr
-                       ? request.offsets.data
-                       : found_.offsets.ensure(lists.boxes + 1).data;
-    std::uint32_t* words = words_.ensure(2 * lists.each * room).data;
+    found.counts = isBoth && request.offsets.data() != nullptr
+                       ? request.offsets.data()
+                       : found_.offsets.ensure(lists.boxes + 1).data();
+    std::uint32_t* words = words_.ensure(2 * lists.each * room).data();
     found.places = words;
     if (isBoth) found.otherPlaces = words + room;
     lists.partners = words + lists.each * room;
-    lists.sorted = isBoth ? directed_.ensure(2 * room).data : found.room.data;
+    lists.sorted = isBoth ? directed_.ensure(2 * room).data() : found.room.data();
     if (isBoth)
       lists.neighbours =
-          request.neighbours.data != nullptr ? request.neighbours : neighbours_.ensure(2 * room);
+          request.neighbours.data() != nullptr ? request.neighbours : neighbours_.ensure(2 * room);
     if (request.changes) listChanges(request, lists);
     return lists;
   }
 
   void listChanges(const DeviceRequest& request, Lists& lists) {
-    const std::size_t room = lists.found.room.size;
+    const std::size_t room = lists.found.room.size();
     keepRoom(lists.boxes, room);
-    lists.added = request.added.data != nullptr ? request.added : added_.ensure(room);
-    lists.removed = request.removed.data != nullptr ? request.removed : removed_.ensure(keptPairs_);
+    lists.added = request.added.data() != nullptr ? request.added : added_.ensure(room);
+    lists.removed =
+        request.removed.data() != nullptr ? request.removed : removed_.ensure(keptPairs_);
   }
 
   /// Grows the lists that are kept for the next search with `changes`. Their contents are kept.
@@ -212,11 +213,11 @@ class DeviceSearch {
     const std::size_t most = boxes <= keptBoxes_ ? keptBoxes_ : boxes + boxes / 8;
     const View<Pair> room = larger.pairs.ensure(std::max(pairs, keptPairs_));
     const View<std::uint32_t> offsets = larger.offsets.ensure(most + 1);
-    space_.forEach(KeepLists::elements(keptPairs_, offsets.size),
-                   KeepLists{kept_.of(keptBoxes_), room.data, offsets});
+    space_.forEach(KeepLists::elements(keptPairs_, offsets.size()),
+                   KeepLists{kept_.of(keptBoxes_), room.data(), offsets});
     kept_ = std::move(larger);
     keptBoxes_ = most;
-    keptPairs_ = room.size;
+    keptPairs_ = room.size();
   }
 
   static void sort(const StepRun& run, const Boxes& boxes, int bits) {
@@ -227,12 +228,12 @@ class DeviceSearch {
   }
 
   Searched build(const StepRun& run, const Boxes& boxes) {
-    const std::size_t n = boxes.packed.size;
+    const std::size_t n = boxes.packed.size();
     if (boxes.ranks == nullptr)
       return {buildBlocks(run, boxes.packed), {boxes.worlds, {}, {}}, false, n};
     const View<std::uint32_t> slots = slots_.ensure(2 * (std::size_t{boxes.worlds} + 1));
-    const WorldSlots worlds{boxes.worlds, slots.data, slots.data + boxes.worlds + 1};
-    space_.fill(View<std::uint32_t>{worlds.ends, slots.size / 2}, 0);
+    const WorldSlots worlds{boxes.worlds, slots.data(), slots.data() + boxes.worlds + 1};
+    space_.fill(View<std::uint32_t>{worlds.ends, slots.size() / 2}, 0);
     const LeafBlocks leaves = buildBlocks(run, boxes.packed, boxes.ranks);
     space_.forEach(n, MarkWorlds{leaves.boxes, static_cast<std::uint32_t>(n), worlds});
     return {leaves, worlds, true, n};
@@ -240,8 +241,8 @@ class DeviceSearch {
 
   void countByWorld(const Boxes& boxes, const Lists& lists) {
     space_.fill(lists.byWorld, 0);
-    space_.forEach(lists.found.room.size, CountByWorld{lists.found.room, &header()->pairs,
-                                                       boxes.ranks, lists.byWorld.data});
+    space_.forEach(lists.found.room.size(), CountByWorld{lists.found.room, &header()->pairs,
+                                                         boxes.ranks, lists.byWorld.data()});
   }
 
   ListComparison comparisonOf(const Lists& lists, const DeviceRequest& request,
@@ -264,23 +265,23 @@ class DeviceSearch {
   /// Copies the lists to the caller's memory, and to the lists kept for the next search with
   /// `changes`.
   void copyLists(const Lists& lists, const DeviceRequest& request) {
-    const std::size_t room = lists.found.room.size;
+    const std::size_t room = lists.found.room.size();
     if (lists.each == 2)
-      space_.forEach(2 * room, CopyPartners{lists.fresh(), lists.neighbours.data});
+      space_.forEach(2 * room, CopyPartners{lists.fresh(), lists.neighbours.data()});
     if (!request.changes) return;
     const View<std::uint32_t> offsets{kept_.offsets.data(), keptBoxes_ + 1};
-    space_.forEach(KeepLists::elements(room, offsets.size),
+    space_.forEach(KeepLists::elements(room, offsets.size()),
                    KeepLists{lists.fresh(), kept_.pairs.data(), offsets, &header()->pairs,
                              std::min<std::uint64_t>(room, lists.found.limit)});
-    if (request.pairs.data != nullptr)
-      space_.forEach(room, KeepLists{lists.fresh(), request.pairs.data, {}});
+    if (request.pairs.data() != nullptr)
+      space_.forEach(room, KeepLists{lists.fresh(), request.pairs.data(), {}});
   }
 
   WriteReport reportOf(const DeviceScene& scene, const DeviceRequest& request,
                        const Searched& searched, const Lists& lists) {
-    return {header(),          report_.data(),        scene.boxCount,   scene.boxCapacity,
-            lists.found.limit, lists.found.room.size, lists.added.size, lists.removed.size,
-            request.changes,   !searched.hasWorlds,   searched,         searched_.data()};
+    return {header(),          report_.data(),          scene.boxCount,     scene.boxCapacity,
+            lists.found.limit, lists.found.room.size(), lists.added.size(), lists.removed.size(),
+            request.changes,   !searched.hasWorlds,     searched,           searched_.data()};
   }
 
   DeviceLists answer(const DeviceRequest& request, const Lists& lists) const {
@@ -293,7 +294,7 @@ class DeviceSearch {
       answer.offsets = {lists.found.counts, lists.boxes + 1};
       answer.neighbours = lists.neighbours;
     } else {
-      answer.pairs = request.pairs.data != nullptr ? request.pairs : lists.found.room;
+      answer.pairs = request.pairs.data() != nullptr ? request.pairs : lists.found.room;
     }
     return answer;
   }

@@ -65,7 +65,7 @@ struct StepBuffers {
     const std::size_t sums = SumCounts::tiles(lists + 1);
     const View<unsigned long long> words =
         chainWords.ensure(2 + sums + ListComparison::tiles(compared));
-    unsigned long long* const next = words.data;
+    unsigned long long* const next = words.data();
     return {words, {next, next + 2}, {next + 1, next + 2 + sums}};
   }
 
@@ -109,9 +109,9 @@ inline void measureScene(const StepRun& run, View<const Aabb> boxes, const StepA
   step.ended = run.buffers.endedBlocks.data();
   step.counts = counts;
   step.words = words;
-  step.closed = run.buffers.leaves.ensure(boxes.size).closed;
+  step.closed = run.buffers.leaves.ensure(boxes.size()).closed;
   const std::size_t blocks = MeasureStep::blocks(step.elements());
-  step.partial = run.buffers.partialBounds.ensure(blocks).data;
+  step.partial = run.buffers.partialBounds.ensure(blocks).data();
   run.space().launch<measureKernel>(blocks, kThreads, step);
 }
 
@@ -142,7 +142,7 @@ View<const Key> sortBy(const StepRun& run, std::size_t n, SortBits bits, const A
   const View<std::uint32_t> ids = merges ? sorted : scratch.lend<std::uint32_t>("ids", n);
   {
     const auto timer = run.timed("codes", &StepStats::codesMs);
-    run.space().forEach(n, assign(keys.data, ids.data));
+    run.space().forEach(n, assign(keys.data(), ids.data()));
   }
   const auto timer = run.timed("sort", &StepStats::sortMs);
   if constexpr (kCubMerges) {
@@ -166,7 +166,7 @@ SortBits bitsOf(int gridBits) {
 /// Stages 2 and 3: sorts the boxes by their codes.
 template <class Key>
 void sortByCodes(const StepRun& run, View<const Aabb> boxes, int gridBits) {
-  sortBy<Key>(run, boxes.size, bitsOf<Key>(gridBits), [&](Key* codes, std::uint32_t* ids) {
+  sortBy<Key>(run, boxes.size(), bitsOf<Key>(gridBits), [&](Key* codes, std::uint32_t* ids) {
     return AssignHilbertCodes<Key>{boxes, &run.header()->grid, codes, ids};
   });
 }
@@ -186,7 +186,7 @@ inline void sortByWorld(const StepRun& run, View<const Aabb> boxes, const std::u
   const int rankBits = static_cast<int>(std::bit_width(worlds + 1));
   const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
   const SortBits bits{0, codeBits + rankBits};
-  sortBy<std::uint64_t>(run, boxes.size, bits, [&](std::uint64_t* keys, std::uint32_t* ids) {
+  sortBy<std::uint64_t>(run, boxes.size(), bits, [&](std::uint64_t* keys, std::uint32_t* ids) {
     return AssignWorldKeys{boxes, ranks, &run.header()->grid, codeBits, keys, ids};
   });
 }
@@ -196,7 +196,7 @@ inline void sortByWorld(const StepRun& run, View<const Aabb> boxes, const std::u
 inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes,
                               const std::uint32_t* ranks = nullptr) {
   const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
-  const LeafBlocks leaves = run.buffers.leaves.ensure(boxes.size);
+  const LeafBlocks leaves = run.buffers.leaves.ensure(boxes.size());
   run.space().launch<packBlocksKernel>(
       leaves.groupCount, PackBlocks::kGroup,
       PackBlocks{boxes, run.buffers.order.data(), leaves, run.header(), ranks});
@@ -210,16 +210,16 @@ inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes,
 template <class Key>
 View<const Node> buildTreeBy(const StepRun& run, View<const Aabb> boxes, int gridBits) {
   StepBuffers& buffers = run.buffers;
-  const View<std::uint32_t> arrivals = buffers.arrivals.ensure(boxes.size);
+  const View<std::uint32_t> arrivals = buffers.arrivals.ensure(boxes.size());
   const View<const Key> codes =
-      sortBy<Key>(run, boxes.size, bitsOf<Key>(gridBits), [&](Key* keys, std::uint32_t* ids) {
-        return AssignCodes<Key>{boxes, &run.header()->grid, keys, ids, arrivals.data, gridBits};
+      sortBy<Key>(run, boxes.size(), bitsOf<Key>(gridBits), [&](Key* keys, std::uint32_t* ids) {
+        return AssignCodes<Key>{boxes, &run.header()->grid, keys, ids, arrivals.data(), gridBits};
       });
   const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
-  const View<Node> nodes = buffers.nodes.ensure(2 * boxes.size);
-  run.space().forEach(boxes.size,
-                      BuildHierarchy<Key>{boxes, buffers.order.data(), codes.data,
-                                          CudaSpace::count(boxes.size), arrivals.data, nodes.data});
+  const View<Node> nodes = buffers.nodes.ensure(2 * boxes.size());
+  run.space().forEach(boxes.size(), BuildHierarchy<Key>{boxes, buffers.order.data(), codes.data(),
+                                                        CudaSpace::count(boxes.size()),
+                                                        arrivals.data(), nodes.data()});
   return nodes;
 }
 /// @param gridBits as in sortAlongCurve()
@@ -251,7 +251,7 @@ inline void findPairs(const StepRun& run, const LeafBlocks& leaves, std::size_t 
 inline void findTreePairs(const StepRun& run, View<const Node> nodes, std::size_t boxes,
                           const FoundPairs& out) {
   const auto timer = run.timed("traversal", &StepStats::traversalMs);
-  const FindTreePairs search{nodes.data, CudaSpace::count(boxes), out,
+  const FindTreePairs search{nodes.data(), CudaSpace::count(boxes), out,
                              FindTreePairs::poolFor(boxes)};
   run.space().launch<findTreePairsKernel>(search.blocks(), kThreads, search);
 }
@@ -264,10 +264,10 @@ inline void scatterPairs(const StepRun& run, const FoundPairs& found, std::size_
                          const TileChain& chain, std::uint32_t* partners) {
   const auto timer = run.timed("pair sort", &StepStats::pairSortMs);
   const View<std::uint32_t> offsets{found.counts, lists + 1};
-  run.space().launch<sumCountsKernel>(SumCounts::tiles(offsets.size), kThreads,
+  run.space().launch<sumCountsKernel>(SumCounts::tiles(offsets.size()), kThreads,
                                       SumCounts{offsets, chain});
-  run.space().forEach(found.room.size, ScatterPairs{found.room, found.count, found.places,
-                                                    found.otherPlaces, offsets.data, partners});
+  run.space().forEach(found.room.size(), ScatterPairs{found.room, found.count, found.places,
+                                                      found.otherPlaces, offsets.data(), partners});
 }
 
 /// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the last

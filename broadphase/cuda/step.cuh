@@ -64,8 +64,8 @@ class CudaPipeline final : public Pipeline {
   Placement lendPlacement() {
     const std::size_t pairs = plan_.pairs;
     pairScratch_.reset(2 * scratchBytes<std::uint32_t>(pairs));
-    return {pairScratch_.lend<std::uint32_t>("places", pairs).data,
-            pairScratch_.lend<std::uint32_t>("partners", pairs).data};
+    return {pairScratch_.lend<std::uint32_t>("places", pairs).data(),
+            pairScratch_.lend<std::uint32_t>("partners", pairs).data()};
   }
 
   /// Where the launches of a step write the added and removed pairs. The header has their numbers.
@@ -97,7 +97,7 @@ class CudaPipeline final : public Pipeline {
   }
 
   void fetchPairs() {
-    Pair* const room = fetched_.ensure(pairs_).data;
+    Pair* const room = fetched_.ensure(pairs_).data();
     space_.copy(View<const Pair>{oldLists().pairs.data(), pairs_}, room);
     hasFetched_ = true;
   }
@@ -108,7 +108,7 @@ class CudaPipeline final : public Pipeline {
     copiedLists_ = HostBuffer<Pair>();
     const StepInput there = upload(input);
     plan_.mostPairs = there.maxPairs;
-    plan_.begin(there.boxes.size, input.boxes.size, pairs_);
+    plan_.begin(there.boxes.size(), input.boxes.size(), pairs_);
     const std::size_t few = chooseFew(input, there);
     Outcome outcome;
     do {
@@ -127,17 +127,17 @@ class CudaPipeline final : public Pipeline {
     } while (fellShort());
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
     if (searchesFew_) stats.searched = few;
-    keep(outcome, there.boxes.size, stats);
-    stats.nanBoxes -= there.boxes.size - input.boxes.size;  // padding boxes are NaN boxes
+    keep(outcome, there.boxes.size(), stats);
+    stats.nanBoxes -= there.boxes.size() - input.boxes.size();  // padding boxes are NaN boxes
     hasLastBoxes_ = true;
-    lastSize_ = input.boxes.size;
+    lastSize_ = input.boxes.size();
   }
 
   /// Without a sort, the launches depend only on the members of LaunchKey.
   Outcome runStages(const StepRun& run, const StepInput& there) {
     const View<const Aabb> boxes = there.boxes;
-    const View<std::uint32_t> counts = newLists().offsets.ensure(boxes.size + 1);
-    const Chains chains = chainsFor(boxes.size);
+    const View<std::uint32_t> counts = newLists().offsets.ensure(boxes.size() + 1);
+    const Chains chains = chainsFor(boxes.size());
     const Placement placement = lendPlacement();
     const FoundPairs found = foundPairs(there, counts, placement);
     const Outcome outcome = lendChanges();
@@ -145,13 +145,13 @@ class CudaPipeline final : public Pipeline {
     measureScene(run, boxes, arguments_.data(), counts, chains.words);
     if (hierarchy_ == Hierarchy::binary) {
       const View<const Node> tree = buildTree(run, boxes, plan_.bits);
-      findTreePairs(run, tree, boxes.size, found);
+      findTreePairs(run, tree, boxes.size(), found);
     } else {
       if (plan_.order.sorts()) sortAlongCurve(run, boxes, plan_.bits);
       const LeafBlocks leaves = buildBlocks(run, boxes);
-      findPairs(run, leaves, boxes.size, found);
+      findPairs(run, leaves, boxes.size(), found);
     }
-    scatterPairs(run, found, boxes.size, chains.sum, placement.partners);
+    scatterPairs(run, found, boxes.size(), chains.sum, placement.partners);
 
     ListComparison comparison = comparisonOf(there, outcome);
     comparison.partners = placement.partners;
@@ -166,10 +166,11 @@ class CudaPipeline final : public Pipeline {
   Outcome runFew(const StepRun& run, const StepInput& there) {
     const Outcome outcome = lendChanges();
     const OldPairs old{oldLists().of(boxesBefore_),
-                       there.filters.empty() ? nullptr : there.filters.data, there.removedObjects};
+                       there.filters.empty() ? nullptr : there.filters.data(),
+                       there.removedObjects};
     updateFew(run, fewBuffers_, changedList_,
               {there.boxes, old, arguments_.data(), newLists().pairs.ensure(plan_.pairs),
-               newLists().offsets.ensure(there.boxes.size + 1), outcome.added, outcome.removed,
+               newLists().offsets.ensure(there.boxes.size() + 1), outcome.added, outcome.removed,
                report_.data()},
               knowsSlots_);
     return outcome;
@@ -181,22 +182,22 @@ class CudaPipeline final : public Pipeline {
   std::size_t chooseFew(const StepInput& input, const StepInput& there) {
     searchesFew_ = false;
     const bool hadFilters = std::exchange(hasFilters_, !input.filters.empty());
-    if (!hadLast_ || plan_.order.sorts() || boxesBefore_ != there.boxes.size ||
+    if (!hadLast_ || plan_.order.sorts() || boxesBefore_ != there.boxes.size() ||
         hadFilters != hasFilters_ || pairs_ > plan_.pairs)
       return 0;
-    const std::size_t end = std::max(input.boxes.size, lastSize_);
-    for (std::size_t i = 0; i < std::min(input.removedObjects.size, end); ++i)
+    const std::size_t end = std::max(input.boxes.size(), lastSize_);
+    for (std::size_t i = 0; i < std::min(input.removedObjects.size(), end); ++i)
       if (input.removedObjects[i] != 0) changed_.add(i);
     // Boxes that do not exist any more.
-    for (std::size_t i = input.boxes.size; i < lastSize_; ++i) changed_.add(i);
+    for (std::size_t i = input.boxes.size(); i < lastSize_; ++i) changed_.add(i);
     const std::size_t count = changed_.count();
-    searchesFew_ = fewPlan_.searchesFew(count, input.boxes.size);
+    searchesFew_ = fewPlan_.searchesFew(count, input.boxes.size());
     if (searchesFew_) changedList_.assign(changed_, count);
     return count;
   }
 
   void copyPreviousPairs(View<const Pair> pairs) {
-    if (pairs.size > kMaxCountable)
+    if (pairs.size() > kMaxCountable)
       throw SpaceError("more than 2^31 - 1 pairs, which a GPU's kernels cannot count", false);
     hasLastBoxes_ = false;
     boxes_.invalidate();
@@ -205,24 +206,24 @@ class CudaPipeline final : public Pipeline {
     added_ = removed_ = {};
     hasFetched_ = false;
     pairs_ = boxesBefore_ = 0;  // so that they are 0 if an allocation fails
-    const View<Pair> room = oldLists().pairs.ensure(pairs.size);
-    space_.abandonAndCopy(pairs, room.data);
-    const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size - 1].first + std::size_t{1};
+    const View<Pair> room = oldLists().pairs.ensure(pairs.size());
+    space_.abandonAndCopy(pairs, room.data());
+    const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size() - 1].first + std::size_t{1};
     const View<std::uint32_t> offsets = oldLists().offsets.ensure(boxes + 1);
-    space_.forEach(pairs.size + 1, IndexLists{room, offsets});
+    space_.forEach(pairs.size() + 1, IndexLists{room, offsets});
     boxesBefore_ = boxes;
-    pairs_ = pairs.size;
+    pairs_ = pairs.size();
   }
 
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
-    *arguments_.ensure(1).data = {input.boxes.size, pairs_};
+    *arguments_.ensure(1).data() = {input.boxes.size(), pairs_};
     // The bits say which boxes differ from those of the last step that did not throw. After another
     // upload the device has other boxes, so the bits cannot be used.
     hadLast_ = std::exchange(hasLastBoxes_, false);
     const View<const std::uint64_t> changed =
         hadLast_ ? input.changed : View<const std::uint64_t>{};
-    changed_.begin(std::max(input.boxes.size, lastSize_));
+    changed_.begin(std::max(input.boxes.size(), lastSize_));
     return {space_.upload(input.boxes, boxes_, changed, &changed_, tasks_),
             space_.upload(input.filters, filters_, changed, &changed_, tasks_),
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
@@ -244,9 +245,9 @@ class CudaPipeline final : public Pipeline {
     bool operator==(const LaunchKey&) const = default;
   };
   LaunchKey launches(const StepInput& there, const StepStats& stats) const {
-    return {there.boxes.size,
-            there.filters.size,
-            there.removedObjects.size,
+    return {there.boxes.size(),
+            there.filters.size(),
+            there.removedObjects.size(),
             there.maxPairs,
             searchesFew_ ? changedList_.capacity() : 0,
             searchesFew_ && knowsSlots_,
@@ -263,14 +264,14 @@ class CudaPipeline final : public Pipeline {
                      there.maxPairs,
                      countOf(&buffers_.header.data()->pairs),
                      {},
-                     counts.data,
+                     counts.data(),
                      placement.places};
-    if (!there.filters.empty()) found.rule.filters = there.filters.data;
+    if (!there.filters.empty()) found.rule.filters = there.filters.data();
     return found;
   }
 
   Outcome lendChanges() {
-    Pair* room = changes_.ensure(2 * plan_.listed).data;
+    Pair* room = changes_.ensure(2 * plan_.listed).data();
     return {{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
   }
 
@@ -280,13 +281,13 @@ class CudaPipeline final : public Pipeline {
 
   ListComparison comparisonOf(const StepInput& there, const Outcome& lists) {
     ListComparison comparison{};
-    comparison.fresh = newLists().of(there.boxes.size);
+    comparison.fresh = newLists().of(there.boxes.size());
     comparison.old = oldLists().of(boxesBefore_);
     comparison.removedObjects = there.removedObjects;
     comparison.added = lists.added;
     comparison.removed = lists.removed;
     comparison.header = buffers_.header.data();
-    comparison.chain = chainsFor(there.boxes.size).compare;
+    comparison.chain = chainsFor(there.boxes.size()).compare;
     return comparison;
   }
 
@@ -296,13 +297,13 @@ class CudaPipeline final : public Pipeline {
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
-    Pair* room = copiedLists_.ensure(added + removed).data;
+    Pair* room = copiedLists_.ensure(added + removed).data();
     outcome.added = {room, added};
     outcome.removed = {room + added, removed};
     pairScratch_.reset(scratchBytes<Pair>(std::max(added, removed)));
     const View<Pair> lent = pairScratch_.lendRest<Pair>("copied lists");
-    Pair* const list = lent.data;
-    if (added + removed <= lent.size)
+    Pair* const list = lent.data();
+    if (added + removed <= lent.size())
       return copyAgain({{list, added}, {list + added, removed}}, there, {list, added + removed},
                        room);
     copyAgain({{list, added}, {}}, there, {list, added}, room);
@@ -311,7 +312,7 @@ class CudaPipeline final : public Pipeline {
 
   void copyAgain(const Outcome& lists, const StepInput& there, View<const Pair> written, Pair* to) {
     if (written.empty()) return;
-    space_.fill(chainsFor(there.boxes.size).words, 0);
+    space_.fill(chainsFor(there.boxes.size()).words, 0);
     compareLists({buffers_}, comparisonOf(there, lists));
     space_.copy(written, to);
   }
@@ -335,11 +336,11 @@ class CudaPipeline final : public Pipeline {
     current_ = 1 - current_;
     pairs_ = static_cast<std::size_t>(report().pairs);
     boxesBefore_ = boxes;
-    added_ = {outcome.added.data, static_cast<std::size_t>(report().delta.added)};
-    removed_ = {outcome.removed.data, static_cast<std::size_t>(report().delta.removed)};
+    added_ = {outcome.added.data(), static_cast<std::size_t>(report().delta.added)};
+    removed_ = {outcome.removed.data(), static_cast<std::size_t>(report().delta.removed)};
     stats.pairs = pairs_;
-    stats.added = added_.size;
-    stats.removed = removed_.size;
+    stats.added = added_.size();
+    stats.removed = removed_.size();
     stats.capacity = oldLists().pairs.capacity();
   }
 

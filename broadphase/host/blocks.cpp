@@ -48,8 +48,8 @@ bool keepList(std::uint32_t id, const std::vector<std::uint32_t>& list, const Ne
   const std::uint64_t start = count.found->fetch_add(list.size(), std::memory_order_relaxed);
   if (start + list.size() > count.limit) return false;
   lists.byBox[id] = {start, static_cast<std::uint32_t>(list.size())};
-  if (start + list.size() <= lists.indices.size)
-    std::copy(list.begin(), list.end(), lists.indices.data + start);
+  if (start + list.size() <= lists.indices.size())
+    std::copy(list.begin(), list.end(), lists.indices.data() + start);
   return true;
 }
 
@@ -82,17 +82,17 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   packed_ = {};
   knowsPlaces_ = false;
   BlockTree tree;
-  tree.blocks = blocks_.ensure(tree.cover(static_cast<std::uint32_t>(ranked))).data;
+  tree.blocks = blocks_.ensure(tree.cover(static_cast<std::uint32_t>(ranked))).data();
   tree.isInIndexOrder = inIndexOrder;
-  if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data;
+  if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data();
   if (grid != nullptr) {
-    shorts_ = {*grid, shortBlocks_.ensure(tree.leafBlocks).data};
+    shorts_ = {*grid, shortBlocks_.ensure(tree.leafBlocks).data()};
     tree.shorts = &shorts_;
   }
   packed_.tree = tree;
   packed_.boxes = boxes;
   packed_.filters = filters;
-  listOthers(ids, ranked, packBlocks(tasks_, kernels_, packed_, ids.data));
+  listOthers(ids, ranked, packBlocks(tasks_, kernels_, packed_, ids.data()));
 }
 
 /// Lists the boxes that have no lane.
@@ -105,9 +105,9 @@ void BlockBuilder::listOthers(View<const std::uint32_t> ids, std::size_t ranked,
     const bool isNan = classify(packed_.boxes[ids[k]]) == BoxClass::nan;
     (isNan ? nan_ : beside_).push_back(ids[k]);
   }
-  packed_.oversized.size = beside_.size();
-  beside_.resize(beside_.size() + kMaxBeside);
-  packed_.oversized.data = beside_.data();
+  const std::size_t oversized = beside_.size();
+  beside_.resize(oversized + kMaxBeside);
+  packed_.oversized = {beside_.data(), oversized};
   packed_.nan = {nan_.data(), nan_.size()};
 }
 
@@ -115,7 +115,7 @@ void BlockBuilder::listOthers(View<const std::uint32_t> ids, std::size_t ranked,
 // never called.
 void BlockBuilder::findPlaces() {
   if (knowsPlaces_) return;
-  places_.assign(packed_.boxes.size, kNullIndex);
+  places_.assign(packed_.boxes.size(), kNullIndex);
   tasks_.forRanges(
       packed_.tree.boxes, kPackGrain * kLanes, [&](std::size_t begin, std::size_t end) {
         for (auto leaf = static_cast<std::uint32_t>(begin); leaf < end; ++leaf) {
@@ -135,13 +135,13 @@ std::uint32_t BlockBuilder::placeOf(std::uint32_t id) const {
 bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes,
                            View<const Filter> filters) {
   findPlaces();
-  places_.resize(boxes.size, kNullIndex);
+  places_.resize(boxes.size(), kNullIndex);
   packed_.boxes = boxes;
   packed_.filters = filters;
   std::atomic<bool> areAllLeaves{true};
-  tasks_.forRanges(ids.size, kReplaceGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(ids.size(), kReplaceGrain, [&](std::size_t begin, std::size_t end) {
     forPrefetched(
-        boxes.size > kBoxesInCache, end - begin,
+        boxes.size() > kBoxesInCache, end - begin,
         [&](std::size_t k) {
           if (!replaceLeaf(ids[begin + k])) areAllLeaves.store(false, std::memory_order_relaxed);
         },
@@ -192,16 +192,20 @@ void BlockBuilder::setLeaf(std::uint32_t leaf, std::uint32_t id) {
 
 bool BlockBuilder::keepBeside(std::uint32_t id) {
   if (places_[id] == kBeside) return true;
-  if (packed_.oversized.size == beside_.size()) return false;
-  beside_[packed_.oversized.size++] = id;
+  const std::size_t oversized = packed_.oversized.size();
+  if (oversized == beside_.size()) return false;
+  beside_[oversized] = id;
+  packed_.oversized = {beside_.data(), oversized + 1};
   places_[id] = kBeside;
   return true;
 }
 
 void BlockBuilder::dropFromBeside(std::uint32_t id) {
   if (places_[id] != kBeside) return;
-  std::uint32_t* const end = beside_.data() + packed_.oversized.size--;
-  *std::find(beside_.data(), end, id) = end[-1];
+  const std::size_t left = packed_.oversized.size() - 1;
+  std::uint32_t* const last = beside_.data() + left;
+  *std::find(beside_.data(), last, id) = *last;
+  packed_.oversized = {beside_.data(), left};
   places_[id] = kNullIndex;
 }
 
@@ -217,7 +221,7 @@ void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
         tasks_.forRanges(touched_.size(), kReplaceGrain, [&](std::size_t begin, std::size_t end) {
           std::uint64_t before = 0, after = 0;
           forPrefetched(
-              packed_.boxes.size > kBoxesInCache, end - begin,
+              packed_.boxes.size() > kBoxesInCache, end - begin,
               [&](std::size_t k) {
                 std::uint32_t& at = touched_[begin + k];
                 const bool isLeafBlock = first == 0;
@@ -270,7 +274,7 @@ void NeighbourSearch::number(View<const SearchPart> parts) {
   std::size_t targets = 0;
   for (const SearchPart& part : parts) {
     firstBlock_.push_back(firstBlock_.back() + part.queries->tree.leafBlocks);
-    firstOversized_.push_back(firstOversized_.back() + part.queries->oversized.size);
+    firstOversized_.push_back(firstOversized_.back() + part.queries->oversized.size());
     targets = std::max<std::size_t>(targets, part.targets->tree.leafBlocks);
   }
   wordsAWorker_ = SearchMemory::wordsFor(targets);

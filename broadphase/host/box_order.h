@@ -35,7 +35,7 @@ class BoxOrder {
   /// @param ids receives the indices, one for each box
   void find(View<const Aabb> boxes, std::size_t few, StepHeader& header, std::uint32_t* ids,
             Scratch& scratch, StepStats& stats) {
-    if (boxes.size <= few) return keepOrder(boxes.size, header, ids);
+    if (boxes.size() <= few) return keepOrder(boxes.size(), header, ids);
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header.scene = curve_.measure(boxes);
@@ -60,10 +60,10 @@ class BoxOrder {
   void sort(View<const Aabb> boxes, const StepHeader& header, std::uint32_t* ids, Scratch& scratch,
             StepStats& stats) {
     const Scratch::Frame frame(scratch);
-    const View<Key> keys = scratch.lend<Key>("keys", boxes.size);
+    const View<Key> keys = scratch.lend<Key>("keys", boxes.size());
     {
       const auto timer = space_.timed("codes", stats.codesMs);
-      curve_.assignKeys(boxes, header.grid, keys.data, ids);
+      curve_.assignKeys(boxes, header.grid, keys.data(), ids);
     }
     const auto timer = space_.timed("sort", stats.sortMs);
     sortIds(keys, header, ids, scratch);
@@ -72,19 +72,19 @@ class BoxOrder {
   /// Sorts words that hold a key and an index. This takes half the time of a sort of two arrays.
   void sortIds(View<std::uint32_t> keys, const StepHeader& header, std::uint32_t* ids,
                Scratch& scratch) {
-    const auto words = scratch.lend<std::uint64_t>("words", keys.size);
-    const auto spare = scratch.lend<std::uint64_t>("spare words", keys.size);
+    const auto words = scratch.lend<std::uint64_t>("words", keys.size());
+    const auto spare = scratch.lend<std::uint64_t>("spare words", keys.size());
     const int shift = CurveOrder::lowestBit(header);
-    space_.radixSort().order(space_.tasks(), keys, ids, words.data, spare.data, shift,
+    space_.radixSort().order(space_.tasks(), keys, ids, words.data(), spare.data(), shift,
                              AssignCodes<std::uint32_t>::kKeyBits - shift);
   }
 
   void sortIds(View<std::uint64_t> keys, const StepHeader& header, std::uint32_t* ids,
                Scratch& scratch) {
-    const auto spareKeys = scratch.lend<std::uint64_t>("spare keys", keys.size);
-    const auto spareIds = scratch.lend<std::uint32_t>("spare ids", keys.size);
+    const auto spareKeys = scratch.lend<std::uint64_t>("spare keys", keys.size());
+    const auto spareIds = scratch.lend<std::uint32_t>("spare ids", keys.size());
     const int shift = AssignCodes<std::uint64_t>::lowestBit(header.grid.bits);
-    space_.sortByKey(keys, {ids, keys.size}, spareKeys, spareIds, shift,
+    space_.sortByKey(keys, {ids, keys.size()}, spareKeys, spareIds, shift,
                      AssignCodes<std::uint64_t>::kKeyBits - shift);
   }
 

@@ -47,11 +47,11 @@ struct BoxTree::Impl {
     // One block needs no order.
     constexpr std::size_t kFew = kLanes;
     StepStats stats;  // not reported
-    scratch.reset(BoxOrder::scratchBytesFor(boxes.size));
-    std::uint32_t* const sorted = ids.ensure(boxes.size).data;
+    scratch.reset(BoxOrder::scratchBytesFor(boxes.size()));
+    std::uint32_t* const sorted = ids.ensure(boxes.size()).data();
     order.find(boxes, kFew, header, sorted, scratch, stats);
-    const std::size_t ranks = boxes.size - header.scene.nan;
-    blocks.pack(boxes, {}, {sorted, boxes.size}, ranks, header.grid.bits == 0);
+    const std::size_t ranks = boxes.size() - header.scene.nan;
+    blocks.pack(boxes, {}, {sorted, boxes.size()}, ranks, header.grid.bits == 0);
     packed = &blocks.packed();
   }
 
@@ -85,12 +85,12 @@ void BoxTree::build(View<const Aabb> boxes) {
 
 void BoxTree::aabbTest(View<const Aabb> queries, BatchHits& hits) {
   impl_->test(
-      queries.size, [&](std::size_t query) { return overlapWith(queries[query]); }, hits);
+      queries.size(), [&](std::size_t query) { return overlapWith(queries[query]); }, hits);
 }
 
 void BoxTree::rayTest(View<const Ray> rays, BatchHits& hits) {
   impl_->test(
-      rays.size, [&](std::size_t ray) { return RayTest(rays[ray]); }, hits);
+      rays.size(), [&](std::size_t ray) { return RayTest(rays[ray]); }, hits);
 }
 
 std::size_t BoxTree::memoryBytes() const {
@@ -132,7 +132,7 @@ void aabbTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Aabb> qu
   const auto visitHits = [&](std::size_t query, const auto& visit) {
     queryTree(tree, boxes, overlapWith(queries[query]), visit);
   };
-  runBatch(tasks, queries.size, visitHits, hits);
+  runBatch(tasks, queries.size(), visitHits, hits);
 }
 
 void rayTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Ray> rays, BatchHits& hits,
@@ -141,7 +141,7 @@ void rayTestBatch(const Tree& tree, View<const Aabb> boxes, View<const Ray> rays
   const auto visitHits = [&](std::size_t ray, const auto& visit) {
     queryTree(tree, boxes, RayTest(rays[ray]), visit);
   };
-  runBatch(tasks, rays.size, visitHits, hits);
+  runBatch(tasks, rays.size(), visitHits, hits);
 }
 
 GPULBVH_END_OLD_NAMES

@@ -19,9 +19,9 @@ class CurveOrder {
   CurveOrder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
   SceneBounds measure(View<const Aabb> boxes) {
-    const std::size_t parts = tasks_.parts(boxes.size, kGrain);
+    const std::size_t parts = tasks_.parts(boxes.size(), kGrain);
     const View<SceneBounds> partial = partial_.ensure(parts);
-    tasks_.forParts(boxes.size, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
+    tasks_.forParts(boxes.size(), parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       partial[part] = kernels_.measure(boxes, begin, end);
     });
     SceneBounds sum;
@@ -32,7 +32,7 @@ class CurveOrder {
   /// Writes the sort key and the index of each box.
   template <class Key>
   void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids) {
-    tasks_.forRanges(boxes.size, kGrain, [&](std::size_t begin, std::size_t end) {
+    tasks_.forRanges(boxes.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       if constexpr (sizeof(Key) == 4)
         kernels_.assignShortKeys(boxes, grid, keys, ids, begin, end);
       else

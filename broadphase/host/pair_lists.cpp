@@ -22,7 +22,7 @@ std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
 /// Appends `count` pairs, which are at the end of the list's memory or after it.
 void close(View<Pair>& list, const Pair* from, std::size_t count) {
   if (list.end() != from) std::copy(from, from + count, list.end());
-  list.size += count;
+  list = {list.data(), list.size() + count};
 }
 
 }  // namespace
@@ -30,13 +30,13 @@ void close(View<Pair>& list, const Pair* from, std::size_t count) {
 void NeighbourSort::writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out) {
   forChunks(lists, boxes, [&](const Chunk& chunk) {
     kernels_.sortLists(lists, chunk.first, chunk.end, indexSet(chunk.worker),
-                       {out.data + chunk.start, chunk.size});
+                       {out.data() + chunk.start, chunk.size});
   });
 }
 
 void NeighbourSort::joinLists(const NeighbourLists& lists, std::size_t ranks, View<Pair> out) {
   forChunks(lists, ranks, [&](const Chunk& chunk) {
-    kernels_.joinLists(lists, chunk.first, chunk.end, {out.data + chunk.start, chunk.size});
+    kernels_.joinLists(lists, chunk.first, chunk.end, {out.data() + chunk.start, chunk.size});
   });
 }
 
@@ -47,7 +47,7 @@ void NeighbourSort::writeLists(const NeighbourLists& lists, std::size_t boxes,
   forChunks(lists, boxes, [&](const Chunk& chunk) {
     const View<Pair> sorted = pairs[chunk.worker].ensure(chunk.size);
     kernels_.sortLists(lists, chunk.first, chunk.end, indexSet(chunk.worker), sorted);
-    for (std::size_t k = 0; k < sorted.size; ++k) out[chunk.start + k] = sorted[k].second;
+    for (std::size_t k = 0; k < sorted.size(); ++k) out[chunk.start + k] = sorted[k].second;
     auto end = static_cast<std::uint32_t>(chunk.start);
     for (std::uint32_t i = chunk.first; i < chunk.end; ++i)
       offsets[i + 1] = end += lists.byBox[i].size;
@@ -103,20 +103,21 @@ HostPairDelta::Lists HostPairDelta::compare(HostTasks& tasks, View<const Pair> o
                                             View<const std::uint8_t> removedObjects, Pair* added,
                                             Pair* removed) {
   Lists lists{{added, 0}, {removed, 0}};
-  const std::size_t count = std::max<std::size_t>(1, (newPairs.size + chunkSize_ - 1) / chunkSize_);
+  const std::size_t count =
+      std::max<std::size_t>(1, (newPairs.size() + chunkSize_ - 1) / chunkSize_);
   const View<Chunk> chunks = chunks_.ensure(count);
   // This reads old pairs before any of them is overwritten.
   for (std::size_t k = 0; k < count; ++k) {
     Chunk& chunk = chunks[k];
     chunk.newBegin = k * chunkSize_;
-    chunk.newEnd = std::min(newPairs.size, (k + 1) * chunkSize_);
+    chunk.newEnd = std::min(newPairs.size(), (k + 1) * chunkSize_);
     chunk.oldBegin = k == 0 ? 0 : lowerBound(oldPairs, newPairs[chunk.newBegin]);
-    chunk.oldEnd = oldPairs.size;
+    chunk.oldEnd = oldPairs.size();
     if (k > 0) chunks[k - 1].oldEnd = chunk.oldBegin;
   }
   tasks.forRanges(count, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k)
-      merge(chunks[k], oldPairs.data, newPairs.data, removedObjects, lists);
+      merge(chunks[k], oldPairs.data(), newPairs.data(), removedObjects, lists);
   });
   for (const Chunk& chunk : chunks) {
     close(lists.added, added + chunk.newBegin, chunk.added);
@@ -127,8 +128,8 @@ HostPairDelta::Lists HostPairDelta::compare(HostTasks& tasks, View<const Pair> o
 
 void HostPairDelta::merge(Chunk& chunk, const Pair* oldPairs, const Pair* newPairs,
                           View<const std::uint8_t> removedObjects, const Lists& out) const {
-  Pair* const added = out.added.data + chunk.newBegin;
-  Pair* const removed = out.removed.data + chunk.oldBegin;
+  Pair* const added = out.added.data() + chunk.newBegin;
+  Pair* const removed = out.removed.data() + chunk.oldBegin;
   DeltaMerge state{newPairs + chunk.newBegin,
                    newPairs + chunk.newEnd,
                    oldPairs + chunk.oldBegin,
@@ -164,7 +165,7 @@ void patchPairs(const SimdKernels& kernels, View<const Pair> old, View<const Pai
   PairPatch patch{old.begin(),     old.end(),     added.begin(), added.end(),
                   removed.begin(), removed.end(), out.begin(),   out.end()};
   constexpr std::size_t kMany = 32;  // with this many pairs per change, binary searches are faster
-  if (old.size < kMany * (added.size + removed.size)) kernels.patchPairs(patch);
+  if (old.size() < kMany * (added.size() + removed.size())) kernels.patchPairs(patch);
   const auto copyUpTo = [&](const Pair* end) {
     patch.out = std::copy(patch.old, end, patch.out);
     patch.old = end;

@@ -52,7 +52,8 @@ class NeighbourSort {
 
 /// Applies changes to a sorted list of pairs. All lists are sorted. Each removed pair must be in
 /// `old`, and no added pair may be in `old`.
-/// @param out receives the result; needs capacity for old.size + added.size - removed.size pairs
+/// @param out receives the result; needs capacity for old.size() + added.size() - removed.size()
+/// pairs
 void patchPairs(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
                 View<const Pair> removed, View<Pair> out);
 

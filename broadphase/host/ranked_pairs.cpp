@@ -33,7 +33,7 @@ void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint3
     return other > id || classify(boxes[other]) != BoxClass::oversized;
   };
   met.clear();
-  for (std::uint32_t other = 0; other < boxes.size; ++other)
+  for (std::uint32_t other = 0; other < boxes.size(); ++other)
     if (overlap(box, boxes[other]) && other != id && isMine(other) &&
         shouldCollide(packed.filters, id, other))
       met.push_back(other);
@@ -59,7 +59,7 @@ void RankedPairs::keep() {
 }
 
 std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
-  next_.boxes = packed.boxes.size;
+  next_.boxes = packed.boxes.size();
   next_.oversized.assign(packed.oversized.begin(), packed.oversized.end());
   std::sort(next_.oversized.begin(), next_.oversized.end());
   next_.met.resize(next_.oversized.size());
@@ -72,7 +72,7 @@ std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
 }
 
 void RankedPairs::join(const NeighbourLists& lists, std::size_t ranks) {
-  const std::size_t pairs = lists.indices.size;
+  const std::size_t pairs = lists.indices.size();
   next_.memory.reset(scratchBytes<Pair>(pairs));
   next_.byRank = next_.memory.lend<Pair>("pairs by rank", pairs);
   next_.pairs += pairs;
@@ -81,14 +81,16 @@ void RankedPairs::join(const NeighbourLists& lists, std::size_t ranks) {
 
 void RankedPairs::compare(View<const std::uint32_t> ids, View<const std::uint8_t> removedObjects,
                           Scratch& memory) {
-  memory.reset(scratchBytes<Pair>(next_.byRank.size) + scratchBytes<Pair>(last_.byRank.size));
-  const View<Pair> added = memory.lend<Pair>("added", next_.byRank.size);
-  const View<Pair> removed = memory.lend<Pair>("removed", last_.byRank.size);
-  const auto found = delta_.compare(tasks_, last_.byRank, next_.byRank,
-                                    removedRanks(ids, removedObjects), added.data, removed.data);
-  words_ = {static_cast<int>(std::bit_width(ids.size))};
+  memory.reset(scratchBytes<Pair>(next_.byRank.size()) + scratchBytes<Pair>(last_.byRank.size()));
+  const View<Pair> added = memory.lend<Pair>("added", next_.byRank.size());
+  const View<Pair> removed = memory.lend<Pair>("removed", last_.byRank.size());
+  const auto found =
+      delta_.compare(tasks_, last_.byRank, next_.byRank, removedRanks(ids, removedObjects),
+                     added.data(), removed.data());
+  words_ = {static_cast<int>(std::bit_width(ids.size()))};
   changes_.clear();
-  if (const std::size_t count = found.added.size + found.removed.size; count > changes_.capacity())
+  if (const std::size_t count = found.added.size() + found.removed.size();
+      count > changes_.capacity())
     changes_.reserve(count + count / 2);
   const auto note = [&](View<const Pair> pairs, bool areAdded) {
     for (const Pair pair : pairs)
@@ -102,9 +104,9 @@ void RankedPairs::compare(View<const std::uint32_t> ids, View<const std::uint8_t
 View<const std::uint8_t> RankedPairs::removedRanks(View<const std::uint32_t> ids,
                                                    View<const std::uint8_t> removedObjects) {
   if (removedObjects.empty()) return {};
-  removedRanks_.resize(ids.size);
-  for (std::size_t rank = 0; rank < ids.size; ++rank)
-    removedRanks_[rank] = ids[rank] < removedObjects.size && removedObjects[ids[rank]] != 0;
+  removedRanks_.resize(ids.size());
+  for (std::size_t rank = 0; rank < ids.size(); ++rank)
+    removedRanks_[rank] = ids[rank] < removedObjects.size() && removedObjects[ids[rank]] != 0;
   return {removedRanks_.data(), removedRanks_.size()};
 }
 

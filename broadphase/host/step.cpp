@@ -40,7 +40,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     scene_ = nullptr;
     isPacked_ = true;
     work_ = {};
-    space_.setTimesStages(timesSmallSteps_ || input.boxes.size > kFew);
+    space_.setTimesStages(timesSmallSteps_ || input.boxes.size() > kFew);
     const auto before = std::exchange(candidatesAre_, CandidatesAre::old);
     const std::vector<Pair> oldPairs = kValidate ? copyOfPairs() : std::vector<Pair>();
     switch (plan(input, before != CandidatesAre::old, stats)) {
@@ -57,8 +57,8 @@ class HostPipeline final : public Pipeline, HostSearch {
     }
     scene_ = isPacked_ ? searched() : nullptr;
     stats.pairs = pairCount();
-    stats.added = added_.size;
-    stats.removed = removed_.size;
+    stats.added = added_.size();
+    stats.removed = removed_.size();
     stats.capacity = std::max(listBlock_.bytes() / sizeof(Pair), stats.pairs);
     if constexpr (kValidate) validate(input, oldPairs);
   }
@@ -82,7 +82,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     candidatesAre_ = CandidatesAre::old;
     ranked_.release();
     pairsAre_ = PairsAre::listed;
-    const View<Pair> room = lend(listBlock_, pairs.size);
+    const View<Pair> room = lend(listBlock_, pairs.size());
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
   }
@@ -126,7 +126,7 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    const View<const Hub> hubs{candidates_.hubs().data, candidates_.hubs().size};
+    const View<const Hub> hubs{candidates_.hubs().data(), candidates_.hubs().size()};
     return skin_.plan(input, isKnown, hubs);
   }
 
@@ -135,7 +135,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     reaches_.forget();
     const bool isKept = ranked_.areKnown() && searchInLastOrder(input, stats);
     if (!isKept) searchInNewOrder(input, stats);
-    skin_.endPlain(input.boxes.size, work_.tests);
+    skin_.endPlain(input.boxes.size(), work_.tests);
     if (isKept)
       compareByRank(input, stats);
     else
@@ -207,7 +207,7 @@ class HostPipeline final : public Pipeline, HostSearch {
       skin_.turnOff();
       return searchPlain(input, stats);
     }
-    skin_.endAll(stats, lists.indices.size, work_);
+    skin_.endAll(stats, lists.indices.size(), work_);
     requireAtMost(input.maxPairs, candidates_.pairs());
     compare(input, lists, candidates_.pairs(), stats);
     if (candidates_.areKnown())
@@ -220,8 +220,8 @@ class HostPipeline final : public Pipeline, HostSearch {
   bool findCandidates(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
     // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. Memory
     // that is not touched costs nothing, but a second search would cost time.
-    const std::uint64_t n = input.boxes.size;
-    const Room room{foundBlock_, 8 * pairCount() + 8 * input.boxes.size, 4 * input.maxPairs + n};
+    const std::uint64_t n = input.boxes.size();
+    const Room room{foundBlock_, 8 * pairCount() + 8 * input.boxes.size(), 4 * input.maxPairs + n};
     // Up to kFew boxes stay in index order. Then the number of tests of a plain search says nothing
     // about this search.
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
@@ -280,7 +280,7 @@ class HostPipeline final : public Pipeline, HostSearch {
                                StepStats& stats) try {
     const View<const std::uint32_t> left = skin_.escapedIds();
     if (left.empty()) return true;
-    const Room room{foundBlock_, kNeighbours * left.size, 4 * input.maxPairs + left.size};
+    const Room room{foundBlock_, kNeighbours * left.size(), 4 * input.maxPairs + left.size()};
     lists = findEscaped(skin_.grown(input), left, room, stats);
     return true;
   } catch (const std::length_error&) {
@@ -304,11 +304,11 @@ class HostPipeline final : public Pipeline, HostSearch {
   void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
                StepStats& stats) {
     const View<Pair> sorted =
-        sortNeighbours(lists, input.boxes.size, lend(spareBlock_, pairs), stats);
+        sortNeighbours(lists, input.boxes.size(), lend(spareBlock_, pairs), stats);
     const auto timer = space_.timed("delta", stats.deltaMs);
-    const View<Pair> room = lend(foundBlock_, sorted.size);
+    const View<Pair> room = lend(foundBlock_, sorted.size());
     const auto found = delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects,
-                                      room.data, pairs_.data);
+                                      room.data(), pairs_.data());
     added_ = found.added;
     removed_ = found.removed;
     pairs_ = sorted;
@@ -318,24 +318,24 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// Runs stage 7 for changes that are known, but not sorted.
   void listChanges(View<std::uint64_t> words, PairWords format) {
-    const View<Pair> pairs = changes_.ensure(words.size);
-    const std::uint64_t* sorted = words.data;
-    if (words.size <= kFewChanges)
+    const View<Pair> pairs = changes_.ensure(words.size());
+    const std::uint64_t* sorted = words.data();
+    if (words.size() <= kFewChanges)
       std::sort(words.begin(), words.end());
     else
       sorted = space_.radixSort().words(
-          space_.tasks(), words, spareChanges_.ensure(words.size).data, 0, format.changeBits());
+          space_.tasks(), words, spareChanges_.ensure(words.size()).data(), 0, format.changeBits());
     std::size_t added = 0;
-    for (std::size_t i = 0; i < words.size; ++i) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
       pairs[i] = format.changed(sorted[i]);
       added += format.isAdded(sorted[i]);
     }
-    added_ = {pairs.data, added};
-    removed_ = {pairs.data + added, pairs.size - added};
+    added_ = {pairs.data(), added};
+    removed_ = {pairs.data() + added, pairs.size() - added};
   }
 
   std::size_t pairCount() const {
-    if (pairsAre_ == PairsAre::listed) return pairs_.size;
+    if (pairsAre_ == PairsAre::listed) return pairs_.size();
     return ranked_.areKnown() ? ranked_.last().pairs : candidates_.pairs();
   }
 

@@ -62,7 +62,7 @@ class HostSearch {
   /// @throws std::length_error if there are more than room.most neighbours
   bool findAll(const StepInput& input, const Room& room, std::uint64_t mostTests,
                NeighbourLists& lists, StepStats& stats) {
-    const std::size_t n = input.boxes.size;
+    const std::size_t n = input.boxes.size();
     orderAll(input, PackedFor::bothSides, stats);
     lists.byBox = lendByBox(n);
     const PackedBoxes& all = allBlocks_.packed();
@@ -73,13 +73,13 @@ class HostSearch {
 
   /// Runs stages 1 to 4 for all boxes. A box's place in the order is its rank.
   void orderAll(const StepInput& input, PackedFor search, StepStats& stats) {
-    reserveScratch(input.boxes.size, 0);
+    reserveScratch(input.boxes.size(), 0);
     rankBudget_.forget();
     orderBoxes(input, stats);
     packAll(input, search, stats);
     describe(header_, stats);
     mortonBits_ = stats.mortonBits;
-    stats.searched = input.boxes.size;
+    stats.searched = input.boxes.size();
   }
 
   /// Runs stage 4 for all boxes, in the order of the last step. New boxes come last.
@@ -88,7 +88,7 @@ class HostSearch {
   ///   added, if other boxes are oversized, or if the budget does not allow it
   bool keepOrder(const StepInput& input, View<const std::uint32_t> oversized, StepStats& stats) {
     if (!rankBudget_.mayKeep()) return false;
-    const std::size_t n = input.boxes.size, before = ids_.size();
+    const std::size_t n = input.boxes.size(), before = ids_.size();
     if (n < before || n > before + before / kFewNew || (n <= kFew) != (before <= kFew))
       return false;
     for (std::size_t id = before; id < n; ++id) ids_.push_back(static_cast<std::uint32_t>(id));
@@ -99,7 +99,7 @@ class HostSearch {
     describe(header_, stats);
     stats.searched = n;
     const View<const std::uint32_t> now = allBlocks_.packed().oversized;
-    return now.size == oversized.size &&
+    return now.size() == oversized.size() &&
            std::is_permutation(now.begin(), now.end(), oversized.begin());
   }
 
@@ -120,7 +120,7 @@ class HostSearch {
       return false;
     }
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    requireAtMost(mostPairs, lists.indices.size + pairs.meetOversized(all));
+    requireAtMost(mostPairs, lists.indices.size() + pairs.meetOversized(all));
     pairs.join(lists, ranks_);
     return true;
   }
@@ -157,25 +157,25 @@ class HostSearch {
   /// boxes is in its own list. The order of all boxes is kept until keeping it has cost too much.
   NeighbourLists findEscaped(const StepInput& input, View<const std::uint32_t> ids,
                              const Room& room, StepStats& stats) {
-    stats.searched = ids.size;
+    stats.searched = ids.size();
     NeighbourLists lists{};
     orderByPlace(ids, stats);
-    const std::uint64_t most = isInIndexOrder() ? kNoLimit : budget_.mostTests(ids.size);
-    if (replace(input, ids.size, stats) &&
-        searchEscaped(input, ids.size, room, most, lists, stats)) {
-      budget_.spend(ids.size, search_.tests());
+    const std::uint64_t most = isInIndexOrder() ? kNoLimit : budget_.mostTests(ids.size());
+    if (replace(input, ids.size(), stats) &&
+        searchEscaped(input, ids.size(), room, most, lists, stats)) {
+      budget_.spend(ids.size(), search_.tests());
       return lists;
     }
     orderAgain(input, stats);
     orderByPlace(ids, stats);
-    searchEscaped(input, ids.size, room, kNoLimit, lists, stats);
+    searchEscaped(input, ids.size(), room, kNoLimit, lists, stats);
     budget_.beginAgain(search_.tests());
     return lists;
   }
 
   /// Orders and packs all boxes again, without a search.
   void orderAgain(const StepInput& input, StepStats& stats) {
-    reserveScratch(input.boxes.size, 0);
+    reserveScratch(input.boxes.size(), 0);
     orderBoxes(input, stats);
     packAll(input, PackedFor::bothSides, stats);
     mortonBits_ = 3 * header_.grid.bits;
@@ -215,7 +215,7 @@ class HostSearch {
   /// Lends a list for each box, after a reset of the scratch memory.
   NeighbourList* lendByBox(std::size_t boxes) {
     reserveScratch(0, boxes);
-    return scratch_.lend<NeighbourList>("neighbour lists", boxes).data;
+    return scratch_.lend<NeighbourList>("neighbour lists", boxes).data();
   }
 
   /// Resets a block, and lends all of it as n pairs.
@@ -232,7 +232,7 @@ class HostSearch {
 
   /// Runs stages 1 to 3.
   void orderBoxes(const StepInput& input, StepStats& stats) {
-    const std::size_t n = input.boxes.size;
+    const std::size_t n = input.boxes.size();
     work_.ordered += n;
     ids_.resize(n);
     order_.find(input.boxes, kFew, header_, ids_.data(), scratch_, stats);
@@ -246,24 +246,24 @@ class HostSearch {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const ShortGrid* const grid = search == PackedFor::ranks && usesShorts_ ? &shortGrid_ : nullptr;
     allBlocks_.pack(input.boxes, input.filters, ids(), ranks_, header_.grid.bits == 0, grid);
-    header_.scene.oversized = static_cast<std::uint32_t>(allBlocks_.packed().oversized.size);
-    header_.scene.nan = static_cast<std::uint32_t>(allBlocks_.packed().nan.size);
+    header_.scene.oversized = static_cast<std::uint32_t>(allBlocks_.packed().oversized.size());
+    header_.scene.nan = static_cast<std::uint32_t>(allBlocks_.packed().nan.size());
   }
 
   /// Sorts the boxes by their places in the blocks, and writes them to fewIds_.
   void orderByPlace(View<const std::uint32_t> ids, StepStats& stats) {
     const auto timer = space_.timed("sort", stats.sortMs);
     allBlocks_.findPlaces();
-    const View<std::uint64_t> words = words_.ensure(ids.size);
-    space_.tasks().forRanges(ids.size, kEscapedGrain, [&](std::size_t begin, std::size_t end) {
+    const View<std::uint64_t> words = words_.ensure(ids.size());
+    space_.tasks().forRanges(ids.size(), kEscapedGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
         words[k] = std::uint64_t{ids[k]} << 32 | allBlocks_.placeOf(ids[k]);
     });
     const std::uint64_t* sorted =
-        space_.radixSort().words(space_.tasks(), words, spareWords_.ensure(ids.size).data, 0,
+        space_.radixSort().words(space_.tasks(), words, spareWords_.ensure(ids.size()).data(), 0,
                                  static_cast<int>(std::bit_width(allBlocks_.packed().tree.boxes)));
-    const View<std::uint32_t> ordered = fewIds_.ensure(ids.size);
-    for (std::size_t k = 0; k < ids.size; ++k)
+    const View<std::uint32_t> ordered = fewIds_.ensure(ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k)
       ordered[k] = static_cast<std::uint32_t>(sorted[k] >> 32);
   }
 
@@ -282,7 +282,7 @@ class HostSearch {
       const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
       escapedBlocks_.pack(input.boxes, input.filters, {fewIds_.data(), count}, count, false);
     }
-    lists.byBox = lendByBox(input.boxes.size);
+    lists.byBox = lendByBox(input.boxes.size());
     return findNeighbours(escapedBlocks_.packed(), ListKind::full, lists, room, mostTests, stats);
   }
 
@@ -294,18 +294,18 @@ class HostSearch {
     const SearchPart part{&queries, &allBlocks_.packed()};
     // Starts with capacity for eight neighbours per box. Memory that is not touched costs nothing,
     // but growth costs a second search.
-    std::size_t size = room.expected == 0 ? 8 * queries.boxes.size : room.expected;
+    std::size_t size = room.expected == 0 ? 8 * queries.boxes.size() : room.expected;
     for (;;) {
       room.indices.reset(scratchBytes<std::uint32_t>(size + kLanes));
-      lists.indices = room.indices.template lendRest<std::uint32_t>("neighbours");
-      lists.indices.size -= kLanes;  // joinLists() reads past the end of a list
+      const View<std::uint32_t> all = room.indices.template lendRest<std::uint32_t>("neighbours");
+      lists.indices = all.first(all.size() - kLanes);  // joinLists() reads past the end of a list
       const std::uint64_t found = search_.find({&part, 1}, kind, lists, {room.most, mostTests});
       const std::uint64_t tests = std::min(search_.tests(), mostTests);
       work_.tests += tests;
       if (search_.tests() > mostTests) return false;
       requireAtMost(room.most, found);
-      if (found <= lists.indices.size) {
-        lists.indices.size = static_cast<std::size_t>(found);
+      if (found <= lists.indices.size()) {
+        lists.indices = lists.indices.first(static_cast<std::size_t>(found));
         return true;
       }
       size = 2 * static_cast<std::size_t>(found);  // added pairs are written here later

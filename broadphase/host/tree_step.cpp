@@ -26,16 +26,16 @@ struct FoundPairs {
   std::uint32_t* places;                ///< by pair: its number among the pairs of its first box
   NeighbourList* byFirst;               ///< by box; the sizes are the counts
   std::uint64_t limit;                  ///< the search stops after more pairs than this
-  std::atomic<std::uint64_t> count{0};  ///< may exceed room.size
+  std::atomic<std::uint64_t> count{0};  ///< may exceed room.size()
 
   /// Appends the pairs of a thread. @return false if the limit is exceeded
   bool append(View<const Pair> pairs) {
-    const std::uint64_t begin = count.fetch_add(pairs.size, std::memory_order_relaxed);
-    for (std::size_t k = 0; k < pairs.size && begin + k < room.size; ++k) {
+    const std::uint64_t begin = count.fetch_add(pairs.size(), std::memory_order_relaxed);
+    for (std::size_t k = 0; k < pairs.size() && begin + k < room.size(); ++k) {
       room[begin + k] = pairs[k];
       places[begin + k] = fetchAdd(&byFirst[pairs[k].first].size, 1u);
     }
-    return begin + pairs.size <= limit;
+    return begin + pairs.size() <= limit;
   }
 };
 
@@ -48,7 +48,7 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
     added_ = removed_ = {};  // this step overwrites their memory
     const std::vector<Pair> oldPairs =
         kValidate ? std::vector<Pair>(pairs_.begin(), pairs_.end()) : std::vector<Pair>();
-    const std::size_t boxes = input.boxes.size;
+    const std::size_t boxes = input.boxes.size();
     measure(input.boxes, stats);
     buildNodes(input.boxes, header()->scene.ordinary + header()->scene.oversized, stats);
     const View<const Pair> found = findPairs(input, stats);
@@ -56,9 +56,9 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
     const View<Pair> sorted = sortLists(lists, boxes, stats);
     compare(sorted, input.removedObjects, stats);
     describe(*header(), stats);
-    stats.pairs = pairs_.size;
-    stats.added = added_.size;
-    stats.removed = removed_.size;
+    stats.pairs = pairs_.size();
+    stats.added = added_.size();
+    stats.removed = removed_.size();
     stats.capacity = found_.capacity();
     if constexpr (kValidate)
       checkStep(input, {oldPairs.data(), oldPairs.size()}, pairs_, added_, removed_);
@@ -66,7 +66,7 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
 
   void setPreviousPairs(View<const Pair> pairs) override {
     added_ = removed_ = pairs_ = {};
-    const View<Pair> room = lists_[current_].ensure(pairs.size);
+    const View<Pair> room = lists_[current_].ensure(pairs.size());
     std::copy(pairs.begin(), pairs.end(), room.begin());
     pairs_ = room;
   }
@@ -89,16 +89,16 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   /// memory for the number of pairs that is then known.
   View<const Pair> findPairs(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    const std::size_t boxes = input.boxes.size;
-    std::size_t room = std::max({found_.capacity(), 2 * pairs_.size, 8 * boxes});
+    const std::size_t boxes = input.boxes.size();
+    std::size_t room = std::max({found_.capacity(), 2 * pairs_.size(), 8 * boxes});
     for (;;) {
-      FoundPairs found{found_.ensure(room), places_.ensure(room).data, byFirst_.ensure(boxes).data,
-                       input.maxPairs};
+      FoundPairs found{found_.ensure(room), places_.ensure(room).data(),
+                       byFirst_.ensure(boxes).data(), input.maxPairs};
       space_.forEach(boxes, [&](std::uint32_t i) { found.byFirst[i] = {0, 0}; });
       walkAll(input.filters, found);
       requireAtMost(input.maxPairs, found.count);
       const auto count = static_cast<std::size_t>(found.count);
-      if (count <= room) return {found.room.data, count};
+      if (count <= room) return {found.room.data(), count};
       room = count;
     }
   }
@@ -128,13 +128,13 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   /// lists are not sorted yet.
   NeighbourLists scatterPairs(View<const Pair> found, std::size_t boxes, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const NeighbourLists lists{partners_.ensure(found.size), byFirst_.data()};
+    const NeighbourLists lists{partners_.ensure(found.size()), byFirst_.data()};
     std::uint64_t start = 0;
     for (std::size_t i = 0; i < boxes; ++i) {
       lists.byBox[i].start = start;
       start += lists.byBox[i].size;
     }
-    space_.tasks().forRanges(found.size, kPairGrain, [&](std::size_t begin, std::size_t end) {
+    space_.tasks().forRanges(found.size(), kPairGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
         lists.indices[lists.byBox[found[k].first].start + places_.data()[k]] = found[k].second;
     });
@@ -144,7 +144,7 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   /// Stage 6, second part: sorts the lists, and writes them as pairs.
   View<Pair> sortLists(const NeighbourLists& lists, std::size_t boxes, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const View<Pair> sorted = lists_[1 - current_].ensure(lists.indices.size);
+    const View<Pair> sorted = lists_[1 - current_].ensure(lists.indices.size());
     neighbourSort_.writePairs(lists, boxes, sorted);
     return sorted;
   }
@@ -153,8 +153,8 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   /// ones.
   void compare(View<Pair> sorted, View<const std::uint8_t> removedObjects, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
-    const auto lists =
-        delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, found_.data(), pairs_.data);
+    const auto lists = delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, found_.data(),
+                                      pairs_.data());
     added_ = lists.added;
     removed_ = lists.removed;
     pairs_ = sorted;

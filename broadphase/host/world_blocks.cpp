@@ -40,14 +40,14 @@ class WorldBlocks::Packer {
 
   void pack(World& world) {
     PackedBoxes& packed = world.packed;
-    const SceneBounds counts = world.ids.size <= BoxOrder::kFew
+    const SceneBounds counts = world.ids.size() <= BoxOrder::kFew
                                    ? sortByClass(packed.boxes, world.ids)
                                    : sort(packed.boxes, world.ids);
     packed.tree.cover(counts.ordinary);
-    packed.tree.isInIndexOrder = world.ids.size <= BoxOrder::kFew;
-    packed.oversized = {world.ids.data + counts.ordinary, counts.oversized};
+    packed.tree.isInIndexOrder = world.ids.size() <= BoxOrder::kFew;
+    packed.oversized = {world.ids.data() + counts.ordinary, counts.oversized};
     packed.nan = {packed.oversized.end(), counts.nan};
-    packBlocks(tasks_, kernels_, packed, world.ids.data);
+    packBlocks(tasks_, kernels_, packed, world.ids.data());
     if (packed.tree.boxes > 0) world.bounds = boundsOfRoot(packed.tree);
   }
 
@@ -78,7 +78,7 @@ struct WorldBlocks::Worker {
 SceneBounds WorldBlocks::Packer::sortByClass(View<const Aabb> boxes, View<std::uint32_t> ids) {
   SceneBounds scene;
   for (const std::uint32_t id : ids) scene.ordinary += classify(boxes[id]) == BoxClass::ordinary;
-  if (scene.ordinary == ids.size) return scene;
+  if (scene.ordinary == ids.size()) return scene;
   const auto moveToFront = [&](std::uint32_t* begin, BoxClass boxClass) {
     return std::stable_partition(begin, ids.end(),
                                  [&](std::uint32_t id) { return classify(boxes[id]) == boxClass; });
@@ -92,15 +92,15 @@ SceneBounds WorldBlocks::Packer::sortByClass(View<const Aabb> boxes, View<std::u
 
 /// Sorts boxes by class, and the ordinary boxes along a curve over this world.
 SceneBounds WorldBlocks::Packer::sort(View<const Aabb> boxes, View<std::uint32_t> ids) {
-  const std::size_t n = ids.size;
+  const std::size_t n = ids.size();
   const View<const Aabb> mine = inOnePiece(boxes, ids);
-  std::uint32_t* const places = places_.ensure(n).data;
-  std::uint32_t* const before = before_.ensure(n).data;
+  std::uint32_t* const places = places_.ensure(n).data();
+  std::uint32_t* const before = before_.ensure(n).data();
   StepHeader header{};
   StepStats stats;  // not reported
   scratch_.reset(BoxOrder::scratchBytesFor(n));
   order_.find(mine, 0, header, places, scratch_, stats);
-  std::copy_n(ids.data, n, before);
+  std::copy_n(ids.data(), n, before);
   tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = before[places[k]];
   });
@@ -112,9 +112,9 @@ SceneBounds WorldBlocks::Packer::sort(View<const Aabb> boxes, View<std::uint32_t
 View<const Aabb> WorldBlocks::Packer::inOnePiece(View<const Aabb> boxes,
                                                  View<const std::uint32_t> ids) {
   const std::uint32_t first = ids[0];
-  if (ids[ids.size - 1] - first == ids.size - 1) return {boxes.data + first, ids.size};
-  const View<Aabb> copies = copies_.ensure(ids.size);
-  tasks_.forRanges(ids.size, kBoxGrain, [&](std::size_t begin, std::size_t end) {
+  if (ids[ids.size() - 1] - first == ids.size() - 1) return {boxes.data() + first, ids.size()};
+  const View<Aabb> copies = copies_.ensure(ids.size());
+  tasks_.forRanges(ids.size(), kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) copies[k] = boxes[ids[k]];
   });
   return copies;
@@ -140,9 +140,9 @@ void WorldBlocks::build(const RankedBoxes& boxes) try {
   else
     listByRank(boxes);
   lendBlocks(boxes);
-  const std::size_t most = mostOfSmall(boxes.boxes.size, tasks_.threads());
+  const std::size_t most = mostOfSmall(boxes.boxes.size(), tasks_.threads());
   for (World& world : worlds_)
-    if (world.ids.size > most) ofLarge_->pack(world);
+    if (world.ids.size() > most) ofLarge_->pack(world);
   packSmall(most);
   worldCount_ = boxes.worldCount;
 } catch (...) {
@@ -151,21 +151,21 @@ void WorldBlocks::build(const RankedBoxes& boxes) try {
 }
 
 void WorldBlocks::listAll(const RankedBoxes& boxes) {
-  const View<std::uint32_t> ids = ids_.ensure(boxes.boxes.size);
+  const View<std::uint32_t> ids = ids_.ensure(boxes.boxes.size());
   std::iota(ids.begin(), ids.end(), 0u);
   if (!ids.empty()) worlds_.push_back({0, ids});
 }
 
 /// Sorts words that hold the rank and the index of a box.
 void WorldBlocks::listByRank(const RankedBoxes& boxes) {
-  const std::size_t n = boxes.boxes.size;
+  const std::size_t n = boxes.boxes.size();
   const View<std::uint32_t> ids = ids_.ensure(n);
   const View<std::uint64_t> words = words_.ensure(n);
   tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) words[i] = std::uint64_t{boxes.ranks[i]} << 32 | i;
   });
   const std::uint32_t nowhere = boxes.worldCount + 1;
-  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(n).data, 32,
+  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(n).data(), 32,
                                             static_cast<int>(std::bit_width(nowhere)));
   tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = static_cast<std::uint32_t>(sorted[k]);
@@ -173,7 +173,7 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
     const auto rank = static_cast<std::uint32_t>(sorted[begin] >> 32);
     while (end < n && sorted[end] >> 32 == rank) ++end;
-    const View<std::uint32_t> mine{ids.data + begin, end - begin};
+    const View<std::uint32_t> mine{ids.data() + begin, end - begin};
     if (rank == nowhere)
       nowhere_ = mine;
     else
@@ -184,12 +184,12 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
 /// Gives each world as many blocks as it needs if all of its boxes are ordinary.
 void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
   const auto blocksOf = [](const World& world) {
-    return BlockTree().cover(static_cast<std::uint32_t>(world.ids.size));
+    return BlockTree().cover(static_cast<std::uint32_t>(world.ids.size()));
   };
   std::size_t count = 0;
   for (const World& world : worlds_) count += blocksOf(world);
-  BoxBlock* blocks = blocks_.ensure(count).data;
-  FilterBlock* filters = boxes.filters.empty() ? nullptr : filters_.ensure(count).data;
+  BoxBlock* blocks = blocks_.ensure(count).data();
+  FilterBlock* filters = boxes.filters.empty() ? nullptr : filters_.ensure(count).data();
   for (World& world : worlds_) {
     world.packed = {};
     world.packed.boxes = boxes.boxes;
@@ -205,7 +205,7 @@ void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
 void WorldBlocks::packSmall(std::size_t most) {
   tasks_.forWorkers(worlds_.size(), 1, [&](std::size_t worker, std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k)
-      if (worlds_[k].ids.size <= most) workers_[worker]->packer.pack(worlds_[k]);
+      if (worlds_[k].ids.size() <= most) workers_[worker]->packer.pack(worlds_[k]);
     return true;
   });
 }

@@ -13,7 +13,7 @@ void HostLists::begin(const DeviceRequest& request) {
 View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceRequest& request) {
   if (!request.countsByWorld) return {};
   const std::size_t size = std::size_t{scene.worldCount} + 1;
-  return {roomFor(size, request.byWorld, byWorld_, size).data, size};
+  return {roomFor(size, request.byWorld, byWorld_, size).data(), size};
 }
 
 DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
@@ -30,45 +30,45 @@ DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
 
 void HostLists::writePairs(const NeighbourLists& found, std::size_t boxes,
                            const DeviceRequest& request, DeviceReport& report, DeviceLists& lists) {
-  const std::size_t size = found.indices.size;
+  const std::size_t size = found.indices.size();
   const View<Pair> sorted = roomFor(size, request.pairs, pairs_, room_);
-  neighbourSort_.writePairs(found, boxes, {sorted.data, size});
+  neighbourSort_.writePairs(found, boxes, {sorted.data(), size});
   lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
 }
 
 void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
                                 const DeviceRequest& request, DeviceReport& report,
                                 DeviceLists& lists) {
-  const std::size_t size = found.indices.size;
+  const std::size_t size = found.indices.size();
   const View<std::uint32_t> starts = offsets(boxes, request);
   const View<std::uint32_t> sorted = roomFor(size, request.neighbours, neighbours_, 2 * room_);
-  neighbourSort_.writeLists(found, boxes, {sorted.data, size}, starts.data);
+  neighbourSort_.writeLists(found, boxes, {sorted.data(), size}, starts.data());
   lists.offsets = starts;
   lists.neighbours =
       handOut(sorted, size, request.neighbours, DeviceError::pairsTruncated, report.errors);
-  endWithin(lists.neighbours.size, starts);
+  endWithin(lists.neighbours.size(), starts);
 }
 
 /// Keeps the pairs in the finder's memory, for the next search with `changes`.
 void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
                              const DeviceRequest& request, DeviceReport& report,
                              DeviceLists& lists) {
-  const std::size_t size = found.indices.size;
+  const std::size_t size = found.indices.size();
   const View<Pair> sorted = lastButOne_.ensure(std::max(size, room_));
-  neighbourSort_.writePairs(found, boxes, {sorted.data, size});
+  neighbourSort_.writePairs(found, boxes, {sorted.data(), size});
   const View<Pair> added = added_.ensure(std::max(size, room_));
   const View<Pair> removed = removed_.ensure(std::max(comparedSize_, room_));
   const auto changes =
-      delta_.compare(tasks_, {last_.data(), comparedSize_}, View<const Pair>{sorted.data, size}, {},
-                     added.data, removed.data);
+      delta_.compare(tasks_, {last_.data(), comparedSize_}, View<const Pair>{sorted.data(), size},
+                     {}, added.data(), removed.data());
   std::swap(last_, lastButOne_);
   lastSize_ = size;
-  report.added = changes.added.size;
-  report.removed = changes.removed.size;
+  report.added = changes.added.size();
+  report.removed = changes.removed.size();
   lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
-  lists.added =
-      handOut(added, changes.added.size, request.added, DeviceError::addedTruncated, report.errors);
-  lists.removed = handOut(removed, changes.removed.size, request.removed,
+  lists.added = handOut(added, changes.added.size(), request.added, DeviceError::addedTruncated,
+                        report.errors);
+  lists.removed = handOut(removed, changes.removed.size(), request.removed,
                           DeviceError::removedTruncated, report.errors);
   if (report.has(DeviceError::pairsTruncated)) forgetLast();
 }
@@ -88,7 +88,7 @@ DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request
 }
 
 View<std::uint32_t> HostLists::offsets(std::size_t boxes, const DeviceRequest& request) {
-  return {roomFor(boxes + 1, request.offsets, offsets_, 0).data, boxes + 1};
+  return {roomFor(boxes + 1, request.offsets, offsets_, 0).data(), boxes + 1};
 }
 
 }  // namespace lbvh

@@ -20,8 +20,8 @@ namespace lbvh {
 /// @param least minimum capacity of the finder's memory, if the caller passes no memory
 template <class T>
 View<T> roomFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, std::size_t least) {
-  if (callers.data != nullptr && found <= callers.size) return callers;
-  return finders.ensure(callers.data != nullptr ? found : std::max(found, least));
+  if (callers.data() != nullptr && found <= callers.size()) return callers;
+  return finders.ensure(callers.data() != nullptr ? found : std::max(found, least));
 }
 
 /// Returns the list as the caller gets it. Copies it to the caller's memory if it is not there yet.
@@ -29,10 +29,10 @@ View<T> roomFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, std:
 template <class T>
 View<const T> handOut(View<T> list, std::size_t found, View<T> callers, DeviceError error,
                       std::uint32_t& errors) {
-  if (callers.data == nullptr) return list;
-  if (list.data != callers.data)
-    std::copy_n(list.data, std::min(found, callers.size), callers.data);
-  if (found > callers.size) errors |= bitOf(error);
+  if (callers.data() == nullptr) return list;
+  if (list.data() != callers.data())
+    std::copy_n(list.data(), std::min(found, callers.size()), callers.data());
+  if (found > callers.size()) errors |= bitOf(error);
   return callers;
 }
 

@@ -71,14 +71,14 @@ bool hitsAny(const WorldBlocks& worlds, std::uint32_t world, const Ray& ray) {
 }  // namespace
 
 void HostQueries::closestHits(const RayBatch& rays, RayHit* hits) {
-  tasks_.forRanges(rays.rays.size, kQueryGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(rays.rays.size(), kQueryGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       hits[i] = closestHit(worlds_, worldOf(rays.worlds, i), rays.rays[i]);
   });
 }
 
 void HostQueries::anyHits(const RayBatch& rays, std::uint8_t* hits) {
-  tasks_.forRanges(rays.rays.size, kQueryGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(rays.rays.size(), kQueryGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       hits[i] = hitsAny(worlds_, worldOf(rays.worlds, i), rays.rays[i]) ? 1 : 0;
   });
@@ -86,14 +86,14 @@ void HostQueries::anyHits(const RayBatch& rays, std::uint8_t* hits) {
 
 DeviceHits HostQueries::allHits(const RayBatch& rays, View<std::uint32_t> room) {
   const auto testOf = [&](std::size_t i) { return RayTest(rays.rays[i]); };
-  return findAll(rays.rays.size, rays.worlds, testOf, room);
+  return findAll(rays.rays.size(), rays.worlds, testOf, room);
 }
 
 DeviceHits HostQueries::allHits(const BoxBatch& boxes, View<std::uint32_t> room) {
   const auto testOf = [&](std::size_t i) {
     return [box = boxes.boxes[i]](const Aabb& other) { return overlap(box, other); };
   };
-  return findAll(boxes.boxes.size, boxes.worlds, testOf, room);
+  return findAll(boxes.boxes.size(), boxes.worlds, testOf, room);
 }
 
 /// @param testOf testOf(i) returns the predicate of query i
@@ -109,7 +109,7 @@ DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds
   const auto hitsOf = [&](std::size_t i, const auto& visit) {
     queryWorlds(worlds_, worldOf(worlds, i), testOf(i), visit);
   };
-  BatchParts parts(tasks_, queries, hitsOf, offsets.data + 1, most_);
+  BatchParts parts(tasks_, queries, hitsOf, offsets.data() + 1, most_);
   const std::size_t found = parts.hits();
   report_.hits = std::min<std::uint64_t>(found, most_ + 1);
   offsets[0] = 0;
@@ -120,11 +120,11 @@ DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds
   }
   for (std::size_t i = 0; i < queries; ++i) offsets[i + 1] += offsets[i];
   const View<std::uint32_t> boxes =
-      room.data != nullptr ? room : boxes_.ensure(std::max(found, room_));
-  parts.write(offsets.data, boxes.data, boxes.size);
+      room.data() != nullptr ? room : boxes_.ensure(std::max(found, room_));
+  parts.write(offsets.data(), boxes.data(), boxes.size());
   const View<const std::uint32_t> list =
       handOut(boxes, found, room, DeviceError::pairsTruncated, report_.errors);
-  endWithin(list.size, offsets);
+  endWithin(list.size(), offsets);
   return {offsets, list, &report_};
 }
 

@@ -42,7 +42,8 @@ std::uint64_t WorldSearch::find(const WorldBlocks& worlds, std::size_t boxes,
   if (shared > 0)
     joinLists(boxes, isFull, static_cast<std::size_t>(listed), static_cast<std::size_t>(shared));
   lists = shared > 0 ? joined_.view() : own_.view();
-  lists.indices.size = static_cast<std::size_t>(listed + (isFull ? 2 * shared : shared));
+  lists.indices =
+      lists.indices.first(static_cast<std::size_t>(listed + (isFull ? 2 * shared : shared)));
   return pairs;
 }
 
@@ -50,11 +51,11 @@ std::uint64_t WorldSearch::find(const WorldBlocks& worlds, std::size_t boxes,
 std::uint64_t WorldSearch::findShared(const WorldBlocks& worlds, std::size_t boxes,
                                       const WorldSearchRequest& request) {
   const World* const shared = worlds.find(worlds.worldCount());
-  if (shared == nullptr || worlds.worlds().size == 1) return 0;
+  if (shared == nullptr || worlds.worlds().size() == 1) return 0;
   parts_.clear();
   for (const World& world : worlds.worlds())
     if (&world != shared) parts_.push_back({&world.packed, &shared->packed});
-  NeighbourList* const byBox = shared_.byBox.ensure(boxes).data;
+  NeighbourList* const byBox = shared_.byBox.ensure(boxes).data();
   for (const std::uint32_t id : worlds.nowhere()) byBox[id] = {0, 0};
   for (const std::uint32_t id : shared->ids) byBox[id] = {0, 0};
   return search(ListKind::full, request.rule, request.maxPairs, shared_);
@@ -79,7 +80,7 @@ std::uint64_t WorldSearch::search(ListKind kind, const PairRule& rule, std::uint
     const NeighbourLists view = lists.view();
     const std::uint64_t found = search_.find({parts_.data(), parts_.size()}, kind, view,
                                              {.neighbours = limit}, filters ? &byRule : nullptr);
-    if (found > limit || found <= view.indices.size) return found;
+    if (found > limit || found <= view.indices.size()) return found;
     lists.indices.ensure(static_cast<std::size_t>(found));
   }
 }
@@ -87,13 +88,13 @@ std::uint64_t WorldSearch::search(ListKind kind, const PairRule& rule, std::uint
 void WorldSearch::countByWorld(const WorldBlocks& worlds, const WorldSearchRequest& request,
                                bool areShared) {
   std::fill(request.byWorld.begin(), request.byWorld.end(), 0u);
-  tasks_.forRanges(worlds.worlds().size, kWorldGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(worlds.worlds().size(), kWorldGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const World& world = worlds.worlds()[k];
       std::uint64_t own = 0, shared = 0;
       for (const std::uint32_t id : world.ids) {
-        own += own_.of(id).size;
-        if (areShared) shared += shared_.of(id).size;
+        own += own_.of(id).size();
+        if (areShared) shared += shared_.of(id).size();
       }
       if (request.kind == ListKind::full) own /= 2;
       request.byWorld[world.rank] = static_cast<std::uint32_t>(own + shared);
@@ -107,15 +108,15 @@ void WorldSearch::countByWorld(const WorldBlocks& worlds, const WorldSearchReque
 /// @param shared number of pairs in shared_
 void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
                             std::size_t shared) {
-  NeighbourList* const byBox = joined_.byBox.ensure(boxes).data;
+  NeighbourList* const byBox = joined_.byBox.ensure(boxes).data();
   // listReverse() writes the lists of the boxes in all worlds again.
-  std::uint32_t* const indices = joined_.indices.ensure(2 * (listed + shared)).data;
-  std::uint64_t* const words = words_.ensure(shared).data;
+  std::uint32_t* const indices = joined_.indices.ensure(2 * (listed + shared)).data();
+  std::uint64_t* const words = words_.ensure(shared).data();
   std::atomic<std::size_t> nextIndex{0}, nextWord{0};
   tasks_.forRanges(boxes, kJoinGrain, [&](std::size_t begin, std::size_t end) {
     std::size_t size = 0, reverse = 0;
     for (std::size_t id = begin; id < end; ++id) {
-      size += own_.of(id).size;
+      size += own_.of(id).size();
       for (const std::uint32_t other : shared_.of(id)) {
         size += isFull || id < other;
         reverse += isFull || other < id;
@@ -140,16 +141,16 @@ void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
 /// @param words each word holds such a box and its neighbour
 /// @param end the end of the lists so far
 void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {
-  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(words.size).data, 32,
+  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(words.size()).data(), 32,
                                             static_cast<int>(std::bit_width(boxes)));
   const auto idAt = [&](std::size_t k) { return static_cast<std::uint32_t>(sorted[k] >> 32); };
   std::uint32_t* const indices = joined_.indices.data();
-  for (std::size_t k = 0; k < words.size;) {
+  for (std::size_t k = 0; k < words.size();) {
     const std::uint32_t id = idAt(k);
     const View<const std::uint32_t> own = joined_.of(id);
     const std::size_t start = end;
     end = static_cast<std::size_t>(std::copy(own.begin(), own.end(), indices + end) - indices);
-    for (; k < words.size && idAt(k) == id; ++k)
+    for (; k < words.size() && idAt(k) == id; ++k)
       indices[end++] = static_cast<std::uint32_t>(sorted[k]);
     joined_.byBox.data()[id] = {start, static_cast<std::uint32_t>(end - start)};
   }

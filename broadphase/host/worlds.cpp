@@ -92,7 +92,8 @@ class HostDevicePipeline final : public DevicePipeline {
   RankedBoxes gather(const DeviceScene& scene) {
     report_ = {};
     const std::size_t n = scene.boxCapacity;
-    const GatherBoxes body{scene, boxes_.ensure(n).data, ranks_.ensure(n).data, &report_.errors};
+    const GatherBoxes body{scene, boxes_.ensure(n).data(), ranks_.ensure(n).data(),
+                           &report_.errors};
     space_.forEach(GatherBoxes::elements(scene), body);
     report_.boxes = static_cast<std::uint32_t>(
         scene.boxCount != nullptr ? std::min<std::size_t>(*scene.boxCount, n) : n);

@@ -29,8 +29,8 @@ class TreeStages {
   /// Runs stage 1: writes the header, but no pairs.
   void measure(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    StepHeader* header = header_.ensure(1).data;
-    space_.reduce(boxes.size, MeasureScene{boxes}, &header->scene);
+    StepHeader* header = header_.ensure(1).data();
+    space_.reduce(boxes.size(), MeasureScene{boxes}, &header->scene);
     space_.forEach(1, ChooseGrid{boxes, nullptr, header});
   }
 
@@ -47,7 +47,7 @@ class TreeStages {
 
   Tree treeOver(const SceneBounds& scene) const {
     const std::size_t leaves = scene.ordinary;
-    return {{nodes_.data, leaves == 0 ? 0 : 2 * leaves - 1},
+    return {{nodes_.data(), leaves == 0 ? 0 : 2 * leaves - 1},
             {ids_.data() + leaves, scene.oversized}};
   }
 
@@ -56,10 +56,10 @@ class TreeStages {
   template <class Key>
   void sort(View<Key> keys, int shift) {
     const typename Scratch::Frame frame(scratch_);
-    const View<Key> spareKeys = scratch_.template lend<Key>("spare keys", keys.size);
+    const View<Key> spareKeys = scratch_.template lend<Key>("spare keys", keys.size());
     const View<std::uint32_t> spareIds =
-        scratch_.template lend<std::uint32_t>("spare ids", keys.size);
-    space_.sortByKey(keys, {ids_.data(), keys.size}, spareKeys, spareIds, shift,
+        scratch_.template lend<std::uint32_t>("spare ids", keys.size());
+    space_.sortByKey(keys, {ids_.data(), keys.size()}, spareKeys, spareIds, shift,
                      AssignCodes<Key>::kKeyBits - shift);
   }
   template <class Key>
@@ -81,9 +81,9 @@ class TreeStages {
  private:
   template <class Key>
   void buildNodesBy(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
-    scratch_.reset(bytesForTree<Key>(boxes.size, leaves));
+    scratch_.reset(bytesForTree<Key>(boxes.size(), leaves));
     const View<std::uint32_t> arrivals =
-        scratch_.template lend<std::uint32_t>("arrivals", boxes.size);
+        scratch_.template lend<std::uint32_t>("arrivals", boxes.size());
     const View<Key> codes = assignCodes<Key>(boxes, arrivals, stats);
     {
       const auto timer = space_.timed("sort", stats.sortMs);
@@ -102,11 +102,11 @@ class TreeStages {
   template <class Key>
   View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals, StepStats& stats) {
     const auto timer = space_.timed("codes", stats.codesMs);
-    const View<Key> codes = scratch_.template lend<Key>("codes", boxes.size);
+    const View<Key> codes = scratch_.template lend<Key>("codes", boxes.size());
     const Grid& grid = header()->grid;
-    space_.forEach(boxes.size,
-                   AssignCodes<Key>{boxes, &grid, codes.data, ids_.ensure(boxes.size).data,
-                                    arrivals.data, grid.bits});
+    space_.forEach(boxes.size(),
+                   AssignCodes<Key>{boxes, &grid, codes.data(), ids_.ensure(boxes.size()).data(),
+                                    arrivals.data(), grid.bits});
     return codes;
   }
 
@@ -117,8 +117,8 @@ class TreeStages {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const View<Node> nodes = scratch_.template lend<Node>("nodes", 2 * leaves);
     const auto n = static_cast<std::uint32_t>(leaves);
-    space_.forEach(
-        leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data, n, arrivals.data, nodes.data});
+    space_.forEach(leaves, BuildHierarchy<Key>{boxes, ids_.data(), codes.data(), n, arrivals.data(),
+                                               nodes.data()});
     return nodes;
   }
 };

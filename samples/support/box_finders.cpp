@@ -20,7 +20,7 @@ class CoreFinder : public BoxFinder {
 
   void find() override { finder_.update({boxes_->data(), boxes_->size()}); }
 
-  std::size_t countPairs() override { return finder_.pairs().size; }
+  std::size_t countPairs() override { return finder_.pairs().size(); }
 
   PairHash pairs() override {
     PairHash hash;

@@ -110,9 +110,9 @@ std::string Simulation::whatDiffers(std::uint32_t world) {
   // Reads the pairs from the lists of their first boxes, and from the lists of their second boxes.
   // Does not read the ground's list, which has boxes of all worlds.
   std::vector<lbvh::Pair> forth, back;
-  const auto offsets = space_.get(found_.offsets.data + begin, boxes_ + 1);
+  const auto offsets = space_.get(found_.offsets.data() + begin, boxes_ + 1);
   const auto partners =
-      space_.get(found_.neighbours.data + offsets[0], offsets[boxes_] - offsets[0]);
+      space_.get(found_.neighbours.data() + offsets[0], offsets[boxes_] - offsets[0]);
   for (std::uint32_t i = 0; i < boxes_; ++i)
     for (std::uint32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
       const std::uint32_t partner = partners[k - offsets[0]];

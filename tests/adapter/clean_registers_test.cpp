@@ -93,8 +93,8 @@ TEST_P(CleanRegisters, AfterEachCallOfAPairFinder) {
       if (step % 10 == 5) filters[step % n] = {2, 4};
       move(boxes, random, step < 30 ? 1 : 200, step % 20 == 19 ? 1.0f : 0.01f);
       clean("update", [&] { finder->update(view(boxes), view(filters)); });
-      clean("pairs", [&] { found += finder->pairs().size; });
-      clean("added", [&] { found += finder->added().size; });
+      clean("pairs", [&] { found += finder->pairs().size(); });
+      clean("added", [&] { found += finder->added().size(); });
       clean("updateUnchanged", [&] { finder->updateUnchanged(); });
     }
     EXPECT_GT(found, 0u);

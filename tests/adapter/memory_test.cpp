@@ -158,7 +158,7 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
       jiggle(boxes, random, 0.001f);
       // Without the bits of changed boxes the finder would copy the boxes.
       finder.update(view(boxes), {}, view(allChanged));
-      if (step % 5 == 0) EXPECT_GT(finder.pairs().size, n);
+      if (step % 5 == 0) EXPECT_GT(finder.pairs().size(), n);
     }
     const Stats& stats = finder.stats();
     EXPECT_LT(stats.searched, n / 4);

@@ -21,5 +21,5 @@ int main() {
   const lbvh::Ray ray{{-1, 0.5f, 0.5f}, {1, 0, 0}, 9};
   lbvh::BatchHits hits;
   tree.rayTest({&ray, 1}, hits);
-  return finder.pairs().size == 1 && hits.of(0).size == 1 ? 0 : 1;
+  return finder.pairs().size() == 1 && hits.of(0).size() == 1 ? 0 : 1;
 }

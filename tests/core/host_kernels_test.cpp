@@ -144,7 +144,7 @@ TEST_P(HostKernelsTest, KeepTheOrderForAllThreadCounts) {
   const Boxes boxes = test::boxSets()[0].make(30000, random);
   PairFinder one = finderOn(1);
   one.update(view(boxes));
-  ASSERT_GT(one.pairs().size, 150000u);
+  ASSERT_GT(one.pairs().size(), 150000u);
   for (const int threads : {2, 3, 4}) {
     PairFinder many = finderOn(threads);
     many.update(view(boxes));

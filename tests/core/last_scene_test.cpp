@@ -63,8 +63,8 @@ struct Changing {
 
 template <class T>
 void expectSame(View<const T> copy, View<const T> original) {
-  ASSERT_EQ(copy.size, original.size);
-  for (std::size_t i = 0; i < copy.size; ++i) ASSERT_FALSE(differ(copy[i], original[i])) << i;
+  ASSERT_EQ(copy.size(), original.size());
+  for (std::size_t i = 0; i < copy.size(); ++i) ASSERT_FALSE(differ(copy[i], original[i])) << i;
 }
 
 void expectCopyOf(const LastScene& scene, const StepInput& input) {
@@ -73,7 +73,7 @@ void expectCopyOf(const LastScene& scene, const StepInput& input) {
   ASSERT_NO_FATAL_FAILURE(expectSame(copy.filters, input.filters));
   EXPECT_EQ(copy.maxPairs, input.maxPairs);
   EXPECT_TRUE(copy.removedObjects.empty());
-  EXPECT_EQ(copy.changed.data, nullptr);
+  EXPECT_EQ(copy.changed.data(), nullptr);
 }
 
 // Boxes, filters and bits come and go. About every third step fails, and its bits remain set for

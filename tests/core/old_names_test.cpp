@@ -53,10 +53,10 @@ TEST(OldNames, FinderBuildsATreeAndRemovesObjects) {
   finder.update(view(boxes));
   finder.buildTree(view(boxes));
   EXPECT_EQ(toVector(finder.pairs()), test::bruteForce(boxes));
-  EXPECT_EQ(finder.tree().nodes.size, 2 * 90u - 1);
+  EXPECT_EQ(finder.tree().nodes.size(), 2 * 90u - 1);
   BatchHits hits;
   aabbTestBatch(finder.tree(), view(boxes), view(boxes), hits);
-  EXPECT_EQ(hits.boxes.size(), 90 + 2 * finder.pairs().size);
+  EXPECT_EQ(hits.boxes.size(), 90 + 2 * finder.pairs().size());
   const Ray ray{{0, 0, 0}, {1, 0, 0}, 1000};
   rayTestBatch(finder.tree(), view(boxes), {&ray, 1}, hits, 1);
   EXPECT_EQ(hits.boxes.size(), 90u);
@@ -64,8 +64,8 @@ TEST(OldNames, FinderBuildsATreeAndRemovesObjects) {
   finder.removeObject(3);
   finder.update(view(boxes));
   EXPECT_TRUE(finder.tree().nodes.empty());
-  EXPECT_EQ(finder.added().size, 2u) << "the pairs of the new object";
-  EXPECT_EQ(finder.removed().size, 0u);
+  EXPECT_EQ(finder.added().size(), 2u) << "the pairs of the new object";
+  EXPECT_EQ(finder.removed().size(), 0u);
   const PairFinder& constant = finder;
   EXPECT_EQ(toVector(constant.pairs()), test::bruteForce(boxes));
 }
@@ -159,6 +159,26 @@ TEST(OldNames, MedianFieldsOfStatsHoldTheMeans) {
   copyToOldNames(stats);
   EXPECT_EQ(stats.hostMedianMs, 2);
   EXPECT_EQ(stats.gpuMedianMs, 3);
+}
+
+TEST(OldNames, ViewHasVariables) {
+  int numbers[] = {3, 1, 2};
+  View<int> seen;
+  EXPECT_TRUE(seen.data == nullptr && seen.size == 0);
+  seen.data = numbers;
+  seen.size = 3;
+  const std::size_t size = seen.size;
+  EXPECT_EQ(size, 3u);
+  int* const first = seen.data;
+  EXPECT_EQ(first, numbers);
+  if (seen.data) seen.data[1] = 7;
+  EXPECT_EQ(*(seen.data + 1), 7);
+  for (std::size_t i = 0; i < seen.size; ++i) EXPECT_EQ(seen[i], numbers[i]);
+  const View<const int> rest{seen.data + 1, seen.size - 1};
+  EXPECT_EQ(rest.size == 2 ? rest.size : 0, 2u);
+  EXPECT_EQ(rest.data[0] + static_cast<int>(rest.size), 9);
+  seen.size = seen.size - 3;
+  EXPECT_TRUE(seen.empty());
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST_P(EveryHierarchy, GrowsWithoutLosingAPair) {
   finder.update(view(boxes));
   boxes.assign(2000, boxAt(0, 0, 0, 1));
   finder.update(view(boxes));
-  EXPECT_EQ(finder.pairs().size, 1999000u);
+  EXPECT_EQ(finder.pairs().size(), 1999000u);
   EXPECT_TRUE(toVector(finder.pairs()) == bruteForce(boxes));
   EXPECT_GE(finder.stats().capacity, 1999000u);
 }
@@ -175,7 +175,7 @@ TEST_P(EveryHierarchy, TooManyPairsIsAnErrorThatKeepsTheLastResult) {
   boxes.resize(10);
   finder.update(view(boxes));
   EXPECT_EQ(toVector(finder.pairs()), bruteForce(boxes));
-  EXPECT_EQ(finder.removed().size, 190u - 45u);
+  EXPECT_EQ(finder.removed().size(), 190u - 45u);
 }
 
 TEST_P(EveryHierarchy, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
@@ -269,9 +269,9 @@ TEST(PairFinder, RefusesBadArguments) {
   const std::vector<Filter> filters(2, Filter{1, 1});
   PairFinder finder;
   finder.update(view(boxes));
-  ASSERT_EQ(finder.added().size, 3u);
+  ASSERT_EQ(finder.added().size(), 3u);
   EXPECT_THROW(finder.update(view(boxes), view(filters)), std::invalid_argument);
-  EXPECT_EQ(finder.pairs().size, 3u);
+  EXPECT_EQ(finder.pairs().size(), 3u);
   EXPECT_TRUE(finder.added().empty());
   Options cuda;
   cuda.backend = Backend::cuda;
@@ -345,13 +345,13 @@ TEST(PairFinder, TryUpdateSaysWhyNot) {
   options.maxPairs = 30;
   PairFinder finder(options);
   EXPECT_EQ(finder.tryUpdate({boxes.data(), 8}), UpdateStatus::done);
-  EXPECT_EQ(finder.added().size, 28u);
+  EXPECT_EQ(finder.added().size(), 28u);
   EXPECT_EQ(finder.tryUpdate(view(boxes), view(filters)), UpdateStatus::invalidArguments);
   EXPECT_EQ(finder.tryUpdate(view(boxes)), UpdateStatus::tooManyPairs);
-  EXPECT_EQ(finder.pairs().size, 28u);
+  EXPECT_EQ(finder.pairs().size(), 28u);
   EXPECT_TRUE(finder.added().empty());
   EXPECT_EQ(finder.tryUpdate({boxes.data(), 4}), UpdateStatus::done);
-  EXPECT_EQ(finder.removed().size, 22u);
+  EXPECT_EQ(finder.removed().size(), 22u);
 }
 
 TEST(PairFinder, InstancesAreIndependent) {

@@ -101,7 +101,7 @@ TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
   for (const std::uint32_t i : {399u, 0u, 7u, 8u}) {
     scene.replaceObject(i);
     EXPECT_EQ(scene.step(), 1u);
-    EXPECT_GT(scene.finder.added().size, 0u);
+    EXPECT_GT(scene.finder.added().size(), 0u);
   }
 }
 
@@ -130,7 +130,7 @@ TEST_F(Resting, ThreadsShareTheTests) {
     Watched scene(threads);
     scene.boxes = start;
     scene.step();
-    EXPECT_GT(scene.finder.pairs().size, 60000u);
+    EXPECT_GT(scene.finder.pairs().size(), 60000u);
     for (int k = 0; k < 3; ++k) {
       for (std::size_t i = 0; i < scene.boxes.size(); i += 10)
         scene.boxes[i] = start[random.below(3000)];
@@ -205,7 +205,7 @@ TEST_F(Resting, StepAfterAFailedStepFindsAllPairs) {
   for (const std::size_t crowd : {10u, 7u}) {  // 55 and 28 pairs, of which 20 are allowed
     for (std::size_t i = 0; i < crowd; ++i) scene.boxes[i] = apart[50];
     EXPECT_THROW(scene.finder.update(view(scene.boxes)), std::length_error);
-    EXPECT_EQ(scene.finder.pairs().size, 0u);
+    EXPECT_EQ(scene.finder.pairs().size(), 0u);
     scene.boxes = apart;
     scene.boxes[3] = apart[4];
     scene.step();
@@ -319,7 +319,7 @@ TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
   step();
   EXPECT_EQ(toVector(pipeline->pairs()), all);
   EXPECT_EQ(toVector(pipeline->added()), Pairs(all.begin(), all.begin() + 5));
-  EXPECT_EQ(pipeline->removed().size, 0u);
+  EXPECT_EQ(pipeline->removed().size(), 0u);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ TEST(Scratch, PiecesAreDisjointAndAligned) {
   scratch.reset(scratchBytes<std::uint8_t>(3) + scratchBytes<Node>(5));
   const View<std::uint8_t> bytes = scratch.lend<std::uint8_t>("bytes", 3);
   const View<Node> nodes = scratch.lend<Node>("nodes", 5);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(nodes.data) % alignof(Node), 0u);
-  EXPECT_GE(reinterpret_cast<const std::uint8_t*>(nodes.data), bytes.end());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(nodes.data()) % alignof(Node), 0u);
+  EXPECT_GE(reinterpret_cast<const std::uint8_t*>(nodes.data()), bytes.end());
   nodes[4].rope = kNullIndex;
   bytes[2] = 7;
   EXPECT_EQ(nodes[4].rope, kNullIndex);
@@ -45,9 +45,9 @@ TEST(Scratch, FrameTakesItsPiecesBack) {
   std::uint64_t* first = nullptr;
   {
     const HostScratch::Frame frame(scratch);
-    first = scratch.lend<std::uint64_t>("first", 100).data;
+    first = scratch.lend<std::uint64_t>("first", 100).data();
   }
-  EXPECT_EQ(scratch.lend<std::uint64_t>("second", 100).data, first);
+  EXPECT_EQ(scratch.lend<std::uint64_t>("second", 100).data(), first);
   EXPECT_EQ(kept[99], 12u);
 }
 
@@ -63,17 +63,17 @@ TEST(Scratch, LendsNoMoreThanItHas) {
     EXPECT_NE(std::string(error.what()).find("neighbours"), std::string::npos);
   }
   const View<std::uint32_t> rest = scratch.lendRest<std::uint32_t>("rest");
-  EXPECT_GE(rest.size, 1000u);
-  EXPECT_LE(rest.size * sizeof(std::uint32_t), bytes);
+  EXPECT_GE(rest.size(), 1000u);
+  EXPECT_LE(rest.size() * sizeof(std::uint32_t), bytes);
   EXPECT_EQ(scratch.bytes(), bytes);
 }
 
 TEST(Scratch, ReusesMemoryForSmallerSizes) {
   HostScratch scratch;
   scratch.reset(scratchBytes<Pair>(500));
-  const Pair* const first = scratch.lend<Pair>("pairs", 500).data;
+  const Pair* const first = scratch.lend<Pair>("pairs", 500).data();
   scratch.reset(scratchBytes<Pair>(400));
-  EXPECT_EQ(scratch.lend<Pair>("pairs", 400).data, first);
+  EXPECT_EQ(scratch.lend<Pair>("pairs", 400).data(), first);
 }
 
 /// A piece that was written to before reset() took it back.
@@ -90,7 +90,7 @@ TEST(ScratchDeathTest, AddressSanitizerReportsUsesOfReturnedPieces) {
   HostScratch scratch;
   const View<std::uint32_t> piece = givenBack(scratch);
   EXPECT_DEATH(EXPECT_EQ(piece[3], 5u), "use-after-poison");
-  EXPECT_EQ(scratch.lend<std::uint32_t>("again", 64).data, piece.data);
+  EXPECT_EQ(scratch.lend<std::uint32_t>("again", 64).data(), piece.data());
   piece[3] = 6;
   EXPECT_EQ(piece[3], 6u);
 }

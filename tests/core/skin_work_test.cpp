@@ -218,7 +218,7 @@ TEST(SkinWork, MovingPlatformCostsInProportionToItsPartners) {
     finder.step(boxes);
     finder.step(boxes);
     const auto partners = static_cast<std::uint64_t>(side * side);
-    ASSERT_EQ(finder->pairs().size, partners);
+    ASSERT_EQ(finder->pairs().size(), partners);
     for (int k = 0; k < 10; ++k) {
       for (int axis = 0; axis < 3; ++axis) {
         boxes.back().min[axis] += 0.01f;
@@ -242,7 +242,7 @@ TEST(SkinWork, MovingBoxInACrowdCostsInProportionToItsPartners) {
     EXPECT_LE(searched, 1u) << k;
     EXPECT_LE(candidatesTested, 1500u) << k;
   }
-  EXPECT_EQ(finder->pairs().size, 1500u * 1499 / 2);
+  EXPECT_EQ(finder->pairs().size(), 1500u * 1499 / 2);
 }
 
 /// How many bounds and boxes 100 queries test. Half of the queries look for overlaps with a small

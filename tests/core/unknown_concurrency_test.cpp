@@ -39,7 +39,7 @@ TEST(UnknownConcurrency, BatchesOfQueriesAreAnswered) {
   tree.build(view(boxes));
   BatchHits hits;
   tree.aabbTest(view(boxes), hits);
-  for (std::size_t i = 0; i < boxes.size(); ++i) EXPECT_GE(hits.of(i).size, 1u) << i;
+  for (std::size_t i = 0; i < boxes.size(); ++i) EXPECT_GE(hits.of(i).size(), 1u) << i;
 }
 
 }  // namespace

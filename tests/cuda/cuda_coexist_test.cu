@@ -93,7 +93,7 @@ class CudaCoexist : public testing::Test {
       for (int round = 0; round < 8; ++round)
         pipeline->step({view(boxes), {}, {}, options.maxPairs}, stats);
     EXPECT_EQ(stats.pairs, pairsOnHost(scenes.back()).size());
-    EXPECT_EQ(deviceOf(pipeline->added().data), options.device);
+    EXPECT_EQ(deviceOf(pipeline->added().data()), options.device);
   }
 
   static int deviceOf(const void* p) {
@@ -120,7 +120,7 @@ TEST_F(CudaCoexist, DoesNotDisturbTheProgramsCaptures) {
     elsewhere([&] {
       DevicePairFinder finder;
       for (const std::size_t n : {30u, 900u, 800u})
-        finder.find(DeviceScene::of({there.view().data, n}), {}, cudaStreamPerThread);
+        finder.find(DeviceScene::of({there.view().data(), n}), {}, cudaStreamPerThread);
       reserve(finder, 1000, 100000);
       finder.find(DeviceScene::of(there.view()), {}, cudaStreamPerThread);
     });
@@ -256,7 +256,7 @@ TEST_F(CudaCoexist, PipelinesWorkOnTheirDevice) {
     // The changes of the first round exceed the mapped list.
     for (int round = 0; round < 2; ++round)
       pipeline->step({view(scenes[0]), {}, {}, 1u << 20}, stats);
-    EXPECT_EQ(deviceOf(pipeline->added().data), 1) << "the current device";
+    EXPECT_EQ(deviceOf(pipeline->added().data()), 1) << "the current device";
   });
 }
 

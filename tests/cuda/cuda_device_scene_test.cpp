@@ -125,7 +125,7 @@ class CapturedStep {
     memory_.overwrite(scene_.boxCount, model.count);
     memory_.overwrite(scene_.worlds, model.worlds);
     memory_.overwrite(scene_.filters, model.filters);
-    memory_.overwrite(batch_.rays.data, rays);
+    memory_.overwrite(batch_.rays.data(), rays);
     memory_.overwrite(batch_.worlds, worlds);
     cudaCheck(cudaGraphLaunch(graph_.get(), memory_.stream()));
     memory_.wait();

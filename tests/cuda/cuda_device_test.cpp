@@ -43,9 +43,9 @@ class DeviceFinder : public test::OnCuda {
     boxes_.assign(boxes);
     filters_.assign(filters);
     const DeviceLists found =
-        finder.find(DeviceScene::of(boxes_.view(), filters_.view().data), {}, stream_);
+        finder.find(DeviceScene::of(boxes_.view(), filters_.view().data()), {}, stream_);
     cudaCheck(cudaStreamSynchronize(stream_));
-    return {pairsOf(found), countOf(found), found.pairs.size};
+    return {pairsOf(found), countOf(found), found.pairs.size()};
   }
 
   auto finding() {
@@ -94,8 +94,8 @@ TEST_F(DeviceFinder, StepsMayBeQueuedWithoutWaiting) {
   const OnDevice<Aabb> device(boxes);
   DevicePairFinder finder;
   for (const std::size_t n : {300u, 700u, 500u})
-    finder.find(DeviceScene::of({device.view().data, n}), {}, stream_);
-  const DeviceLists last = finder.find(DeviceScene::of({device.view().data, 600}), {}, stream_);
+    finder.find(DeviceScene::of({device.view().data(), n}), {}, stream_);
+  const DeviceLists last = finder.find(DeviceScene::of({device.view().data(), 600}), {}, stream_);
   cudaCheck(cudaStreamSynchronize(stream_));
   EXPECT_EQ(pairsOf(last), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 600)));
 }
@@ -112,7 +112,7 @@ TEST_F(DeviceFinder, CapturedSearchReadsTheBoxesOfEachLaunch) {
   beginCapture();
   const DeviceLists found = finder.find(DeviceScene::of(boxes_.view()), {}, stream_);
   const GraphExec graph = endCapture();
-  EXPECT_EQ(found.pairs.size, 6000u);
+  EXPECT_EQ(found.pairs.size(), 6000u);
   for (const test::BoxSet& set : test::boxSets()) {  // some of these sets need codes of 63 bits
     SCOPED_TRACE(set.name);
     const Boxes boxes = set.make(400, random);
@@ -120,7 +120,7 @@ TEST_F(DeviceFinder, CapturedSearchReadsTheBoxesOfEachLaunch) {
     launch(graph);
     const Pairs expected = pairsOnHost(boxes);
     EXPECT_EQ(countOf(found), expected.size());
-    if (expected.size() <= found.pairs.size) EXPECT_EQ(pairsOf(found), expected);
+    if (expected.size() <= found.pairs.size()) EXPECT_EQ(pairsOf(found), expected);
   }
 }
 
@@ -134,7 +134,7 @@ TEST_F(DeviceFinder, EmptySearchKeepsNoOrder) {
   const OnDevice<Aabb> there(boxes);
   find(finder, {});
   beginCapture();
-  const DeviceLists found = finder.find(DeviceScene::of({there.view().data, 200}), {}, stream_);
+  const DeviceLists found = finder.find(DeviceScene::of({there.view().data(), 200}), {}, stream_);
   launch(endCapture());
   EXPECT_EQ(pairsOf(found), pairsOnHost(Boxes(boxes.begin(), boxes.begin() + 200)));
 }
@@ -176,7 +176,7 @@ TEST_F(DeviceFinder, CaptureContinuesAfterASearchWithoutMemory) {
   reserve(finder, 200, 4000);
   beginCapture();
   boxes_.assign({});
-  EXPECT_THROW(finder.find(DeviceScene::of({there.view().data, 201}), {}, stream_),
+  EXPECT_THROW(finder.find(DeviceScene::of({there.view().data(), 201}), {}, stream_),
                std::length_error);
   const DeviceLists found = finder.find(DeviceScene::of(there.view()), {}, stream_);
   launch(endCapture());

@@ -58,7 +58,7 @@ class FewTwins {
   }
 
   std::size_t searched() const { return gpu_.stats().searched; }
-  std::size_t pairs() { return gpu_.pairs().size; }
+  std::size_t pairs() { return gpu_.pairs().size(); }
   int fewSteps() const { return fewSteps_; }
 
  private:
@@ -250,9 +250,9 @@ TEST_F(CudaFew, StepThatThrowsChangesNothing) {
   boxes = home;
   boxes[3] = test::boxAt(0, 90, 0, 1);
   finder.update(view(boxes));
-  EXPECT_EQ(finder.pairs().size, before.size() - 2);
-  EXPECT_EQ(finder.removed().size, 2u);
-  EXPECT_EQ(finder.added().size, 0u);
+  EXPECT_EQ(finder.pairs().size(), before.size() - 2);
+  EXPECT_EQ(finder.removed().size(), 2u);
+  EXPECT_EQ(finder.added().size(), 0u);
 }
 
 }  // namespace

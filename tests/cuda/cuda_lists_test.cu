@@ -52,7 +52,7 @@ class Both {
     host_->setPreviousPairs(view(pairs));
   }
 
-  std::size_t removed() const { return gpu_.removed().size; }
+  std::size_t removed() const { return gpu_.removed().size(); }
 
  private:
   void expectTheSame() {

@@ -38,7 +38,7 @@ class Both {
   /// Whether the last step sorted its boxes.
   bool sorted() const { return gpu_.stats().sortMs > 0; }
   int kept() const { return kept_; }
-  std::size_t pairs() { return gpu_.pairs().size; }
+  std::size_t pairs() { return gpu_.pairs().size(); }
 
  private:
   static PairFinder on(Backend backend) {

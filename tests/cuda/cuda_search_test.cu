@@ -57,7 +57,7 @@ struct Found {
 void searchBlocks(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
                   const std::uint32_t* ids, const FoundPairs& found, StepHeader* header) {
   LeafBlockBuffers buffers{DeviceMemory{}};
-  const LeafBlocks leaves = buffers.ensure(boxes.size);
+  const LeafBlocks leaves = buffers.ensure(boxes.size());
   space.fill(leaves.closed, 0);
   space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
                                  PackBlocks{boxes, ids, leaves, header});
@@ -70,13 +70,13 @@ void searchBlocks(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
 /// Gives all boxes the same code, so that the tree is split by the positions in the order.
 void searchTree(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
                 const std::uint32_t* ids, const FoundPairs& found) {
-  const auto n = static_cast<std::uint32_t>(boxes.size);
+  const auto n = static_cast<std::uint32_t>(boxes.size());
   const OnDevice<std::uint32_t> codes(std::vector<std::uint32_t>(n, 7));
   const OnDevice<std::uint32_t> arrivals(std::vector<std::uint32_t>(n, kNullIndex));
   const OnDevice<Node> nodes(std::vector<Node>(2 * n));
-  space.forEach(n, BuildHierarchy<std::uint32_t>{boxes, ids, codes.view().data, n,
+  space.forEach(n, BuildHierarchy<std::uint32_t>{boxes, ids, codes.view().data(), n,
                                                  writable(arrivals), writable(nodes)});
-  const FindTreePairs search{nodes.view().data, n, found, asked.way.pool};
+  const FindTreePairs search{nodes.view().data(), n, found, asked.way.pool};
   space.launch<findTreePairsKernel>(search.blocks(), kThreads, search);
   space.wait();
 }
@@ -97,7 +97,7 @@ Found search(const Search& asked, const Boxes& boxes, std::vector<std::uint32_t>
   const OnDevice<StepHeader> header(std::vector<StepHeader>{asked.header});
   StepHeader* const out = writable(header);
   PairRule rule;
-  if (!asked.filters.empty()) rule.filters = filters.view().data;
+  if (!asked.filters.empty()) rule.filters = filters.view().data();
   const FoundPairs found{{writable(room), asked.room},
                          asked.limit,
                          reinterpret_cast<unsigned long long*>(&out->pairs),
@@ -105,16 +105,16 @@ Found search(const Search& asked, const Boxes& boxes, std::vector<std::uint32_t>
                          writable(counts),
                          writable(places)};
   if (asked.way.parts != 0)
-    searchBlocks(space, asked, there.view(), ids.view().data, found, out);
+    searchBlocks(space, asked, there.view(), ids.view().data(), found, out);
   else
-    searchTree(space, asked, there.view(), ids.view().data, found);
+    searchTree(space, asked, there.view(), ids.view().data(), found);
 
   Found result;
   result.header = download(header.view())[0];
   const std::size_t written = std::min<std::size_t>(result.header.pairs, asked.room);
-  result.pairs = download(View<const Pair>{room.view().data, written});
-  const auto countedPairs = download(View<const std::uint32_t>{counts.view().data, n});
-  const auto placed = download(View<const std::uint32_t>{places.view().data, written});
+  result.pairs = download(View<const Pair>{room.view().data(), written});
+  const auto countedPairs = download(View<const std::uint32_t>{counts.view().data(), n});
+  const auto placed = download(View<const std::uint32_t>{places.view().data(), written});
   std::map<std::uint32_t, std::vector<std::uint32_t>> lists;
   for (std::size_t i = 0; i < written; ++i) lists[result.pairs[i].first].push_back(placed[i]);
   for (std::uint32_t box = 0; box < n; ++box) {

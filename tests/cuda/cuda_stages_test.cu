@@ -50,10 +50,10 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
   DeviceBuffer<Key> keys, spareKeys;
   DeviceBuffer<std::uint32_t> ids, spareIds;
   DeviceBuffer<std::uint32_t> arrivals;
-  test::toDevice(deviceGrid.ensure(1).data, &grid, 1);
+  test::toDevice(deviceGrid.ensure(1).data(), &grid, 1);
   space.forEach(
-      n, AssignCodes<Key>{space.upload(view(boxes), upload), deviceGrid.data(), keys.ensure(n).data,
-                          ids.ensure(n).data, arrivals.ensure(n).data});
+      n, AssignCodes<Key>{space.upload(view(boxes), upload), deviceGrid.data(),
+                          keys.ensure(n).data(), ids.ensure(n).data(), arrivals.ensure(n).data()});
   cudaCheck(cudaDeviceSynchronize());
   std::vector<Key> found(n), expected = codesOnHost<Key>(boxes, grid);
   cudaCheck(cudaMemcpy(found.data(), keys.data(), n * sizeof(Key), cudaMemcpyDeviceToHost));
@@ -73,7 +73,7 @@ void expectSameCodesAndOrder(const Boxes& boxes, const Grid& grid) {
 
   if constexpr (kCubMerges) {
     const View<Key> unsorted = spareKeys.ensure(n);
-    test::toDevice(unsorted.data, found.data(), n);
+    test::toDevice(unsorted.data(), found.data(), n);
     space.forEach(n, Iota{ids.data()});
     space.mergeSort(unsorted, View<std::uint32_t>{ids.data(), n});
     space.wait();
@@ -128,11 +128,11 @@ TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
     DeviceBuffer<StepHeader> header;
     LeafBlockBuffers buffers{DeviceMemory{}};
     const LeafBlocks leaves = buffers.ensure(boxes.size());
-    const View<const Aabb> there{space.upload(view(boxes), upload).data, boxes.size()};
+    const View<const Aabb> there{space.upload(view(boxes), upload).data(), boxes.size()};
     space.fill(header.ensure(1), 0);
     space.launch<packBlocksKernel>(
         leaves.groupCount, PackBlocks::kGroup,
-        PackBlocks{there, space.upload(view(order), ids).data, leaves, header.data()});
+        PackBlocks{there, space.upload(view(order), ids).data(), leaves, header.data()});
     space.wait();
 
     const std::size_t groups = leaves.groupCount;
@@ -188,7 +188,7 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
-  StepHeader* report = pinned.ensure(2).data;
+  StepHeader* report = pinned.ensure(2).data();
   int calls = 0;
   const auto repeat = [&](int name, int times) {
     for (int i = 0; i < times; ++i) {
@@ -249,7 +249,7 @@ TEST_F(CudaStages, AnErrorInARecordingLeavesTheStreamUsable) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
-  StepHeader* report = pinned.ensure(2).data;
+  StepHeader* report = pinned.ensure(2).data();
   bool fails = false;
   const auto step = [&] {
     return space.replay(recordings, 1, [&] {
@@ -278,7 +278,7 @@ TEST_F(CudaStages, RecordingDisturbsNoOtherThread) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
-  StepHeader* report = pinned.ensure(2).data;
+  StepHeader* report = pinned.ensure(2).data();
   int calls = 0;
   const auto synchronise = [] { EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); };
   for (int step = 1; step < 6; ++step) {
@@ -303,7 +303,7 @@ TEST_F(CudaStages, RecordedFillsAndTimesAreRight) {
   CudaSpace space(options);
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
-  StepHeader* report = pinned.ensure(2).data;
+  StepHeader* report = pinned.ensure(2).data();
   double ms = 0;
   for (int step = 1; step < 5; ++step) {
     report[0].pairs = static_cast<std::uint64_t>(step);
@@ -325,7 +325,7 @@ TEST_F(CudaStages, StepThatWouldNeedMemoryRunsUnrecorded) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
   PinnedBuffer<StepHeader> pinned;
-  StepHeader* report = pinned.ensure(2).data;
+  StepHeader* report = pinned.ensure(2).data();
   DeviceBuffer<std::uint32_t> grows(space.memory());
   std::size_t size = 0;
   int calls = 0;
@@ -397,8 +397,8 @@ TEST_F(CudaStages, MemoryIsFreedInStreamOrderOrAtTheEnd) {
         DeviceBuffer<char> device(DeviceMemory{&memory});
         PinnedBuffer<char> pinned(PinnedMemory{&memory});
         for (std::size_t i = 1; i <= 16; ++i) {
-          onDevice = device.ensure(i * kMiB).data;
-          onHost = pinned.ensure(i * kMiB).data;
+          onDevice = device.ensure(i * kMiB).data();
+          onHost = pinned.ensure(i * kMiB).data();
         }
         const std::size_t most = (hasPools ? 1 : 2) * device.bytes() + 2 * pinned.bytes();
         EXPECT_GE(memory.bytes(), device.bytes() + pinned.bytes());

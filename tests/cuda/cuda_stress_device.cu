@@ -55,14 +55,14 @@ class Comparison {
   template <class T>
   unsigned long long words(View<const T> a, View<const T> b) {
     static_assert(sizeof(T) % 4 == 0);
-    const std::size_t n = a.size * sizeof(T) / 4;
-    if (a.size != b.size) return n + 1;
+    const std::size_t n = a.size() * sizeof(T) / 4;
+    if (a.size() != b.size()) return n + 1;
     if (n == 0) return 0;
     cudaCheck(cudaMemsetAsync(different_.data(), 0, sizeof(unsigned long long), stream_));
     const auto blocks = static_cast<unsigned>(std::min<std::size_t>((n + 255) / 256, 4096));
-    countDifferences<<<blocks, 256, 0, stream_>>>(reinterpret_cast<const std::uint32_t*>(a.data),
-                                                  reinterpret_cast<const std::uint32_t*>(b.data), n,
-                                                  different_.data());
+    countDifferences<<<blocks, 256, 0, stream_>>>(reinterpret_cast<const std::uint32_t*>(a.data()),
+                                                  reinterpret_cast<const std::uint32_t*>(b.data()),
+                                                  n, different_.data());
     cudaCheck(cudaGetLastError());
     unsigned long long different = 0;
     cudaCheck(cudaMemcpyAsync(&different, different_.data(), sizeof different,
@@ -75,7 +75,8 @@ class Comparison {
   template <class T>
   void spoil(View<const T> results) {
     if (results.empty()) throw std::logic_error("nothing to spoil: there are 0 results");
-    auto* word = reinterpret_cast<std::uint32_t*>(const_cast<T*>(results.data + results.size / 2));
+    auto* word =
+        reinterpret_cast<std::uint32_t*>(const_cast<T*>(results.data() + results.size() / 2));
     flipBit<<<1, 1, 0, stream_>>>(word);
     cudaCheck(cudaStreamSynchronize(stream_));
   }
@@ -87,8 +88,8 @@ class Comparison {
 
 template <class T>
 View<const T> upload(View<const T> host, DeviceBuffer<T>& buffer) {
-  const View<T> device = buffer.ensure(host.size);
-  test::toDevice(device.data, host.data, host.size);
+  const View<T> device = buffer.ensure(host.size());
+  test::toDevice(device.data(), host.data(), host.size());
   return device;
 }
 
@@ -141,7 +142,7 @@ void MemoryHog::run() {
     const Stream stream;
     DeviceBuffer<uint4> memory;
     const std::size_t n = bytes_ / sizeof(uint4);
-    cudaCheck(cudaMemsetAsync(memory.ensure(n).data, 0, bytes_, stream));
+    cudaCheck(cudaMemsetAsync(memory.ensure(n).data(), 0, bytes_, stream));
     do {
       // Several launches are queued, so that there is no gap. They have few blocks, so that other
       // kernels also run.
@@ -176,7 +177,7 @@ Outcome stressDeviceFinders(const Load& load) {
   Comparison comparison;
   const Stream stream;
   std::size_t most = 0;
-  for (const auto& one : cases) most = std::max(most, one->wanted.size);
+  for (const auto& one : cases) most = std::max(most, one->wanted.size());
   DeviceOptions deviceOptions;
   deviceOptions.initialPairCapacity = most;
   DevicePairFinder gpu(deviceOptions);
@@ -193,7 +194,8 @@ Outcome stressDeviceFinders(const Load& load) {
     cudaCheck(cudaMemcpyAsync(&count, &found.report->pairs, sizeof count, cudaMemcpyDeviceToHost,
                               stream));
     cudaCheck(cudaStreamSynchronize(stream));
-    const View<const Pair> pairs{found.pairs.data, std::min<std::size_t>(count, found.pairs.size)};
+    const View<const Pair> pairs{found.pairs.data(),
+                                 std::min<std::size_t>(count, found.pairs.size())};
     if (spoil) comparison.spoil(pairs);
     const unsigned long long words = comparison.words(pairs, one.wanted);
     if (words > 0) rounds.differs(describe("uniform", one.boxes.size(), words));

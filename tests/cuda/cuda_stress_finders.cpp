@@ -17,7 +17,7 @@ using test::view;
 
 /// A hash that depends on the order of the pairs.
 std::uint64_t hashOf(View<const Pair> pairs) {
-  std::uint64_t hash = pairs.size;
+  std::uint64_t hash = pairs.size();
   for (const Pair pair : pairs) {
     hash = (hash ^ (std::uint64_t{pair.first} << 32 | pair.second)) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;

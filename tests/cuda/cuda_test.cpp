@@ -200,7 +200,7 @@ TEST_P(Cuda, TooManyPairsIsTheSameErrorAsOnTheHost) {
   const Boxes few(5, test::boxAt(0, 0, 0, 1)), many(50, test::boxAt(0, 0, 0, 1));
   gpu.update(view(few));
   EXPECT_THROW(gpu.update(view(many)), std::length_error);
-  EXPECT_EQ(gpu.pairs().size, 10u);
+  EXPECT_EQ(gpu.pairs().size(), 10u);
   gpu.update(view(few));
   EXPECT_TRUE(gpu.added().empty());
   EXPECT_TRUE(gpu.removed().empty());

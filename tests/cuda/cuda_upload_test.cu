@@ -88,8 +88,8 @@ class Uploaded {
       if (i >= before_.size() || differ(before_[i], host_[i])) ASSERT_TRUE(isSent[i]) << i;
   }
   void expectOnDevice(View<const T> there) {
-    ASSERT_GE(there.size, host_.size());
-    std::vector<T> copy(there.size), padding(there.size - host_.size());
+    ASSERT_GE(there.size(), host_.size());
+    std::vector<T> copy(there.size()), padding(there.size() - host_.size());
     space_.copy(there, copy.data());
     ASSERT_TRUE(areEqual(copy.data(), host_.data(), host_.size()));
     if (padding.empty()) return;
@@ -146,7 +146,7 @@ TEST_F(CudaUpload, BoxesWithoutChangeBitsAreNotRead) {
   mark(changed, 70);
   const View<const Aabb> there = space.upload(view(now), buffer, view(changed));
   Boxes found(now.size());
-  space.copy(View<const Aabb>{there.data, now.size()}, found.data());
+  space.copy(View<const Aabb>{there.data(), now.size()}, found.data());
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Aabb& expected = i == 70 || i >= before.size() ? now[i] : before[i];
     EXPECT_TRUE(areEqual(&found[i], &expected, 1)) << i;
@@ -165,7 +165,7 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   const View<const Aabb> there = buffer.upload(view(boxes), {}, nullptr, alone, nullptr, forEach);
   Boxes found(boxes.size());
   const std::size_t bytes = found.size() * sizeof(Aabb);
-  EXPECT_EQ(cudaMemcpy(found.data(), there.data, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(found.data(), there.data(), bytes, cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_TRUE(areEqual(found.data(), boxes.data(), boxes.size()));
   return records;
 }

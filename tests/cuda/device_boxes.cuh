@@ -15,9 +15,10 @@ namespace lbvh::test {
 
 template <class T>
 std::vector<std::remove_const_t<T>> download(View<T> there) {
-  std::vector<std::remove_const_t<T>> host(there.size);
+  std::vector<std::remove_const_t<T>> host(there.size());
   if (!there.empty())
-    cudaCheck(cudaMemcpy(host.data(), there.data, there.size * sizeof(T), cudaMemcpyDeviceToHost));
+    cudaCheck(
+        cudaMemcpy(host.data(), there.data(), there.size() * sizeof(T), cudaMemcpyDeviceToHost));
   return host;
 }
 
@@ -38,7 +39,7 @@ class OnDevice {
 
   void assign(const std::vector<T>& host) {
     size_ = host.size();
-    toDevice(buffer_.ensure(size_).data, host.data(), size_);
+    toDevice(buffer_.ensure(size_).data(), host.data(), size_);
   }
   View<const T> view() const { return {buffer_.data(), size_}; }
 
@@ -49,7 +50,7 @@ class OnDevice {
 
 template <class T>
 T* writable(const OnDevice<T>& there) {
-  return const_cast<T*>(there.view().data);
+  return const_cast<T*>(there.view().data());
 }
 
 /// Must be called after the stream has finished.
@@ -59,8 +60,8 @@ inline std::uint64_t countOf(const DeviceLists& found) {
   return count;
 }
 inline Pairs pairsOf(const DeviceLists& found) {
-  return download(
-      View<const Pair>{found.pairs.data, std::min<std::size_t>(countOf(found), found.pairs.size)});
+  return download(View<const Pair>{found.pairs.data(),
+                                   std::min<std::size_t>(countOf(found), found.pairs.size())});
 }
 
 /// Reserves memory for searches of packed boxes.

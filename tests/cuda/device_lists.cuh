@@ -104,10 +104,11 @@ struct Comparison {
     const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
 
     ListComparison in{};
-    in.fresh = {sortedThere.view().data, freshOffsets.view().data,
+    in.fresh = {sortedThere.view().data(), freshOffsets.view().data(),
                 static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
-    in.old = {oldThere.view().data, oldOffsets.view().data, static_cast<std::uint32_t>(old.size())};
-    in.partners = unsorted.view().data;
+    in.old = {oldThere.view().data(), oldOffsets.view().data(),
+              static_cast<std::uint32_t>(old.size())};
+    in.partners = unsorted.view().data();
     in.sortedPairs = writable(sortedThere);
     in.removedObjects = flags.view();
     in.added = {writable(addedThere), added.size()};

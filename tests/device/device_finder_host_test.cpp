@@ -19,9 +19,9 @@ test::DeviceAnswer find(DevicePairFinder& finder, const test::Boxes& boxes,
                         const std::vector<Filter>& filters) {
   const Filter* const any = filters.empty() ? nullptr : filters.data();
   const DeviceLists found = finder.find(DeviceScene::of(test::view(boxes), any), {}, nullptr);
-  const std::size_t size = std::min<std::size_t>(found.report->pairs, found.pairs.size);
-  return {test::Pairs(found.pairs.data, found.pairs.data + size), found.report->pairs,
-          found.pairs.size};
+  const std::size_t size = std::min<std::size_t>(found.report->pairs, found.pairs.size());
+  return {test::Pairs(found.pairs.data(), found.pairs.data() + size), found.report->pairs,
+          found.pairs.size()};
 }
 
 TEST(DeviceFinderOnHost, AgreesWithBruteForce) {
@@ -47,7 +47,7 @@ TEST(DeviceFinderOnHost, AfterAStoppedSearchAllPairsAreAdded) {
   const DeviceLists stopped = finder.find(DeviceScene::of(test::view(many)), request, nullptr);
   EXPECT_EQ(stopped.report->errors, bitOf(DeviceError::searchStopped));
   EXPECT_EQ(stopped.report->added + stopped.report->removed, 0u);
-  EXPECT_EQ(stopped.pairs.size + stopped.added.size + stopped.removed.size, 0u);
+  EXPECT_EQ(stopped.pairs.size() + stopped.added.size() + stopped.removed.size(), 0u);
   boxes.pop_back();
   const DeviceLists last = finder.find(DeviceScene::of(test::view(boxes)), request, nullptr);
   EXPECT_EQ(last.report->added, 3u);
@@ -76,7 +76,7 @@ TEST(DeviceFinderOnHost, AfterBadAllocAllPairsAreAdded) {
     if (!hasFailed) break;
     const DeviceLists after = finder.find(DeviceScene::of(test::view(many)), request, nullptr);
     EXPECT_EQ(after.report->added, 4950u);
-    EXPECT_EQ(after.added.size, 4950u);
+    EXPECT_EQ(after.added.size(), 4950u);
     EXPECT_EQ(after.report->removed, 0u);
   }
   EXPECT_GE(allocations, 8);
@@ -112,7 +112,7 @@ TEST(DeviceFinderOnHost, ARuleAppliesToListsOfThousands) {
   std::vector<std::uint32_t> expected;
   for (std::uint32_t i = 0; i <= kSmall; ++i)
     if (i % 3 != kLarge % 3) expected.push_back(i);
-  const std::uint32_t* const lists = found.neighbours.data;
+  const std::uint32_t* const lists = found.neighbours.data();
   EXPECT_EQ(
       std::vector<std::uint32_t>(lists + found.offsets[kLarge], lists + found.offsets[kLarge + 1]),
       expected);
@@ -125,7 +125,7 @@ TEST(DeviceFinderOnHost, MovesWithItsPairs) {
   const DeviceLists found = finder.find(DeviceScene::of(test::view(boxes)), {}, nullptr);
   const DevicePairFinder other(std::move(finder));
   EXPECT_EQ(found.report->pairs, 3u);
-  EXPECT_EQ(test::Pairs(found.pairs.data, found.pairs.data + 3), test::bruteForce(boxes));
+  EXPECT_EQ(test::Pairs(found.pairs.data(), found.pairs.data() + 3), test::bruteForce(boxes));
 }
 
 TEST(DeviceFinderOnHost, RefusesStreams) {

@@ -34,17 +34,17 @@ void answersRays(Space& space, DevicePairFinder& finder, const SceneModel& scene
   const RayBatch batch{{space.put(queries.rays), n}, space.put(queries.worlds)};
   const GuardedRoom<RayHit, Space> closest(space, n);
   const GuardedRoom<std::uint8_t, Space> any(space, n);
-  finder.closestHits(batch, closest.view().data, space.stream());
-  finder.anyHits(batch, any.view().data, space.stream());
+  finder.closestHits(batch, closest.view().data(), space.stream());
+  finder.anyHits(batch, any.view().data(), space.stream());
   const FoundHits all = askForHits(space, finder, batch, n);
   space.wait();
-  EXPECT_EQ(space.get(closest.view().data, n), closestOf(scene, queries.rays, queries.worlds));
+  EXPECT_EQ(space.get(closest.view().data(), n), closestOf(scene, queries.rays, queries.worlds));
   EXPECT_TRUE(closest.isWhole() && any.isWhole());
   const std::vector<Indices> expected = hitsOf(scene, queries.rays, queries.worlds);
   EXPECT_EQ(all.of, expected);
   std::vector<std::uint8_t> hit;
   for (const Indices& boxes : expected) hit.push_back(boxes.empty() ? 0 : 1);
-  EXPECT_EQ(space.get(any.view().data, n), hit);
+  EXPECT_EQ(space.get(any.view().data(), n), hit);
   EXPECT_EQ(all.report.has(DeviceError::worldOutOfRange), haveUnknown(scene, queries.worlds));
   EXPECT_EQ(all.report.errors & kSomeAreCut, 0u);
 }
@@ -178,8 +178,8 @@ void callerOwnsTheHits(Space& space, const DeviceOptions& options) {
     const GuardedRoom<std::uint32_t, Space> room(space, size);
     const DeviceHits hits = finder.allHits(batch, room.view(), space.stream());
     space.wait();
-    EXPECT_EQ(hits.boxes.data, room.view().data);
-    EXPECT_EQ(hits.boxes.size, size);
+    EXPECT_EQ(hits.boxes.data(), room.view().data());
+    EXPECT_EQ(hits.boxes.size(), size);
     const QueryReport report = space.get(hits.report, 1)[0];
     EXPECT_EQ(report.hits, 210u);
     EXPECT_EQ(report.errors, size < 210 ? bitOf(DeviceError::pairsTruncated) : 0u);

@@ -54,7 +54,8 @@ constexpr std::uint32_t kSomeAreCut = bitOf(DeviceError::pairsTruncated) |
 /// The first `found` elements of a list, or all elements if it has fewer.
 template <class Space, class T>
 std::vector<T> firstOf(Space& space, View<const T> list, std::uint64_t found) {
-  return space.get(list.data, std::min<std::size_t>(static_cast<std::size_t>(found), list.size));
+  return space.get(list.data(),
+                   std::min<std::size_t>(static_cast<std::size_t>(found), list.size()));
 }
 
 /// Copies the results of a search that has finished.
@@ -64,7 +65,7 @@ Found fetch(Space& space, const DeviceLists& lists, const DeviceScene& scene,
   Found found;
   found.report = space.get(lists.report, 1)[0];
   if (request.layout == PairLayout::neighbours) {
-    EXPECT_GE(lists.offsets.size, scene.boxCapacity + 1);
+    EXPECT_GE(lists.offsets.size(), scene.boxCapacity + 1);
     found.offsets = firstOf(space, lists.offsets, scene.boxCapacity + 1);
     found.neighbours = firstOf(space, lists.neighbours, 2 * found.report.pairs);
   } else {
@@ -75,7 +76,7 @@ Found fetch(Space& space, const DeviceLists& lists, const DeviceScene& scene,
     found.removed = firstOf(space, lists.removed, found.report.removed);
   }
   if (request.countsByWorld) {
-    EXPECT_GE(lists.byWorld.size, scene.worldCount + std::size_t{1});
+    EXPECT_GE(lists.byWorld.size(), scene.worldCount + std::size_t{1});
     found.byWorld = firstOf(space, lists.byWorld, scene.worldCount + std::uint64_t{1});
   }
   return found;
@@ -111,7 +112,7 @@ template <class Space>
 FoundHits fetchHits(Space& space, const DeviceHits& hits, std::size_t queries) {
   FoundHits found;
   found.report = space.get(hits.report, 1)[0];
-  EXPECT_GE(hits.offsets.size, queries + 1);
+  EXPECT_GE(hits.offsets.size(), queries + 1);
   const Indices offsets = firstOf(space, hits.offsets, queries + 1);
   const Indices boxes = firstOf(space, hits.boxes, found.report.hits);
   EXPECT_EQ(offsets[0], 0u);

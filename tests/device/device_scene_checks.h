@@ -200,8 +200,8 @@ void callerOwnsTheLists(Space& space, const DeviceOptions& options) {
       request.pairs = room.view();
       const DeviceLists lists = finder.find(scene, request, space.stream());
       space.wait();
-      EXPECT_EQ(lists.pairs.data, request.pairs.data);
-      EXPECT_EQ(lists.pairs.size, size);
+      EXPECT_EQ(lists.pairs.data(), request.pairs.data());
+      EXPECT_EQ(lists.pairs.size(), size);
       Found found = fetch(space, lists, scene, request);
       EXPECT_TRUE(room.isWhole());
       EXPECT_EQ(found.report.pairs, need);
@@ -237,14 +237,14 @@ void callerOwnsTheNeighbours(Space& space, const DeviceOptions& options) {
     EXPECT_TRUE(room.isWhole() && offsets.isWhole() && byWorld.isWhole());
     EXPECT_EQ(found.report.pairs, expected.pairs.size());
     EXPECT_EQ(found.report.errors, size < need ? bitOf(DeviceError::pairsTruncated) : 0u);
-    const std::vector<std::uint32_t> places = space.get(request.offsets.data, 61);
+    const std::vector<std::uint32_t> places = space.get(request.offsets.data(), 61);
     ASSERT_LE(places.back(), size) << "offsets must not point beyond the list";
     EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
     for (std::size_t k = 0; k < places.back(); ++k) EXPECT_LT(found.neighbours[k], 60u);
     if (size < need) continue;
     EXPECT_EQ(places, neighbours.offsets);
-    EXPECT_EQ(space.get(request.neighbours.data, need), neighbours.lists);
-    EXPECT_EQ(space.get(request.byWorld.data, byWorld.view().size), expected.byWorld);
+    EXPECT_EQ(space.get(request.neighbours.data(), need), neighbours.lists);
+    EXPECT_EQ(space.get(request.byWorld.data(), byWorld.view().size()), expected.byWorld);
   }
 }
 
@@ -263,11 +263,11 @@ void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
     neighbours.layout = PairLayout::neighbours;
     finder.reserve(scene, sorted, pairs);
     const DeviceLists lists = finder.find(scene, sorted, space.stream());
-    EXPECT_GE(std::min({lists.pairs.size, lists.added.size, lists.removed.size}), least);
+    EXPECT_GE(std::min({lists.pairs.size(), lists.added.size(), lists.removed.size()}), least);
     finder.reserve(scene, neighbours, pairs);
-    EXPECT_GE(finder.find(scene, neighbours, space.stream()).neighbours.size, 2 * least);
+    EXPECT_GE(finder.find(scene, neighbours, space.stream()).neighbours.size(), 2 * least);
     finder.reserveQueries(60, pairs);
-    EXPECT_GE(finder.allHits(RayBatch{}, {}, space.stream()).boxes.size, least);
+    EXPECT_GE(finder.allHits(RayBatch{}, {}, space.stream()).boxes.size(), least);
     space.wait();
   }
 }
@@ -294,8 +294,8 @@ void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& befo
   EXPECT_EQ(found.report.errors, missing);
   EXPECT_EQ(found.report.added, added.size());
   EXPECT_EQ(found.report.removed, removed.size());
-  EXPECT_EQ(found.added.size(), more.view().size);
-  EXPECT_EQ(found.removed.size(), fewer.view().size);
+  EXPECT_EQ(found.added.size(), more.view().size());
+  EXPECT_EQ(found.removed.size(), fewer.view().size());
   EXPECT_TRUE(areAmong(found.added, added) && areAmong(found.removed, removed));
 }
 
@@ -370,7 +370,7 @@ void reservingWritesNothing(Space& space, const DeviceOptions& options) {
     *list = {space.put(numbers), numbers.size()};
   finder.reserve(put(space, model), request, 100);
   for (const View<std::uint32_t>& list : {request.neighbours, request.offsets, request.byWorld})
-    EXPECT_EQ(space.get(list.data, list.size), numbers);
+    EXPECT_EQ(space.get(list.data(), list.size()), numbers);
 }
 
 }  // namespace lbvh::test

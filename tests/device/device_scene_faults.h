@@ -54,7 +54,7 @@ inline std::vector<DeviceScene> badScenes(const DeviceScene& good) {
   with(&DeviceScene::filters, shifted(good.filters, 2));
   with(&DeviceScene::bodies, shifted(good.bodies, 3));
   with(&DeviceScene::worlds, shifted(good.worlds, 2));
-  with(&DeviceScene::excluded, View<const Pair>{shifted(good.excluded.data, 4), 1});
+  with(&DeviceScene::excluded, View<const Pair>{shifted(good.excluded.data(), 4), 1});
   with(&DeviceScene::excluded, View<const Pair>{nullptr, 1});
   with(&DeviceScene::worldCount, (1u << 24) + 1);
   return bad;

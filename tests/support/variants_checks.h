@@ -113,7 +113,7 @@ void expectSamePairs(const Boxes& boxes) {
     finder.run(problem);
     ASSERT_EQ(bench.found(), expected.size());
     Pairs found =
-        download(bench.space(), View<const Pair>{problem.out.pairs.data, expected.size()});
+        download(bench.space(), View<const Pair>{problem.out.pairs.data(), expected.size()});
     std::sort(found.begin(), found.end());
     EXPECT_EQ(found, expected);
   }

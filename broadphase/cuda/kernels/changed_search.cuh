@@ -60,7 +60,7 @@ struct PutChanged {
 
   __device__ void operator()(std::uint32_t i) const {
     if (i == 0) begin();
-    for (std::size_t k = i; k < leaves.closed.size; k += elements) leaves.closed[k] = 0;
+    for (std::size_t k = i; k < leaves.closed.size(); k += elements) leaves.closed[k] = 0;
     if (i >= changed[0]) return;
     const std::uint32_t id = changed[1 + i], slot = slots[id];
     const Aabb box = boxes[id];

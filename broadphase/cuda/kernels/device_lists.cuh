@@ -29,7 +29,7 @@ struct KeepLists {
   }
   __device__ void operator()(std::uint32_t i) const {
     const bool areWhole = found == nullptr || *found <= most;
-    if (i < offsets.size) offsets[i] = areWhole ? lists.begin(i) : 0;
+    if (i < offsets.size()) offsets[i] = areWhole ? lists.begin(i) : 0;
     if (i < lists.begin(lists.boxes)) pairs[i] = lists.pairs[i];
   }
 };

@@ -69,7 +69,7 @@ class QueryWalk {
 struct RayQueries {
   RayBatch batch;
 
-  GPULBVH_HD std::size_t size() const { return batch.rays.size; }
+  GPULBVH_HD std::size_t size() const { return batch.rays.size(); }
   __device__ std::uint32_t world(std::uint32_t i) const {
     return batch.worlds != nullptr ? batch.worlds[i] : kAllWorlds;
   }
@@ -83,7 +83,7 @@ struct BoxQueries {
     Aabb box;
     __device__ bool operator()(const Corners& other) const { return overlap(box, other); }
   };
-  GPULBVH_HD std::size_t size() const { return batch.boxes.size; }
+  GPULBVH_HD std::size_t size() const { return batch.boxes.size(); }
   __device__ std::uint32_t world(std::uint32_t i) const {
     return batch.worlds != nullptr ? batch.worlds[i] : kAllWorlds;
   }

@@ -39,7 +39,8 @@ struct MeasureStep {
   View<std::uint32_t> closed{};  ///< LeafBlocks::closed
 
   std::uint32_t elements() const {
-    const std::size_t n = std::max({scene.boxes.size, counts.size, words.size, std::size_t{1}});
+    const std::size_t n =
+        std::max({scene.boxes.size(), counts.size(), words.size(), std::size_t{1}});
     return static_cast<std::uint32_t>(n);
   }
   static std::size_t blocks(std::size_t elements) { return (elements + kTile - 1) / kTile; }
@@ -58,10 +59,10 @@ struct MeasureStep {
   }
 
   __device__ SceneBounds operator()(std::uint32_t i) const {
-    if (i < counts.size) counts[i] = 0;
-    if (i < words.size) words[i] = 0;
-    if (i < closed.size) closed[i] = 0;  // always shorter than `boxes`
-    return i < scene.boxes.size ? scene(i) : SceneBounds{};
+    if (i < counts.size()) counts[i] = 0;
+    if (i < words.size()) words[i] = 0;
+    if (i < closed.size()) closed[i] = 0;  // always shorter than `boxes`
+    return i < scene.boxes.size() ? scene(i) : SceneBounds{};
   }
 };
 
@@ -279,7 +280,7 @@ class LeafBlockBuffers {
 
   LeafBlocks ensure(std::size_t n) {
     const LeafBlockLayout layout(n);
-    return layout.in(corners_.ensure(layout.corners()).data, n);
+    return layout.in(corners_.ensure(layout.corners()).data(), n);
   }
 
   const void* data() const { return corners_.data(); }
@@ -318,7 +319,7 @@ struct PackBlocks {
   const std::uint32_t* worlds = nullptr;  ///< by box: its rank; null: there is one world
 
   __device__ Corners cornersAt(std::uint32_t i) const {
-    if (i >= boxes.size) return emptyCorners();
+    if (i >= boxes.size()) return emptyCorners();
     const std::uint32_t id = ids[i];
     const Aabb box = boxes[id];
     return classify(box) != BoxClass::nan ? cornersOf(box, id, worlds != nullptr ? worlds[id] : 0)
@@ -345,7 +346,7 @@ __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
 /// the group calls it.
 __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group) {
   CornerArrays nodes = leaves.groups;
-  std::uint32_t* closed = leaves.closed.data;
+  std::uint32_t* closed = leaves.closed.data();
   std::uint32_t node = group, count = leaves.groupCount;  // number of nodes of this level
   while (count > kWarp) {
     node /= kWarp;

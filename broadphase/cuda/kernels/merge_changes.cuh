@@ -85,10 +85,10 @@ class MergeTile {
       for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads) {
         const NewPair& one = memory_.added[k];
         put(to + placeOf(one.before) + k, one.pair);
-        if (before.added() + k < in_.added.size) in_.added[before.added() + k] = one.pair;
+        if (before.added() + k < in_.added.size()) in_.added[before.added() + k] = one.pair;
       }
-    } else if (to + size_ <= in_.room.size) {
-      Pair* const pairs = in_.room.data + to + rowOf(0) * kWarp + lane();
+    } else if (to + size_ <= in_.room.size()) {
+      Pair* const pairs = in_.room.data() + to + rowOf(0) * kWarp + lane();
 #pragma unroll
       for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k)
         if (size_ == MergeChanges::kTile || rowOf(k) * kWarp + lane() < size_)
@@ -131,7 +131,7 @@ class MergeTile {
   }
 
   __device__ void put(std::uint32_t at, Pair pair) const {
-    if (at < in_.room.size) in_.room[at] = pair;
+    if (at < in_.room.size()) in_.room[at] = pair;
   }
 
   /// Sorts the new pairs. No two are equal, so each gets a different place.
@@ -195,7 +195,7 @@ class MergeTile {
       if (i < size_ && (gone >> lane() & 1) == 0) put(to + placeOf(i) + before, mine_[k]);
       if ((told >> lane() & 1) == 0) continue;
       const std::uint32_t at = toldBefore + memory_.toldGoneBefore[row] + lanesBefore(told);
-      if (at < in_.removed.size) in_.removed[at] = mine_[k];
+      if (at < in_.removed.size()) in_.removed[at] = mine_[k];
     }
   }
 

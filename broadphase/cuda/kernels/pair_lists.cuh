@@ -88,7 +88,7 @@ class PairStage {
     if (lane() == 0) begin = atomicAdd(out_.count, static_cast<unsigned long long>(size_));
     begin = __shfl_sync(kAllLanes, begin, 0);
     isOver_ |= begin + size_ > out_.limit;
-    const unsigned long long room = out_.room.size > begin ? out_.room.size - begin : 0;
+    const unsigned long long room = out_.room.size() > begin ? out_.room.size() - begin : 0;
     const std::uint32_t fits = room < size_ ? static_cast<std::uint32_t>(room) : size_;
     if (out_.counts == nullptr) {
       for (std::uint32_t k = lane(); k < fits; k += kWarp) out_.room[begin + k] = stage_[k];
@@ -141,8 +141,8 @@ struct IndexLists {
   View<std::uint32_t> offsets;
 
   __device__ void operator()(std::uint32_t i) const {
-    const auto end = static_cast<std::uint32_t>(offsets.size);
-    const std::uint32_t last = i < pairs.size ? pairs[i].first + 1 : end;
+    const auto end = static_cast<std::uint32_t>(offsets.size());
+    const std::uint32_t last = i < pairs.size() ? pairs[i].first + 1 : end;
     for (std::uint32_t box = i > 0 ? pairs[i - 1].first + 1 : 0; box < last; ++box)
       offsets[box] = i;
   }
@@ -182,9 +182,9 @@ static __global__ void __launch_bounds__(kThreads) sumCountsKernel(SumCounts sum
   __shared__ typename Scan::TempStorage scan;
   __shared__ std::uint32_t shared, before;
   const std::uint32_t tile = takeTile(sum.chain, shared), begin = tile * SumCounts::kTile;
-  const auto size = static_cast<std::uint32_t>(sum.counts.size) - begin;
+  const auto size = static_cast<std::uint32_t>(sum.counts.size()) - begin;
   std::uint32_t counts[SumCounts::kEach];
-  cub::LoadDirectBlocked(threadIdx.x, sum.counts.data + begin, counts, size, 0u);
+  cub::LoadDirectBlocked(threadIdx.x, sum.counts.data() + begin, counts, size, 0u);
   std::uint32_t all = 0;
   Scan(scan).ExclusiveSum(counts, counts, all);
   if (threadIdx.x < 32) {
@@ -193,7 +193,7 @@ static __global__ void __launch_bounds__(kThreads) sumCountsKernel(SumCounts sum
   }
   __syncthreads();
   for (std::uint32_t& count : counts) count += before;
-  cub::StoreDirectBlocked(threadIdx.x, sum.counts.data + begin, counts, size);
+  cub::StoreDirectBlocked(threadIdx.x, sum.counts.data() + begin, counts, size);
 }
 
 /// Two counts in one number, with 31 bits each. That is enough, because a step on a GPU has at most
@@ -247,7 +247,7 @@ struct ListComparison {
     return boxes == 0 ? 1 : (boxes + kBoxes - 1) / kBoxes;
   }
 
-  __device__ bool hasRoom() const { return added.size != 0 || removed.size != 0; }
+  __device__ bool hasRoom() const { return added.size() != 0 || removed.size() != 0; }
   __device__ bool sorts() const { return partners != nullptr; }
   __device__ std::uint32_t freshSecond(std::uint32_t i) const {
     return sorts() ? partners[i] : fresh.pairs[i].second;
@@ -256,7 +256,7 @@ struct ListComparison {
   __device__ bool counts(Pair pair) const { return !involvesRemoved(pair, removedObjects); }
 
   __device__ static void put(View<Pair> list, std::uint32_t at, Pair pair) {
-    if (at < list.size) list[at] = pair;
+    if (at < list.size()) list[at] = pair;
   }
 
   /// Ends the step. The block of the last tile calls it.

@@ -118,8 +118,8 @@ class CudaSpace {
   void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
                 View<std::uint32_t> sortedValues, int shift, int bits) {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
-      return radixSortPairs(scratch, bytes, keys.data, sortedKeys.data, values.data,
-                            sortedValues.data, count(keys.size), shift, shift + bits, stream);
+      return radixSortPairs(scratch, bytes, keys.data(), sortedKeys.data(), values.data(),
+                            sortedValues.data(), count(keys.size()), shift, shift + bits, stream);
     });
   }
 
@@ -127,7 +127,7 @@ class CudaSpace {
   template <class Key>
   void mergeSort(View<Key> keys, View<std::uint32_t> values) requires kCubMerges {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
-      return mergeSortPairs(scratch, bytes, keys.data, values.data, count(keys.size), Less{},
+      return mergeSortPairs(scratch, bytes, keys.data(), values.data(), count(keys.size()), Less{},
                             stream);
     });
   }
@@ -140,7 +140,7 @@ class CudaSpace {
     if (builder_ != nullptr) throw std::logic_error("a graph cannot contain calls of CUB");
     std::size_t bytes = 0;
     checkCub([&] { return call(nullptr, bytes, stream_); });
-    void* scratch = temporary_.ensure(bytes + 1).data;
+    void* scratch = temporary_.ensure(bytes + 1).data();
     checkCub([&] { return call(scratch, bytes, stream_); });
   }
 
@@ -169,16 +169,17 @@ class CudaSpace {
   template <class T>
   void copy(View<const T> from, T* to) {
     if (from.empty()) return;
-    cudaCheck(cudaMemcpyAsync(to, from.data, from.size * sizeof(T), cudaMemcpyDefault, stream_));
+    cudaCheck(
+        cudaMemcpyAsync(to, from.data(), from.size() * sizeof(T), cudaMemcpyDefault, stream_));
     cudaCheck(cudaStreamSynchronize(stream_));
   }
 
   template <class T>
   void fill(View<T> view, int byte) {
     if (view.empty()) return;
-    const std::size_t bytes = view.size * sizeof(T);
-    if (builder_ != nullptr) return builder_->addFill(view.data, byte, bytes);
-    cudaCheck(cudaMemsetAsync(view.data, byte, bytes, stream_));
+    const std::size_t bytes = view.size() * sizeof(T);
+    if (builder_ != nullptr) return builder_->addFill(view.data(), byte, bytes);
+    cudaCheck(cudaMemsetAsync(view.data(), byte, bytes, stream_));
   }
 
   void wait() {

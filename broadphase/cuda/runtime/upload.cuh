@@ -83,25 +83,25 @@ class UploadBuffer {
   template <class Tasks, class ForEach>
   View<const T> upload(View<const T> host, View<const std::uint64_t> changed, ChangedSet* sent,
                        Tasks& tasks, cudaStream_t stream, const ForEach& forEach) {
-    const std::size_t last = std::exchange(last_, host.size);
+    const std::size_t last = std::exchange(last_, host.size());
     if (host.empty()) return {};
-    const std::size_t padded = paddedSize(host.size);
+    const std::size_t padded = paddedSize(host.size());
     if (padded > device_.capacity() || padded > shadow_.capacity()) known_ = 0;
     const View<T> device = device_.ensure(padded);
     shadow_.ensure(padded);
     const std::size_t known = std::exchange(known_, 0);  // stays 0 if a copy fails
     recorded_ = 0;
-    const Source source{host, changed, changed.data != nullptr ? std::min(known, last) : known,
+    const Source source{host, changed, changed.data() != nullptr ? std::min(known, last) : known,
                         sent};
     const std::size_t wave =
-        kPiece * piecesPerWave(host.size, static_cast<std::size_t>(tasks.threads()));
-    for (std::size_t begin = 0; begin < host.size; begin += wave)
-      sendWave(source, begin, std::min(begin + wave, host.size), tasks, stream);
-    forEach(recorded_, ScatterRecords<T>{records_.data(), device.data});
-    if (padded > host.size && (known != host.size || padded != padded_))
-      cudaCheck(cudaMemsetAsync(device.data + host.size, kPadding, (padded - host.size) * sizeof(T),
-                                stream));
-    known_ = host.size;
+        kPiece * piecesPerWave(host.size(), static_cast<std::size_t>(tasks.threads()));
+    for (std::size_t begin = 0; begin < host.size(); begin += wave)
+      sendWave(source, begin, std::min(begin + wave, host.size()), tasks, stream);
+    forEach(recorded_, ScatterRecords<T>{records_.data(), device.data()});
+    if (padded > host.size() && (known != host.size() || padded != padded_))
+      cudaCheck(cudaMemsetAsync(device.data() + host.size(), kPadding,
+                                (padded - host.size()) * sizeof(T), stream));
+    known_ = host.size();
     padded_ = padded;
     return device;
   }
@@ -171,7 +171,7 @@ class UploadBuffer {
     piece.count = findMasks(source, begin, end, mostRecords(end - begin), piece.masks);
     if (!piece.isWhole()) return;
     for (std::size_t first = begin; first < end; first += kMaskBits)
-      copyChanged(shadow_.data() + first, source.host.data + first,
+      copyChanged(shadow_.data() + first, source.host.data() + first,
                   std::min(kMaskBits, end - first), piece.masks[(first - begin) / kMaskBits]);
   }
 
@@ -192,7 +192,7 @@ class UploadBuffer {
   ///   piece is sent, so the comparison stops
   std::size_t findMasks(const Source& source, std::size_t begin, std::size_t end, std::size_t most,
                         std::uint64_t* masks) const {
-    const bool compares = source.changed.data == nullptr;
+    const bool compares = source.changed.data() == nullptr;
     std::size_t count = 0;
     for (std::size_t first = begin; first < end; first += kMaskBits) {
       const std::uint64_t all = bitsBelow(end, first), known = bitsBelow(source.known, first) & all;
@@ -200,7 +200,7 @@ class UploadBuffer {
       if (!compares)
         mask = (all & ~known) | (source.changed[first / kMaskBits] & known);
       else if (count <= most)
-        mask = (all & ~known) | compare(shadow_.data() + first, source.host.data + first,
+        mask = (all & ~known) | compare(shadow_.data() + first, source.host.data() + first,
                                         static_cast<std::size_t>(std::popcount(known)));
       *masks++ = mask;
       count += static_cast<std::size_t>(std::popcount(mask));
@@ -215,7 +215,7 @@ class UploadBuffer {
 
   void record(View<const T> host, const Piece& piece) {
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
-    RecordBlock<T>* blocks = records_.ensure(mostRecords(paddedSize(last_)) / kRecords + 1).data;
+    RecordBlock<T>* blocks = records_.ensure(mostRecords(paddedSize(last_)) / kRecords + 1).data();
     T* shadow = shadow_.data();
     std::uint32_t at = recorded_;
     const std::uint64_t* mask = piece.masks;

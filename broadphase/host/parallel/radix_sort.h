@@ -23,9 +23,9 @@ class HostRadixSort {
   template <class Key>
   void byKey(HostTasks& tasks, View<Key> keys, View<std::uint32_t> values, View<Key> spareKeys,
              View<std::uint32_t> spareValues, int shift, int bits) {
-    Key *from = keys.data, *to = spareKeys.data;
-    std::uint32_t *fromValue = values.data, *toValue = spareValues.data;
-    const std::size_t n = keys.size;
+    Key *from = keys.data(), *to = spareKeys.data();
+    std::uint32_t *fromValue = values.data(), *toValue = spareValues.data();
+    const std::size_t n = keys.size();
     const Digits digits(n, shift, bits);
     for (int pass = 0; pass < digits.passes; ++pass) {
       const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
@@ -37,10 +37,10 @@ class HostRadixSort {
       std::swap(from, to);
       std::swap(fromValue, toValue);
     }
-    if (from == keys.data) return;
+    if (from == keys.data()) return;
     tasks.forRanges(n, kGrain, [&](std::size_t begin, std::size_t end) {
-      std::copy(from + begin, from + end, keys.data + begin);
-      std::copy(fromValue + begin, fromValue + end, values.data + begin);
+      std::copy(from + begin, from + end, keys.data() + begin);
+      std::copy(fromValue + begin, fromValue + end, values.data() + begin);
     });
   }
 
@@ -50,25 +50,25 @@ class HostRadixSort {
   void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
              std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
     std::uint64_t* from = spare;
-    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+    tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
     });
-    from = words(tasks, {from, keys.size}, otherSpare, 32 + shift, bits);
-    tasks.forRanges(keys.size, kGrain, [&](std::size_t begin, std::size_t end) {
+    from = words(tasks, {from, keys.size()}, otherSpare, 32 + shift, bits);
+    tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
     });
   }
 
   /// Sorts words by `bits` bits from bit `shift` on.
-  /// @return the array that has the result, words.data or spare
+  /// @return the array that has the result, words.data() or spare
   std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
                        int bits) {
-    std::uint64_t *from = words.data, *to = spare;
-    const Digits digits(words.size, shift, bits);
+    std::uint64_t *from = words.data(), *to = spare;
+    const Digits digits(words.size(), shift, bits);
     for (int pass = 0; pass < digits.passes; ++pass) {
       const auto digit = [from, get = digits.of(pass)](std::size_t i) { return get(from[i]); };
       const auto move = [=](std::size_t i, std::size_t place) { to[place] = from[i]; };
-      if (scatter(tasks, words.size, digits.values(), digit, move)) std::swap(from, to);
+      if (scatter(tasks, words.size(), digits.values(), digit, move)) std::swap(from, to);
     }
     return from;
   }

@@ -38,7 +38,7 @@ class HostSpace {
   template <class T, class Body>
   void reduce(std::size_t n, const Body& body, T* sum) {
     const std::size_t parts = tasks_.parts(n, kGrain);
-    T* partial = reinterpret_cast<T*>(partials_.ensure(parts * sizeof(T)).data);
+    T* partial = reinterpret_cast<T*>(partials_.ensure(parts * sizeof(T)).data());
     tasks_.forParts(n, parts, [&](std::size_t part, std::size_t begin, std::size_t end) {
       T mine;
       for (std::size_t i = begin; i < end; ++i) mine += body(static_cast<std::uint32_t>(i));

@@ -84,7 +84,7 @@ std::uint32_t packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std
   std::uint32_t ordinary = 0;
   constexpr std::uint32_t kAhead = 32;  // boxes are prefetched, because they are scattered
   const BlockTree& tree = input.tree;
-  const bool prefetches = input.boxes.size > kBoxesInCache;
+  const bool prefetches = input.boxes.size() > kBoxesInCache;
   for (std::uint32_t index = begin; index < end; ++index) {
     const std::uint32_t first = index * kLanes, count = std::min(kLanes, tree.boxes - first);
     for (std::uint32_t k = first + kAhead; prefetches && k < first + kAhead + kLanes; ++k) {
@@ -99,9 +99,9 @@ std::uint32_t packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std
       mine = last;
     }
     BoxBlock& block = tree.blocks[index];
-    const bool areOrdinary = packBlock(input.boxes.data, mine, block);
+    const bool areOrdinary = packBlock(input.boxes.data(), mine, block);
     ordinary +=
-        areOrdinary && count == kLanes ? count : clearOthers(input.boxes.data, count, block);
+        areOrdinary && count == kLanes ? count : clearOthers(input.boxes.data(), count, block);
     if (tree.shorts != nullptr) packShorts(block, tree.shorts->grid, tree.shorts->blocks[index]);
     if (tree.filters == nullptr) continue;
     for (std::uint32_t lane = 0; lane < count; ++lane) {
@@ -262,7 +262,7 @@ class Search {
   static std::uint32_t highest(std::uint32_t bits) { return std::bit_floor(bits); }
 
   /// Number of oversized targets. By rank, RankedPairs searches them.
-  std::size_t oversized() const { return isRanked_ ? 0 : targets_.oversized.size; }
+  std::size_t oversized() const { return isRanked_ ? 0 : targets_.oversized.size(); }
 
   /// Appends the boxes in nearby blocks [begin, end) that the query overlaps. @return the new end
   std::uint32_t testBlocks(const Query& query, std::uint32_t begin, std::uint32_t end,
@@ -355,8 +355,8 @@ class Search {
     forPieces(query, nearby, count);
     if (!claim(size, start)) return false;
     lists_.byBox[query.id] = {start, static_cast<std::uint32_t>(size)};
-    if (start + size > lists_.indices.size) return true;
-    std::uint32_t* out = lists_.indices.data + start;
+    if (start + size > lists_.indices.size()) return true;
+    std::uint32_t* out = lists_.indices.data() + start;
     forPieces(query, nearby, [&](std::uint32_t found) { out = std::copy_n(list_, found, out); });
     return true;
   }
@@ -381,8 +381,8 @@ class Search {
       const std::uint32_t end = i + 1 < waitingCount_ ? waiting_[i + 1].begin : waitingEnd_;
       lists_.byBox[list.id] = {start + list.begin, end - list.begin};
     }
-    if (start + waitingEnd_ <= lists_.indices.size)
-      std::copy_n(list_, waitingEnd_, lists_.indices.data + start);
+    if (start + waitingEnd_ <= lists_.indices.size())
+      std::copy_n(list_, waitingEnd_, lists_.indices.data() + start);
     waitingCount_ = waitingEnd_ = 0;
     return true;
   }

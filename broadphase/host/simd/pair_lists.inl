@@ -148,20 +148,20 @@ inline void sortCopy(std::uint32_t rows, std::uint32_t first, const std::uint32_
 
 void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                const IndexSet& set, View<Pair> out) {
-  if (out.size == 0) return;            // without pairs the lists may have no memory
+  if (out.size() == 0) return;          // without pairs the lists may have no memory
   constexpr std::uint32_t kAhead = 24;  // lists are prefetched, because they are scattered
-  Pair* at = out.data;
+  Pair* at = out.data();
   for (std::uint32_t first = begin; first < end; ++first) {
     if (first + kAhead < end) {
-      const std::uint32_t* const ahead = lists.indices.data + lists.byBox[first + kAhead].start;
+      const std::uint32_t* const ahead = lists.indices.data() + lists.byBox[first + kAhead].start;
       prefetch(ahead);
       prefetch(ahead + Simd::kRow - 1);
     }
     const NeighbourList list = lists.byBox[first];
-    const std::uint32_t* const indices = lists.indices.data + list.start;
+    const std::uint32_t* const indices = lists.indices.data() + list.start;
     const std::uint32_t rows =
         list.size / Simd::kRow + 1;  // at least one, so that an empty list needs no branch
-    const bool hasRoom = rows * Simd::kRow <= lists.indices.size - list.start &&
+    const bool hasRoom = rows * Simd::kRow <= lists.indices.size() - list.start &&
                          rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
     if (rows > kMaxRows)
       sortLong(first, indices, list.size, set, at);
@@ -175,10 +175,10 @@ void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
 
 void joinLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                View<Pair> out) {
-  Pair* at = out.data;
+  Pair* at = out.data();
   for (std::uint32_t rank = begin; rank < end; ++rank) {
     const NeighbourList list = lists.byBox[rank];
-    const std::uint32_t* const others = lists.indices.data + list.start;
+    const std::uint32_t* const others = lists.indices.data() + list.start;
     Pair* const listEnd = at + list.size;
     std::uint32_t k = 0;
     for (; k < list.size && out.end() - at >= Simd::kRow; k += Simd::kRow, at += Simd::kRow) {

@@ -27,16 +27,16 @@ std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxe
   pairs_ = 0;
   const bool fits = layOut(lists, boxes, grown);
   std::atomic<std::size_t> pairs{0};
-  tasks_.forRanges(boxes.size, kRowGrain, [&](std::size_t begin, std::size_t end) {
+  tasks_.forRanges(boxes.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     std::size_t found = 0;
     const auto list = [&](std::size_t k) {
       const NeighbourList& one = lists.byBox[begin + k];
-      return View<const std::uint32_t>{lists.indices.data + one.start, one.size};
+      return View<const std::uint32_t>{lists.indices.data() + one.start, one.size};
     };
     forPrefetched(
-        boxes.size > kBoxesInCache, end - begin,
+        boxes.size() > kBoxesInCache, end - begin,
         [&](std::size_t k) { found += fill(static_cast<std::uint32_t>(begin + k), lists, boxes); },
-        [&](std::size_t k) { prefetch(list(k).data, list(k).size * sizeof(std::uint32_t)); },
+        [&](std::size_t k) { prefetch(list(k).data(), list(k).size() * sizeof(std::uint32_t)); },
         [&](std::size_t k) {
           for (const std::uint32_t id : list(k)) prefetchObject(boxes[id]);
         });
@@ -64,7 +64,7 @@ std::size_t Candidates::mostEntries(View<const NeighbourList> lists) {
   for (std::size_t most = CandidateRows::kUsualEntries; most <= CandidateRows::kMaxEntries;
        most *= 2) {
     std::size_t hubs = 0;
-    for (std::size_t i = 0; i < lists.size && hubs <= kMaxHubs; ++i) hubs += lists[i].size > most;
+    for (std::size_t i = 0; i < lists.size() && hubs <= kMaxHubs; ++i) hubs += lists[i].size > most;
     if (hubs <= kMaxHubs) return most;
   }
   return 0;
@@ -75,14 +75,14 @@ bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
                         View<const Aabb> grown) {
   hubs_.clear();
   left_.reset();
-  const std::size_t most = mostEntries({lists.byBox, boxes.size});
+  const std::size_t most = mostEntries({lists.byBox, boxes.size()});
   const auto roomOf = [&](std::uint32_t i) -> std::size_t {
     const std::size_t size = lists.byBox[i].size;
     if (size <= most) return size + size / 4 + (size > 1 ? 1 : 0);
     hubs_.push_back({i, size, boxes[i], grown[i]});
     return kMaxHubs;
   };
-  if (most == 0 || !rows_.layOut(boxes.size, most, roomOf)) {
+  if (most == 0 || !rows_.layOut(boxes.size(), most, roomOf)) {
     rows_.forget();
     hubs_.clear();
     return false;
@@ -96,7 +96,7 @@ bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
 std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
                                View<const Aabb> boxes) {
   NeighbourList& list = lists.byBox[i];
-  std::uint32_t* const ids = lists.indices.data + list.start;
+  std::uint32_t* const ids = lists.indices.data() + list.start;
   const bool hasRow = rows_.size() != 0, hasAll = hasRow && !rows_.isHub(i);
   const bool hasHubs = hasRow && !hubs_.empty();
   CandidateRows::Filler row = hasRow ? rows_.fill(i) : CandidateRows::Filler{};
@@ -104,7 +104,7 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
   for (std::uint32_t first = 0; first < list.size; first += kAtOnce) {
     const auto count =
         static_cast<std::uint32_t>(std::min<std::size_t>(list.size - first, kAtOnce));
-    const std::uint64_t overlaps = kernels_.findFlips(boxes.data, boxes[i], ids + first, count);
+    const std::uint64_t overlaps = kernels_.findFlips(boxes.data(), boxes[i], ids + first, count);
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint32_t id = ids[first + k];
       if (id == i) continue;
@@ -120,8 +120,8 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
 }
 
 bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists) {
-  rows_.resize(changes.boxes.size);
-  words_ = {static_cast<int>(std::bit_width(changes.boxes.size))};
+  rows_.resize(changes.boxes.size());
+  words_ = {static_cast<int>(std::bit_width(changes.boxes.size()))};
   testChanged(changes);
   left_.compare(tasks_, changes, rows_, {hubs_.data(), hubs_.size()}, lists, words_);
   if (!makeRoom(changes, lists)) return false;
@@ -143,7 +143,7 @@ bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists)
 /// have changed, it tests the candidates of all boxes. Each pair is then tested from one side only,
 /// which is faster.
 void Candidates::testChanged(const BoxChanges& changes) {
-  const std::size_t n = changes.boxes.size, words = changes.left.size;
+  const std::size_t n = changes.boxes.size(), words = changes.left.size();
   const bool testsAll = 2 * changes.changes > n;
   const bool prefetches = n > (testsAll ? kMaxInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
@@ -155,7 +155,7 @@ void Candidates::testChanged(const BoxChanges& changes) {
     std::uint64_t candidates = 0;
     const auto test = [&](std::uint32_t i) {
       const View<const std::uint32_t> entries = testsAll ? rows_.own(i) : rows_.all(i);
-      candidates += entries.size;
+      candidates += entries.size();
       testRow(changes, i, entries, found);
     };
     const auto forTested = [&](std::size_t word, std::size_t last, const auto& visit) {
@@ -190,7 +190,7 @@ template <class Visit>
 void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
                          const Visit& visit) const {
   forPrefetched(
-      true, ids.size, [&](std::size_t k) { visit(ids[k]); },
+      true, ids.size(), [&](std::size_t k) { visit(ids[k]); },
       [&](std::size_t k) { rows_.prefetchRow(ids[k]); },
       [&](std::size_t k) { rows_.prefetchEntries(ids[k]); },
       [&](std::size_t k) {
@@ -203,12 +203,12 @@ void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
 void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
                          View<const std::uint32_t> entries,
                          std::vector<std::uint64_t>& found) const {
-  const std::size_t own = rows_.own(i).size;
-  for (std::size_t first = 0; first < entries.size; first += kAtOnce) {
-    const std::uint32_t* const begin = entries.data + first;
-    const auto count = static_cast<std::uint32_t>(std::min(entries.size - first, kAtOnce));
+  const std::size_t own = rows_.own(i).size();
+  for (std::size_t first = 0; first < entries.size(); first += kAtOnce) {
+    const std::uint32_t* const begin = entries.data() + first;
+    const auto count = static_cast<std::uint32_t>(std::min(entries.size() - first, kAtOnce));
     const std::uint64_t flips =
-        kernels_.findFlips(changes.boxes.data, changes.boxes[i], begin, count);
+        kernels_.findFlips(changes.boxes.data(), changes.boxes[i], begin, count);
     forBits(flips, 0, [&](std::uint32_t k) {
       const std::uint32_t id = begin[k] & kIndex;
       // EscapeComparison records the changes of escaped candidates. If an entry is not one of the
@@ -221,11 +221,11 @@ void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
 
 /// Reserves capacity in the rows of the escaped boxes, and in the rows that get new entries.
 bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists) {
-  const bool prefetches = changes.boxes.size > kBoxesInCache;
+  const bool prefetches = changes.boxes.size() > kBoxesInCache;
   bool fits = true;
   const View<const std::uint32_t> left = changes.escapedIds;
   forPrefetched(
-      prefetches, left.size,
+      prefetches, left.size(),
       [&](std::size_t k) { fits = fits && rows_.reserve(left[k], lists.byBox[left[k]].size); },
       [&](std::size_t k) {
         rows_.prefetchRow(left[k]);
@@ -254,8 +254,8 @@ void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) 
       applyEdits({part.edits.data(), part.edits.size()}, begin, end);
     for (const auto& flips : flips_) applyFlips({flips.data(), flips.size()}, begin, end);
   });
-  tasks_.forRanges(changes.escapedIds.size, kEditGrain, [&](std::size_t begin, std::size_t end) {
-    fillLeft({changes.escapedIds.data + begin, end - begin}, lists);
+  tasks_.forRanges(changes.escapedIds.size(), kEditGrain, [&](std::size_t begin, std::size_t end) {
+    fillLeft({changes.escapedIds.data() + begin, end - begin}, lists);
   });
   for (Hub& hub : hubs_) {
     if (!changes.hasEscaped(hub.id)) continue;
@@ -270,7 +270,7 @@ void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) 
 void Candidates::applyEdits(View<const RowEdit> edits, std::size_t begin, std::size_t end) {
   const auto isMine = [&](std::size_t k) { return edits[k].row - begin < end - begin; };
   forPrefetched(
-      rows_.size() > kBoxesInCache, edits.size,
+      rows_.size() > kBoxesInCache, edits.size(),
       [&](std::size_t k) {
         if (isMine(k)) rows_.apply(edits[k]);
       },
@@ -291,7 +291,7 @@ void Candidates::applyFlips(View<const std::uint64_t> flips, std::size_t begin, 
     if (isMine(pair.second)) visit(pair.second, pair.first);
   };
   forPrefetched(
-      rows_.size() > kBoxesInCache, flips.size,
+      rows_.size() > kBoxesInCache, flips.size(),
       [&](std::size_t k) {
         const std::uint32_t mark = words_.isAdded(flips[k]) ? kOverlaps : 0;
         forRowsOf(k, [&](std::uint32_t i, std::uint32_t id) {
@@ -308,11 +308,11 @@ void Candidates::applyFlips(View<const std::uint64_t> flips, std::size_t begin, 
 
 void Candidates::fillLeft(View<const std::uint32_t> left, const NeighbourLists& lists) {
   forPrefetched(
-      rows_.size() > kBoxesInCache, left.size,
+      rows_.size() > kBoxesInCache, left.size(),
       [&](std::size_t k) {
         const NeighbourList list = lists.byBox[left[k]];
         rows_.clear(left[k]);
-        const std::uint32_t* others = lists.indices.data + list.start;
+        const std::uint32_t* others = lists.indices.data() + list.start;
         for (std::uint32_t at = 0; at < list.size; ++at) rows_.insert(left[k], others[at]);
       },
       [&](std::size_t k) {
@@ -336,7 +336,7 @@ std::size_t Candidates::roomForLists() const {
 void Candidates::writeLists(const NeighbourLists& lists) const {
   tasks_.forRanges(rows_.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (auto i = static_cast<std::uint32_t>(begin); i < end; ++i) {
-      std::uint32_t* const out = lists.indices.data + rows_.start(i);
+      std::uint32_t* const out = lists.indices.data() + rows_.start(i);
       std::uint32_t size = 0;
       for (const std::uint32_t entry : rows_.all(i)) {
         out[size] = entry & kIndex;
@@ -356,7 +356,7 @@ void Candidates::writeHubLists(const NeighbourLists& lists) const {
   std::uint64_t start = rows_.end();
   for (std::size_t k = 0; k < hubs_.size(); ++k) {
     NeighbourList& list = lists.byBox[hubs_[k].id];
-    std::copy_n(lists.indices.data + list.start, list.size, lists.indices.data + start);
+    std::copy_n(lists.indices.data() + list.start, list.size, lists.indices.data() + start);
     const std::uint64_t own = list.size, size = own + std::exchange(ends[k], start + own);
     list = {start, static_cast<std::uint32_t>(size)};
     start += size;
@@ -375,7 +375,7 @@ void Candidates::forHubPairs(const Visit& visit) const {
     for (const std::uint32_t entry : rows_.own(i)) {
       const std::uint32_t id = entry & kIndex;
       if ((entry & kIsHub) == 0 || (entry & kOverlaps) == 0 || id > i) continue;
-      visit(static_cast<std::size_t>(&findHub(hubs, id) - hubs.data), i);
+      visit(static_cast<std::size_t>(&findHub(hubs, id) - hubs.data()), i);
     }
   }
 }

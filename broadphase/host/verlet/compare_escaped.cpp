@@ -24,7 +24,7 @@ struct Comparison {
 
   View<std::uint32_t> found(std::uint32_t i) const {
     const NeighbourList& list = lists.byBox[i];
-    return {lists.indices.data + list.start, list.size};
+    return {lists.indices.data() + list.start, list.size};
   }
 
   /// Removes the box from its own list, because it overlaps itself.
@@ -39,7 +39,7 @@ struct Comparison {
     if (rows.isHub(i)) compareHub(findHub(hubs, i));
     for (const std::uint32_t entry : rows.all(i))
       part.marks[entry & kIndex] = (entry & kOverlaps) != 0 ? kWasIn | kOverlapped : kWasIn;
-    part.entries += rows.all(i).size + found(i).size;
+    part.entries += rows.all(i).size() + found(i).size();
     for (std::uint32_t& entry : found(i)) entry = compareFound(i, entry);
     for (const std::uint32_t entry : rows.all(i))
       if (std::exchange(part.marks[entry & kIndex], 0) != 0) lose(i, entry);
@@ -54,7 +54,7 @@ struct Comparison {
           compareRow(id, hub.id, isIn);
     };
     const View<const std::uint32_t> former{hub.former.data(), hub.former.size()};
-    compareRows({ids.data, ids.size}, true);
+    compareRows({ids.data(), ids.size()}, true);
     compareRows(former, false);
     for (const std::uint32_t id : ids) part.marks[id] = 0;
     for (const std::uint32_t id : former) part.marks[id] = 0;
@@ -142,17 +142,17 @@ void EscapeComparison::compare(HostTasks& tasks, const BoxChanges& changes,
                                const CandidateRows& rows, View<const Hub> hubs,
                                const NeighbourLists& lists, PairWords words) {
   const View<const std::uint32_t> ids = changes.escapedIds;
-  const bool prefetches = changes.boxes.size > kBoxesInCache;
-  used_ = tasks.parts(ids.size, kGrain);
+  const bool prefetches = changes.boxes.size() > kBoxesInCache;
+  used_ = tasks.parts(ids.size(), kGrain);
   parts_.resize(std::max(parts_.size(), used_));
-  tasks.forParts(ids.size, used_, [&](std::size_t k, std::size_t begin, std::size_t end) {
+  tasks.forParts(ids.size(), used_, [&](std::size_t k, std::size_t begin, std::size_t end) {
     Part& part = parts_[k];
     part.changes.clear();
     part.edits.clear();
     part.ended = part.entries = 0;
-    part.marks.resize(changes.boxes.size);
+    part.marks.resize(changes.boxes.size());
     const Comparison all{changes, rows, hubs, lists, words, part};
-    const std::uint32_t* const own = ids.data + begin;
+    const std::uint32_t* const own = ids.data() + begin;
     forPrefetched(
         prefetches, end - begin, [&](std::size_t at) { all.compare(own[at]); },
         [&](std::size_t at) {
@@ -161,7 +161,7 @@ void EscapeComparison::compare(HostTasks& tasks, const BoxChanges& changes,
         },
         [&](std::size_t at) {
           rows.prefetchEntries(own[at]);
-          prefetch(all.found(own[at]).data);
+          prefetch(all.found(own[at]).data());
           prefetchObject(changes.boxes[own[at]]);
         },
         [&](std::size_t at) {

@@ -96,7 +96,7 @@ std::size_t Reaches::beyondOf(const BoxChanges& changes) const {
 /// Whether reaches are worth their cost. Measuring a reach costs as much as testing a box several
 /// times.
 bool Reaches::areWorthIt(const BoxChanges& changes, std::size_t changed) {
-  const std::size_t boxes = changes.boxes.size;
+  const std::size_t boxes = changes.boxes.size();
   const bool areMany = kManyChange * changed >= boxes;
   if (isOn_) {
     if (areMany && kManyBeyond * beyondOf(changes) <= changed) {
@@ -116,10 +116,10 @@ bool Reaches::areWorthIt(const BoxChanges& changes, std::size_t changed) {
 
 std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
                              std::size_t changed) noexcept try {
-  const std::size_t n = changes.boxes.size;
+  const std::size_t n = changes.boxes.size();
   if (!areWorthIt(changes, changed)) return 0;
   reaches_.resize(n);
-  const std::size_t words = changes.left.size, parts = tasks.parts(words, kMeasureGrain);
+  const std::size_t words = changes.left.size(), parts = tasks.parts(words, kMeasureGrain);
   const std::uint64_t measured = isTrial_ ? kTried : ~std::uint64_t{0};
   parts_.resize(parts);
   // If both boxes of a pair are measured, each gets half of the length. So their order does not
@@ -152,7 +152,7 @@ Reach Reaches::measure(std::uint32_t i, const BoxChanges& changes, const Candida
   if (rows.isHub(i) || !insets.areInside() || classify(grown) != BoxClass::ordinary) return {};
   float by = kAll * insets.least;
   const View<const std::uint32_t> entries = rows.all(i);
-  part.looks += entries.size;
+  part.looks += entries.size();
   for (const std::uint32_t entry : entries) {
     const std::uint32_t id = entry & CandidateRows::kIndex;
     float most = kHalf * std::abs(depth(box, changes.boxes[id]));

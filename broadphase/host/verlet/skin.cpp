@@ -46,7 +46,7 @@ Skin::Plan Skin::plan(const StepInput& input, bool isKnown, View<const Hub> hubs
   }
   const bool hadFilters = hadFilters_;
   hadFilters_ = !input.filters.empty();
-  const std::size_t n = input.boxes.size;
+  const std::size_t n = input.boxes.size();
   if (!wasOn) return searchAll(input);
   if (isKnown && n >= grown_.size() && hadFilters == hadFilters_) {
     findEscaped(input);
@@ -99,7 +99,7 @@ void Skin::turnOff() {
 /// @return whether the previous step has made these copies
 bool Skin::watch(const StepInput& input) {
   if (isReady_) return true;
-  const std::size_t n = input.boxes.size, samples = std::min(n, std::min(kWatched, 16 + n / 8));
+  const std::size_t n = input.boxes.size(), samples = std::min(n, std::min(kWatched, 16 + n / 8));
   const auto sample = [&](std::size_t k) {
     return input.boxes[static_cast<std::size_t>(scattered(k) * n >> 32)];
   };
@@ -137,7 +137,7 @@ Skin::Plan Skin::searchAll(const StepInput& input) {
 }
 
 void Skin::growAll(const StepInput& input) {
-  const std::size_t n = input.boxes.size, known = std::min(n, grown_.size());
+  const std::size_t n = input.boxes.size(), known = std::min(n, grown_.size());
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
   const bool isTold = Skin::isTold(input);
@@ -159,10 +159,10 @@ void Skin::growAll(const StepInput& input) {
 /// Finds the boxes that have escaped, and grows them. New boxes, and boxes with another filter or
 /// object than in the last step, are treated as escaped.
 void Skin::findEscaped(const StepInput& input) {
-  const std::size_t n = input.boxes.size, words = (n + kMaskBits - 1) / kMaskBits;
+  const std::size_t n = input.boxes.size(), words = (n + kMaskBits - 1) / kMaskBits;
   known_ = grown_.size();
   grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
-  filters_.resize(input.filters.size);
+  filters_.resize(input.filters.size());
   const bool isTold = Skin::isTold(input), compares = isLastKnown_;
   isLastKnown_ = !isTold;
   last_.resize(isTold ? 0 : n);
@@ -223,14 +223,14 @@ void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_
   Classes change{};
   const View<const Reach> reaches = reaches_.get();
   forPrefetched(
-      input.boxes.size > kBoxesInCache, lastWord - firstWord,
+      input.boxes.size() > kBoxesInCache, lastWord - firstWord,
       [&](std::size_t k) {
         const std::size_t word = firstWord + k;
-        const std::uint64_t all = bitsBelow(input.boxes.size, word * kMaskBits);
+        const std::uint64_t all = bitsBelow(input.boxes.size(), word * kMaskBits);
         std::uint64_t left = whatIsNew(input, word) & all, beyond = 0;
         forChanged(word, left, [&](std::uint32_t i) {
           const bool isOther = hasOtherFilter(input, i);
-          if (!isOther && i < reaches.size && isWithin(reaches[i], grown_[i], input.boxes[i]))
+          if (!isOther && i < reaches.size() && isWithin(reaches[i], grown_[i], input.boxes[i]))
             return;
           const std::uint64_t bit = std::uint64_t{1} << i % kMaskBits;
           beyond |= bit;
@@ -254,7 +254,7 @@ void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_
 std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   const std::size_t first = word * kMaskBits;
   std::uint64_t isNew = ~bitsBelow(known_, first);
-  for (std::size_t i = first; i < std::min(first + kMaskBits, input.removedObjects.size); ++i)
+  for (std::size_t i = first; i < std::min(first + kMaskBits, input.removedObjects.size()); ++i)
     isNew |= std::uint64_t{input.removedObjects[i] != 0} << (i - first);
   return isNew;
 }
@@ -263,7 +263,7 @@ std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
 /// of the last step, and updates the copies of boxes.
 std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
   const std::size_t first = word * kMaskBits;
-  const std::size_t count = std::min(kMaskBits, input.boxes.size - first);
+  const std::size_t count = std::min(kMaskBits, input.boxes.size() - first);
   std::uint64_t changed = findChanged(&last_[first], &input.boxes[first], count);
   copyChanged(&last_[first], &input.boxes[first], count, changed);
   if (!input.filters.empty())

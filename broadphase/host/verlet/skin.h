@@ -78,7 +78,7 @@ class Skin {
   using Use = TestHooks::Skin;
   using Classes = std::array<std::size_t, 3>;  ///< number of boxes of each class
 
-  static bool isTold(const StepInput& input) { return input.changed.data != nullptr; }
+  static bool isTold(const StepInput& input) { return input.changed.data() != nullptr; }
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
