@@ -69,8 +69,9 @@ void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
   impl_->tree.reset();
   requireFitting(boxes, filters, changed);
   Impl& impl = *impl_;
-  impl.removedObjects.reserve(
-      boxes.size());  // reserved now, because nothing may fail after the step
+  std::vector<std::uint8_t>& flags = impl.removedObjects;
+  if (8 * flags.size() < flags.capacity()) flags.shrink_to_fit();
+  flags.reserve(boxes.size());  // reserved now, because nothing may fail after the step
   StepStats& stats = impl.stats;
   stats = StepStats{};
   stats.searched = boxes.size();  // unless the pipeline sets another number

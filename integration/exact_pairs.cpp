@@ -11,12 +11,18 @@ bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
   return std::binary_search(pairs.begin(), pairs.end(), pair);
 }
 
+/// Gives back the list's memory, too, if it was hardly used.
+void empty(std::vector<lbvh::Pair>& list) {
+  if (list.capacity() > 8 * list.size() + 4096) list = std::vector<lbvh::Pair>();
+  list.clear();
+}
+
 }  // namespace
 
 void GpuLbvhExactPairs::update() {
   try {
     m_rejected.swap(m_rejectedBefore);
-    m_rejected.clear();
+    empty(m_rejected);
     for (const lbvh::Pair pair : m_finder.pairs())
       if (m_proxies.isUndecided(pair) &&
           !m_proxies.overlap(m_proxies.at(pair.first), m_proxies.at(pair.second)))
@@ -30,17 +36,17 @@ void GpuLbvhExactPairs::update() {
 
 void GpuLbvhExactPairs::compare() {
   const lbvh::View<const lbvh::Pair> gone = m_finder.removed(), come = m_finder.added();
-  m_changed.clear();
+  empty(m_changed);
   std::set_difference(m_rejected.begin(), m_rejected.end(), m_rejectedBefore.begin(),
                       m_rejectedBefore.end(), std::back_inserter(m_changed));
-  m_removed.clear();
+  empty(m_removed);
   std::set_union(gone.begin(), gone.end(), m_changed.begin(), m_changed.end(),
                  std::back_inserter(m_removed));
 
   m_changed.clear();
   for (const lbvh::Pair pair : m_rejectedBefore)
     if (isPair(pair)) m_changed.push_back(pair);
-  m_added.clear();
+  empty(m_added);
   std::set_union(come.begin(), come.end(), m_changed.begin(), m_changed.end(),
                  std::back_inserter(m_added));
   const auto isRejected = [this](lbvh::Pair pair) { return contains(viewOf(m_rejected), pair); };

@@ -46,6 +46,10 @@ void* movePages(void* pages, std::size_t from, std::size_t to) {
   return moved;
 }
 
+constexpr std::size_t kPage = 4096;
+
+std::size_t wholePages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
 }  // namespace
 
 void GpuLbvhPages::grow(std::size_t bytes) {
@@ -54,13 +58,20 @@ void GpuLbvhPages::grow(std::size_t bytes) {
     release(m_data, m_bytes);
     m_data = grown;
   } else {
-    constexpr std::size_t kPage = 4096;
-    bytes = (bytes + kPage - 1) / kPage * kPage;
+    bytes = wholePages(bytes);
     void* const grown = movePages(m_data, m_bytes, bytes);
     if (grown == MAP_FAILED) throw std::bad_alloc();
     m_data = grown;
   }
   m_bytes = bytes;
+}
+
+bool GpuLbvhPages::shrink(std::size_t bytes) noexcept {
+  bytes = wholePages(bytes > kMinMapped ? bytes : kMinMapped);
+  if (bytes >= m_bytes) return false;
+  if (munmap(static_cast<char*>(m_data) + bytes, m_bytes - bytes) != 0) return false;
+  m_bytes = bytes;
+  return true;
 }
 
 GpuLbvhPages::~GpuLbvhPages() { release(m_data, m_bytes); }
@@ -72,6 +83,8 @@ void GpuLbvhPages::grow(std::size_t bytes) {
   ::operator delete(std::exchange(m_data, grown), kAlign);
   m_bytes = bytes;
 }
+
+bool GpuLbvhPages::shrink(std::size_t) noexcept { return false; }
 
 GpuLbvhPages::~GpuLbvhPages() { ::operator delete(m_data, kAlign); }
 

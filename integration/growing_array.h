@@ -28,6 +28,9 @@ class GpuLbvhPages {
   /// Keeps the bytes up to the previous size; the address may change. @throws std::bad_alloc, with
   /// nothing changed
   void grow(std::size_t bytes);
+  /// On Linux, gives back whole pages after the first `bytes` bytes. The address does not change.
+  /// @return whether bytes() has changed
+  bool shrink(std::size_t bytes) noexcept;
   std::size_t bytes() const { return m_bytes; }
 
  private:
@@ -50,13 +53,18 @@ class GpuLbvhGrowingArray {
   void reserve(std::size_t n) {
     constexpr std::size_t kMax = (std::size_t(-1) / sizeof(T) - 64) / 5 * 4;  // avoids overflow
     if (n > kMax) throw std::bad_alloc();
-    if (n > capacity()) m_pages.grow((n + n / 4 + 64) * sizeof(T));
+    if (n > capacity()) m_pages.grow(reservedFor(n) * sizeof(T));
   }
+  /// Gives back memory that would not be reserved for the elements.
+  void shrink() noexcept { m_pages.shrink(reservedFor(m_size) * sizeof(T)); }
+  void clear() { m_size = 0; }
   /// Requires size() < capacity().
   void push_back(const T& one) { new (data() + m_size++) T(one); }
   void pop_back() { --m_size; }
 
  private:
+  static std::size_t reservedFor(std::size_t n) { return n + n / 4 + 64; }
+
   GpuLbvhPages m_pages;
   std::size_t m_size = 0;
 };

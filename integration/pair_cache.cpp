@@ -37,6 +37,10 @@ void prefetchManifold(const btBroadphasePair& pair) {
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
 constexpr std::size_t kFew = 64;
 
+std::size_t bytesFor(std::size_t pairs) {
+  return (pairs + pairs / 4 + 64) * sizeof(btBroadphasePair);
+}
+
 // A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
 // processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
 // pointers that the stage before it has prefetched.
@@ -68,11 +72,25 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 
 void GpuLbvhPairCache::reserve(std::size_t more) {
   m_index.reserve(more);
-  const int size = m_pairs.size();
-  const std::size_t all = static_cast<std::size_t>(size) + more;
+  const std::size_t all = static_cast<std::size_t>(m_pairs.size()) + more;
   if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
   // Bullet's array would copy all pairs into new memory, which would make this a slow step.
-  m_memory.grow((all + all / 4 + 64) * sizeof(btBroadphasePair));
+  m_memory.grow(bytesFor(all));
+  useMemory();
+}
+
+/// Gives back memory if there were far more pairs. The pairs stay where they are.
+void GpuLbvhPairCache::giveBackMemory() noexcept {
+  m_index.giveBackMemory();
+  const std::size_t bytes = bytesFor(static_cast<std::size_t>(m_pairs.size()));
+  if (m_memory.bytes() <= 8 * bytes || !m_memory.shrink(bytes)) return;
+  useMemory();
+  m_partners = {};
+}
+
+/// Tells Bullet's array where its memory is, and how large.
+void GpuLbvhPairCache::useMemory() {
+  const int size = m_pairs.size();
   m_pairs.resizeNoInitialize(0);
   m_pairs.initializeFromBuffer(m_memory.data(), size,
                                static_cast<int>(m_memory.bytes() / sizeof(btBroadphasePair)));
@@ -154,6 +172,7 @@ bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
 }
 
 void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
+  giveBackMemory();
   if (m_index.size() == 0) return;
   const auto numberOf = [pairs](const lbvh::Pair& pair) {
     return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kFew);

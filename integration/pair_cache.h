@@ -87,6 +87,8 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   }
 
   void reserve(std::size_t more);
+  void giveBackMemory() noexcept;
+  void useMemory();
   void takeOut(std::uint32_t& link);
   btBroadphasePair* refuseForeign();
   btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);

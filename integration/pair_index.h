@@ -28,9 +28,19 @@ class GpuLbvhPairIndex {
   void reserve(std::size_t more) {
     const std::size_t all = m_entries.size() + more;
     m_entries.reserve(all);
-    const std::size_t buckets = 2 * all + 64;  // half as many buckets would take a fifth more time
-    m_buckets.reserve(buckets);
-    while (m_buckets.size() < buckets) addBucket();
+    m_buckets.reserve(bucketsFor(all));
+    while (m_buckets.size() < bucketsFor(all)) addBucket();
+  }
+
+  /// Gives back memory if there were far more pairs.
+  void giveBackMemory() noexcept {
+    if (m_buckets.size() <= 8 * bucketsFor(size())) return;
+    m_buckets.clear();
+    m_whole = 1;
+    while (m_buckets.size() < bucketsFor(size())) addBucket();
+    for (std::uint32_t place = 0; place < m_entries.size(); ++place) linkInBucket(place);
+    m_buckets.shrink();
+    m_entries.shrink();
   }
 
   /// Appends a new pair. Requires reserved capacity.
@@ -99,6 +109,9 @@ class GpuLbvhPairIndex {
 
     lbvh::Pair slots() const { return {first, second}; }
   };
+
+  /// Half as many buckets would take a fifth more time.
+  static std::size_t bucketsFor(std::size_t pairs) { return 2 * pairs + 64; }
 
   // Linear hashing: buckets are added one at a time, and each takes its pairs from one other
   // bucket. So no single step has to rebuild the whole table, which would make it a slow step.

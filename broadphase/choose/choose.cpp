@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "broadphase/choose/shrinking.h"
 #include "broadphase/core/old_names.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
@@ -22,8 +23,12 @@ namespace lbvh {
 namespace {
 
 std::unique_ptr<Pipeline> makeHost(const Options& options, const SimdKernels& kernels) {
-  if (options.hierarchy == Hierarchy::binary) return makeHostTreePipeline(options.threads, kernels);
-  return makeHostPipeline(options.threads, kernels, options.stageTimes);
+  const bool isBinary = options.hierarchy == Hierarchy::binary;
+  return std::make_unique<ShrinkingPipeline>(
+      [isBinary, threads = options.threads, timesStages = options.stageTimes, &kernels] {
+        return isBinary ? makeHostTreePipeline(threads, kernels)
+                        : makeHostPipeline(threads, kernels, timesStages);
+      });
 }
 
 }  // namespace

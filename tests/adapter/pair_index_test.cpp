@@ -39,6 +39,7 @@ TEST(PairIndex, FindsThePlaceOfEveryPair) {
       array[place] = array.back();
       array.pop_back();
     }
+    if (random.below(3) == 0) index.giveBackMemory();
     ASSERT_EQ(index.size(), array.size());
     for (std::uint32_t place = 0; place < array.size(); ++place) {
       ASSERT_EQ(index.find(array[place]), place) << round;
@@ -63,6 +64,23 @@ TEST(GrowingArray, KeepsItsElementsWhileItGrows) {
   for (std::uint32_t i = 0; i < array.size(); ++i) ASSERT_EQ(array[i], 3 * i);
   array.pop_back();
   EXPECT_EQ(array.back(), 3 * (array.size() - 1));
+}
+
+TEST(GrowingArray, KeepsItsElementsWhileItShrinks) {
+  GpuLbvhGrowingArray<std::uint32_t> array;
+  for (const std::uint32_t size : {0u, 100u, 40000u, 1000u, 900000u, 30000u, 29999u, 3u}) {
+    array.reserve(size);
+    while (array.size() > size) array.pop_back();
+    while (array.size() < size) array.push_back(3 * static_cast<std::uint32_t>(array.size()));
+    const std::uint32_t* const before = array.data();
+    array.shrink();
+    EXPECT_EQ(array.data(), before) << size;
+    EXPECT_GE(array.capacity(), size);
+#if defined(__linux__)
+    EXPECT_LE(array.capacity(), size + size / 4 + 65536 / sizeof(std::uint32_t)) << size;
+#endif
+    for (std::uint32_t i = 0; i < array.size(); ++i) ASSERT_EQ(array[i], 3 * i) << size;
+  }
 }
 
 TEST(GrowingArray, IsUnchangedAfterAFailedAllocation) {

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "broadphase/device_pair_finder.h"
 #include "broadphase/host/parallel/space.h"
+#include "failing_new.h"
 #include "portable.h"
 #include "support.h"
 
@@ -195,6 +197,83 @@ TEST_P(EveryHierarchy, PairsOfARemovedObjectAreNeitherKeptNorReportedRemoved) {
   EXPECT_TRUE(finder.added().empty());
   EXPECT_TRUE(finder.removed().empty()) << "its old pairs do not count as removed";
   EXPECT_EQ(toVector(finder.pairs()), (Pairs{{1, 2}}));
+}
+
+/// A finder, and a model of its pairs.
+class Followed {
+ public:
+  explicit Followed(Hierarchy hierarchy) : finder_(withThreads(2, hierarchy)) {}
+  PairFinder& finder() { return finder_; }
+
+  void replace(std::uint32_t index) {
+    finder_.replaceObject(index);
+    const auto involves = [index](Pair pair) {
+      return pair.first == index || pair.second == index;
+    };
+    pairs_.erase(std::remove_if(pairs_.begin(), pairs_.end(), involves), pairs_.end());
+  }
+
+  void update(const Boxes& boxes) {
+    finder_.update(view(boxes));
+    const Pairs now = bruteForce(boxes), before = std::exchange(pairs_, now);
+    EXPECT_EQ(toVector(finder_.added()), difference(now, before));
+    EXPECT_EQ(toVector(finder_.removed()), difference(before, now));
+    EXPECT_EQ(toVector(finder_.pairs()), now);
+  }
+
+  /// Updates with limited memory. @return whether it ran out
+  bool updateWith(long allocations, const Boxes& boxes) {
+    bool isDone = false;
+    try {
+      failing_new::callWith(allocations, [&] { finder_.update(view(boxes)), isDone = true; });
+    } catch (const std::bad_alloc&) {
+    }
+    const bool hasFailed = failing_new::hasFailed;
+    EXPECT_EQ(toVector(finder_.pairs()), isDone ? bruteForce(boxes) : pairs_);
+    if (isDone) pairs_ = bruteForce(boxes);
+    return hasFailed;
+  }
+
+ private:
+  static Pairs difference(const Pairs& a, const Pairs& b) {
+    Pairs left;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(left));
+    return left;
+  }
+
+  PairFinder finder_;
+  Pairs pairs_;
+};
+
+TEST_P(EveryHierarchy, MemoryOfBoxesThatAreGoneIsGivenBack) {
+  Random random(18);
+  Followed followed(GetParam());
+  for (const std::size_t size : {6000, 300, 300, 300, 5000, 0, 0, 4000, 40, 40, 6000, 20, 30}) {
+    SCOPED_TRACE(size);
+    for (int k = 0; k < 3; ++k) followed.replace(random.below(60));
+    followed.update(test::boxSets()[0].make(size, random));
+  }
+  const Boxes boxes = test::boxSets()[0].make(30, random);
+  PairFinder fresh(withThreads(2, GetParam()));
+  for (int step = 0; step < 3; ++step) followed.update(boxes), fresh.update(view(boxes));
+  EXPECT_LE(followed.finder().stats().memoryBytes, fresh.stats().memoryBytes * 6 / 5);
+}
+
+TEST_P(EveryHierarchy, GivesMemoryBackOrStaysWhole) {
+  Random random(19);
+  const Boxes many = test::boxSets()[0].make(1000, random), few(many.begin(), many.begin() + 50);
+  bool hasFailed = true;
+  long allocations = 0;
+  for (; hasFailed; ++allocations) {
+    SCOPED_TRACE(allocations);
+    Followed followed(GetParam());
+    followed.update(many);
+    followed.update(few);
+    hasFailed = followed.updateWith(allocations, few);
+    followed.update(few);
+    followed.update(many);
+  }
+  EXPECT_GE(allocations, 10) << "no pipeline was made";
 }
 
 TEST_P(EveryHierarchy, UpdateWithoutChangesKeepsThePairsAndTheirFigures) {
