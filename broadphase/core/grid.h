@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 
 #include "broadphase/core/morton.h"
@@ -46,8 +47,13 @@ struct ChooseGrid {
       grid.perLength = kMaxPerLength;
       grid.bits = 21;
     }
+    if (scene.measured > 0) grid.largeFrom = lengthOf(meanExponent(scene) + kLargeBits);
     header->grid = grid;
   }
+
+  /// A box is large from 8 to 16 times the mean length of the boxes on, because the mean is rounded
+  /// down to a power of two.
+  static constexpr int kLargeBits = 4;
 
   static constexpr float kMaxPerLength = 3.40282347e+38f;
 
@@ -98,8 +104,20 @@ struct ChooseGrid {
   /// sum of exponents is exact. The number of boxes does not matter, because nearly all boxes that
   /// share a small cell overlap.
   GPULBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
-    if (scene.measured == 0) return false;
-    return exponentOf(cell) > scene.exponents / static_cast<std::int64_t>(scene.measured);
+    return scene.measured != 0 && exponentOf(cell) > meanExponent(scene);
+  }
+
+  /// @param scene has measured boxes
+  GPULBVH_HD static int meanExponent(const SceneBounds& scene) {
+    return static_cast<int>(scene.exponents / static_cast<std::int64_t>(scene.measured));
+  }
+
+  /// 2^exponent, for an exponent from -126 to 127. Sides of ordinary boxes are far shorter.
+  GPULBVH_HD static float lengthOf(int exponent) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(exponent + 127) << 23;
+    float length;
+    std::memcpy(&length, &bits, sizeof length);
+    return length;
   }
 };
 

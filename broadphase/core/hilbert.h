@@ -53,8 +53,8 @@ GPULBVH_HD inline Code placeOnCurve(std::uint32_t x, std::uint32_t y, std::uint3
   return static_cast<Code>(code ^ 7 * flips);
 }
 
-/// Writes the sort key of each box. The key of an ordinary box is its place on the curve. All other
-/// boxes get the keys that AssignCodes gives them.
+/// Writes the sort key of each box, as AssignCodes does. The code of a box is its place on the
+/// curve.
 template <class Key>  // uint32_t: 30 bits; uint64_t: 63 bits
 struct AssignHilbertCodes {
   View<const Aabb> boxes;
@@ -68,19 +68,17 @@ struct AssignHilbertCodes {
   }
 
   GPULBVH_HD Key key(const Aabb& box) const {
-    const BoxClass boxClass = classify(box);
-    if (boxClass != BoxClass::ordinary) return AssignCodes<Key>::keyBehindCodes(boxClass);
     constexpr int kBits = AssignCodes<Key>::kCodeBits / 3;
     const std::uint32_t x = grid->cell(centre(box, 0), 0, kBits);
     const std::uint32_t y = grid->cell(centre(box, 1), 1, kBits);
     const std::uint32_t z = grid->cell(centre(box, 2), 2, kBits);
-    return placeOnCurve<Key, kBits>(x, y, z);
+    return AssignCodes<Key>::keyOf(placeOnCurve<Key, kBits>(x, y, z), box, *grid);
   }
 };
 
 /// Writes the sort keys of the boxes of several worlds. The high bits of a key are the rank of the
-/// box's world (device_input.h). The bits below the rank are the highest `codeBits` bits of the
-/// place on the curve. Oversized boxes come last in their world.
+/// box's world (device_input.h). The bits below the rank are the highest `codeBits` bits of the key
+/// for one world. So large and oversized boxes come last in their world.
 struct AssignWorldKeys {
   View<const Aabb> boxes;
   const std::uint32_t* ranks;
@@ -91,16 +89,13 @@ struct AssignWorldKeys {
 
   /// @param gridBits bits of the places on the curve, per axis
   GPULBVH_HD static int codeBitsFor(int gridBits, int rankBits) {
-    return 3 * gridBits < 64 - rankBits ? 3 * gridBits : 64 - rankBits;
+    return 3 * gridBits + 1 < 64 - rankBits ? 3 * gridBits + 1 : 64 - rankBits;
   }
 
   GPULBVH_HD void operator()(std::uint32_t i) const {
-    using Codes = AssignHilbertCodes<std::uint64_t>;
-    const std::uint64_t last = (std::uint64_t{1} << codeBits) - 1;
-    const bool isOrdinary = classify(boxes[i]) == BoxClass::ordinary;
-    const std::uint64_t code = Codes{boxes, grid, nullptr, nullptr}.key(boxes[i]);
+    const AssignHilbertCodes<std::uint64_t> ofOneWorld{boxes, grid, nullptr, nullptr};
     ids[i] = i;
-    keys[i] = std::uint64_t{ranks[i]} << codeBits | (isOrdinary ? code >> (63 - codeBits) : last);
+    keys[i] = std::uint64_t{ranks[i]} << codeBits | ofOneWorld.key(boxes[i]) >> (64 - codeBits);
   }
 };
 

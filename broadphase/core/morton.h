@@ -97,8 +97,19 @@ GPULBVH_HD inline std::uint64_t morton63(std::uint32_t x, std::uint32_t y, std::
   return spreadBits21(x) << 2 | spreadBits21(y) << 1 | spreadBits21(z);
 }
 
-/// Writes the sort key of each box. The key of an ordinary box is its Morton code. Oversized boxes
-/// have larger keys than all ordinary boxes, and boxes with a NaN have the largest.
+/// Whether a box is much longer than most boxes of the scene, such as a floor among debris.
+GPULBVH_HD inline bool isLarge(const Aabb& box, const Grid& grid) {
+  bool is = false;
+  for (int axis = 0; axis < 3; ++axis) is |= box.max[axis] - box.min[axis] >= grid.largeFrom;
+  return is;
+}
+
+/// Writes the sort key of each box. The highest bits of a key are the box's layer, the bits below
+/// are its Morton code. The layers are, in this order: ordinary boxes, large ones, oversized ones,
+/// and boxes with a NaN. A search visits the later boxes of the order. So the pairs of a large box
+/// are found in the searches for its many small partners, in parallel. Nor does a large box widen
+/// the bounds of smaller ones. Vinkler, Bittner and Havran, "Extended Morton Codes for High
+/// Performance Bounding Volume Hierarchy Construction" (2017), also put sizes into codes.
 template <class Key>  // uint32_t: 30-bit codes; uint64_t: 63-bit codes
 struct AssignCodes {
   static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;
@@ -121,14 +132,15 @@ struct AssignCodes {
     keys[i] = key(boxes[i]);
   }
 
-  /// The key of a box that is not ordinary.
-  GPULBVH_HD static Key keyBehindCodes(BoxClass boxClass) {
-    return Key{boxClass == BoxClass::nan ? 3u : 2u} << (kCodeBits - 1);
+  /// The key of a box with this code. The key of a large box lacks the lowest two bits of its code.
+  GPULBVH_HD static Key keyOf(Key code, const Aabb& box, const Grid& grid) {
+    constexpr Key kUnit = Key{1} << (kCodeBits - 2);
+    const BoxClass boxClass = classify(box);
+    if (boxClass != BoxClass::ordinary) return (boxClass == BoxClass::nan ? 7 : 6) * kUnit;
+    return isLarge(box, grid) ? 4 * kUnit | code >> 2 : code;
   }
 
   GPULBVH_HD Key key(const Aabb& box) const {
-    const BoxClass boxClass = classify(box);
-    if (boxClass != BoxClass::ordinary) return keyBehindCodes(boxClass);
     constexpr int bits = kCodeBits / 3;
     const std::uint32_t x = grid->cell(centre(box, 0), 0, bits);
     const std::uint32_t y = grid->cell(centre(box, 1), 1, bits);
@@ -138,7 +150,7 @@ struct AssignCodes {
       code = morton30(x, y, z);
     else
       code = morton63(x, y, z);
-    return code >> lowestBit(gridBits) << lowestBit(gridBits);
+    return keyOf(code, box, *grid) >> lowestBit(gridBits) << lowestBit(gridBits);
   }
 };
 

@@ -40,6 +40,8 @@ struct Grid {
   float lo[3] = {0, 0, 0};
   float perLength = 0;  ///< 1 / length of the longest axis; 0 if that length is 0
   int bits = 10;        ///< 10, 14 or 21 (see grid.h); on the host also 0: boxes are not sorted
+  /// Boxes with a side of at least this length are large. They are sorted behind the others.
+  float largeFrom = SceneBounds::kFar;
 
   /// The cell of a coordinate on an axis of 2^cellBits cells. Coordinates outside of the grid
   /// belong to its first or last cell.

@@ -26,10 +26,12 @@ struct Difference {
   /// The difference of leaves i and i + 1. Adjacent differences are never equal.
   GPULBVH_HD std::int64_t operator()(std::uint32_t i) const {
     if (i >= n - 1) return INT64_MAX;  // an i of -1 wraps around
-    const auto codeBits = static_cast<std::int64_t>(codes[i] ^ codes[i + 1]);
-    // Minus 1, so that opposite corners of the grid (all 63 bits differ) stay below the value at
-    // the ends.
-    return codeBits != 0 ? codeBits - 1 : INT64_MIN + (i ^ (i + 1));
+    const Key differing = codes[i] ^ codes[i + 1];
+    if (differing == 0) return INT64_MIN + (i ^ (i + 1));
+    // Halved, because keys of 64 bits would not fit. If adjacent codes differ, their highest
+    // differing bits are not the same, so their halves are not, either. Minus 1, so that a
+    // difference in all bits stays below the value at the ends.
+    return static_cast<std::int64_t>(std::uint64_t{differing} >> 1) - 1;
   }
 };
 

@@ -70,14 +70,16 @@ TEST(Hierarchy, TreesOfUpToTwoLeavesAreValid) {
   }
 }
 
-// The largest difference of 63-bit codes must not be mistaken for the end of the array.
+// The largest difference of codes must not be mistaken for the end of the array. The last bit of a
+// key with 64 bits is that of large and oversized boxes.
 TEST(Hierarchy, TreesOfSmallestAndLargestCodesAreValid) {
   Random random(9);
   const Boxes boxes = someBoxes(3, random);
   const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
   for (const auto& codes :
        {std::vector<std::uint64_t>{0, last}, std::vector<std::uint64_t>{0, last, last},
-        std::vector<std::uint64_t>{0, 0, last}}) {
+        std::vector<std::uint64_t>{0, 0, last}, std::vector<std::uint64_t>{last, last + 1},
+        std::vector<std::uint64_t>{0, ~std::uint64_t{0}}}) {
     const Boxes used(boxes.begin(), boxes.begin() + static_cast<long>(codes.size()));
     const auto nodes = build(codes, used);
     EXPECT_EQ(whyTreeIsWrong(view(nodes), view(used)), "");
@@ -139,7 +141,8 @@ TEST(Hierarchy, InvariantsHoldOnThousandsOfKeySets) {
     const std::size_t n = 1 + random.below(round % 50 == 0 ? 700 : 40);
     const int distinct = 1 << random.below(12);
     expectInvariants<std::uint32_t>(n, distinct, 1 + random.below(1u << 18), random);
-    expectInvariants<std::uint64_t>(n, distinct, std::uint64_t{random.bits()} << 19, random);
+    expectInvariants<std::uint64_t>(n, distinct, std::uint64_t{random.bits()} << 21, random);
+    expectInvariants<std::uint64_t>(n, distinct, 1, random);
   }
 }
 

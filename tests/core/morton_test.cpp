@@ -11,6 +11,7 @@
 #include <set>
 
 #include "broadphase/core/grid.h"
+#include "broadphase/core/hilbert.h"
 #include "support.h"
 
 namespace lbvh {
@@ -106,8 +107,76 @@ TEST(Grid, OversizedAndNanBoxesDoNotCount) {
   const Grid grid = gridOf(boxes);
   const AssignCodes<std::uint32_t> codes{view(boxes), &grid, nullptr, nullptr, nullptr};
   EXPECT_LT(codes.key(boxes[1]), 1u << 30);
-  EXPECT_EQ(codes.key(boxes[2]), 1u << 30);
-  EXPECT_EQ(codes.key(boxes[4]), 3u << 29);
+  EXPECT_EQ(codes.key(boxes[2]), 6u << 28);
+  EXPECT_EQ(codes.key(boxes[4]), 7u << 28);
+}
+
+// The boxes have sides of 1, so a side of 16 is large.
+template <class Codes>
+void expectLayers(const Codes& codes, const Boxes& boxes) {
+  using Key = decltype(codes.key(boxes[0]));
+  constexpr Key kLarge = Key{1} << AssignCodes<Key>::kCodeBits;
+  const std::size_t n = boxes.size();
+  EXPECT_LT(codes.key(boxes[n - 5]), kLarge) << "nearly large";
+  const Key large = codes.key(boxes[n - 4]), other = codes.key(boxes[n - 3]);
+  EXPECT_GE(large, kLarge);
+  EXPECT_LT(large, other) << "along the curve";
+  EXPECT_EQ(other - kLarge, codes.key(boxes[99]) >> 2) << "the place of a smaller box";
+  EXPECT_LT(other, codes.key(boxes[n - 2])) << "oversized";
+  EXPECT_LT(codes.key(boxes[n - 2]), codes.key(boxes[n - 1])) << "NaN";
+}
+
+TEST(Grid, LargeBoxesAreALayerBehindTheOthers) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Boxes boxes;
+  for (int i = 0; i < 100; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 0.5f));
+  boxes.push_back(boxAt(50, 0, 0, 7.9f));
+  boxes.push_back({{1, -0.5f, -8}, {2, 0.5f, 8}});
+  boxes.push_back(boxAt(99, 0, 0, 8));
+  boxes.push_back({{0, 0, 0}, {inf, 1, 1}});
+  boxes.push_back({{NAN, 0, 0}, {1, 1, 1}});
+  const Grid grid = gridOf(boxes);
+  EXPECT_EQ(grid.largeFrom, 16);
+  expectLayers(AssignCodes<std::uint32_t>{view(boxes), &grid, nullptr, nullptr, nullptr}, boxes);
+  expectLayers(AssignCodes<std::uint64_t>{view(boxes), &grid, nullptr, nullptr, nullptr}, boxes);
+  expectLayers(AssignHilbertCodes<std::uint32_t>{view(boxes), &grid, nullptr, nullptr}, boxes);
+  expectLayers(AssignHilbertCodes<std::uint64_t>{view(boxes), &grid, nullptr, nullptr}, boxes);
+}
+
+// A sort reads no bits below those of the grid. So the keys, from which a tree is built, must not
+// have such bits.
+TEST(Grid, KeysHaveNoBitsBelowTheGrid) {
+  const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(70, 60, 50, 1), boxAt(70, 60, 50, 40)};
+  Grid grid = gridOf(boxes);
+  grid.largeFrom = 10;
+  const AssignCodes<std::uint64_t> codes{view(boxes), &grid, nullptr, nullptr, nullptr, 14};
+  const std::uint64_t below = (std::uint64_t{1} << codes.lowestBit(14)) - 1;
+  for (const Aabb& box : boxes) EXPECT_EQ(codes.key(box) & below, 0u);
+  EXPECT_GT(codes.key(boxes[2]), codes.key(boxes[1]));
+}
+
+TEST(Grid, KeysOfWorldsHaveTheWorldAboveTheLayer) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Boxes boxes{
+      {{NAN, 0, 0}, {1, 1, 1}}, boxAt(9, 9, 9, 50), {{0, 0, 0}, {inf, 1, 1}}, boxAt(9, 9, 9, 1)};
+  Grid grid = gridOf({boxAt(0, 0, 0, 1), boxAt(10, 10, 10, 1)});
+  grid.largeFrom = 10;
+  const int rankBits = 3;
+  for (const int gridBits : {10, 21}) {
+    const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
+    EXPECT_LE(codeBits + rankBits, 64);
+    std::uint64_t keys[4], last = 0;
+    std::uint32_t ids[4];
+    for (const std::uint32_t rank : {0u, 1u, 4u}) {
+      const std::uint32_t ranks[] = {rank, rank, rank, rank};
+      const AssignWorldKeys assign{view(boxes), ranks, &grid, codeBits, keys, ids};
+      for (std::uint32_t i = 0; i < 4; ++i) assign(i);
+      for (const std::uint64_t key : {keys[3], keys[1], keys[2], keys[0]}) {
+        EXPECT_GT(key, last) << rank << " " << gridBits;
+        last = key;
+      }
+    }
+  }
 }
 
 TEST(Grid, LongCodesForWideScenes) {

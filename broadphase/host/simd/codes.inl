@@ -166,6 +166,7 @@ inline bool codeBoxes(const Aabb* boxes, const Grid& grid, Key* keys) {
 }
 
 /// Computes the keys of AssignHilbertCodes (hilbert.h) for boxes [begin, end).
+/// @param grid one without large boxes
 template <class Key>
 void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32_t* ids,
                 std::size_t begin, std::size_t end) {
@@ -184,9 +185,7 @@ void assignKeys(View<const Aabb> boxes, const Grid& grid, Key* keys, std::uint32
     }
     for (std::size_t i = from; i < from + count; ++i) ids[i] = static_cast<std::uint32_t>(i);
     if (areOrdinary) continue;
-    for (std::size_t i = from; i < from + count; ++i) {
-      const BoxClass boxClass = classify(boxes[i]);
-      if (boxClass != BoxClass::ordinary) keys[i] = AssignCodes<Key>::keyBehindCodes(boxClass);
-    }
+    for (std::size_t i = from; i < from + count; ++i)
+      keys[i] = AssignCodes<Key>::keyOf(keys[i], boxes[i], grid);
   }
 }
