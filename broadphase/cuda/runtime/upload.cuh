@@ -3,13 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "broadphase/core/changes.h"
 #include "broadphase/cuda/runtime/check.cuh"
@@ -58,10 +60,9 @@ struct ScatterRecords {
 
 /// Stands for HostTasks if the calling thread works alone.
 struct CallingThread {
-  int threads() const { return 1; }
   template <class F>
-  void forRanges(std::size_t n, std::size_t /*grain*/, const F& f) const {
-    f(std::size_t{0}, n);
+  void forWorkers(std::size_t n, std::size_t grain, const F& f) const {
+    for (std::size_t begin = 0; begin < n; begin += grain) f(0, begin, std::min(n, begin + grain));
   }
 };
 
@@ -89,15 +90,12 @@ class UploadBuffer {
     if (padded > device_.capacity() || padded > shadow_.capacity()) known_ = 0;
     const View<T> device = device_.ensure(padded);
     shadow_.ensure(padded);
+    records_.ensure(mostRecords(padded) / RecordBlock<T>::kRecords + 1);
     const std::size_t known = std::exchange(known_, 0);  // stays 0 if a copy fails
     recorded_ = 0;
-    const Source source{host, changed, changed.data() != nullptr ? std::min(known, last) : known,
-                        sent};
-    const std::size_t wave =
-        kPiece * piecesPerWave(host.size(), static_cast<std::size_t>(tasks.threads()));
-    for (std::size_t begin = 0; begin < host.size(); begin += wave)
-      sendWave(source, begin, std::min(begin + wave, host.size()), tasks, stream);
-    forEach(recorded_, ScatterRecords<T>{records_.data(), device.data()});
+    readAndSend({host, changed, changed.data() != nullptr ? std::min(known, last) : known, sent},
+                tasks, stream);
+    forEach(recorded_.load(), ScatterRecords<T>{records_.data(), device.data()});
     if (padded > host.size() && (known != host.size() || padded != padded_))
       cudaCheck(cudaMemsetAsync(device.data() + host.size(), kPadding,
                                 (padded - host.size()) * sizeof(T), stream));
@@ -110,9 +108,8 @@ class UploadBuffer {
   void invalidate() { known_ = 0; }
 
  private:
-  /// The host's threads compare and copy the pieces of a wave. While a wave is sent, they work on
-  /// the next one. A piece of boxes has 96 KiB.
-  static constexpr std::size_t kPieceMasks = 64, kPiece = kPieceMasks * kMaskBits, kMaxPieces = 64;
+  /// A thread compares and copies one piece at a time. A piece of boxes has 96 KiB.
+  static constexpr std::size_t kPieceMasks = 64, kPiece = kPieceMasks * kMaskBits;
   static constexpr int kPadding = std::is_same_v<T, Aabb> ? 0xFF : 0;  // a box of NaNs, or zeros
 
   struct Source {
@@ -129,50 +126,71 @@ class UploadBuffer {
   }
 
   struct Piece {
-    std::size_t begin, end, count;  ///< `count`: number of changed elements
+    std::atomic<bool> isRead{false};
+    std::size_t begin = 0, end = 0, count = 0;  ///< `count`: number of changed elements
     std::uint64_t masks[kPieceMasks];
     /// Records are sent if they take at most a quarter of the bytes of the piece.
     bool isWhole() const { return count > mostRecords(end - begin); }
   };
 
-  /// A wave has two pieces for each thread, but at most a quarter of all pieces, because nothing is
-  /// sent before the first wave is complete. On an H100, a step with 100,000 boxes took 0.57 ms
-  /// with waves of all their 25 pieces and 16 threads, and 0.48 ms with waves of 8 and 4 threads.
-  static std::size_t piecesPerWave(std::size_t n, std::size_t threads) {
-    return std::clamp<std::size_t>(n / kPiece / 4, 2, std::min(2 * threads, kMaxPieces));
+  /// The threads read the pieces in order. Meanwhile the calling thread sends those that are read,
+  /// whenever it has read one itself. So the pieces cross the bus while others are read.
+  template <class Tasks>
+  void readAndSend(const Source& source, Tasks& tasks, cudaStream_t stream) {
+    const std::size_t count = (source.host.size() + kPiece - 1) / kPiece;
+    if (pieces_.size() < count) pieces_ = std::vector<Piece>(count);
+    for (std::size_t k = 0; k < count; ++k) pieces_[k].isRead = false;
+    const std::thread::id caller = std::this_thread::get_id();
+    // Every send costs microseconds, so several pieces are sent together.
+    const std::size_t least = std::max<std::size_t>(count / 8, 4);
+    std::size_t sent = 0;
+    constexpr std::size_t kGrain = 2;  // fewer pieces take less time than to wake a thread
+    tasks.forWorkers(count, kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) readPiece(source, k);
+      if (std::this_thread::get_id() == caller) sent = send(source, sent, count, least, stream);
+      return true;
+    });
+    send(source, sent, count, 1, stream);
   }
 
-  template <class Tasks>
-  void sendWave(const Source& source, std::size_t begin, std::size_t end, Tasks& tasks,
-                cudaStream_t stream) {
-    const std::size_t count = (end - begin + kPiece - 1) / kPiece;
-    const auto read = [&](std::size_t first, std::size_t last) {
-      for (std::size_t k = first; k < last; ++k)
-        readPiece(source, begin + k * kPiece, std::min(begin + (k + 1) * kPiece, end), pieces_[k]);
-    };
-    constexpr std::size_t kGrain = 2;  // fewer pieces take less time than to wake a thread
-    tasks.forRanges(count, kGrain, read);
-    std::size_t from = begin;  // [from, piece.begin) are pieces that are sent as a whole
-    for (std::size_t k = 0; k < count; ++k) {
+  /// Sends the pieces from `first` on, up to one that is not read yet, if there are at least
+  /// `least` of them.
+  /// @return the first piece that is not sent
+  std::size_t send(const Source& source, std::size_t first, std::size_t count, std::size_t least,
+                   cudaStream_t stream) {
+    std::size_t end = first;
+    while (end < count && pieces_[end].isRead.load(std::memory_order_acquire)) ++end;
+    if (end - first < least) return first;
+    std::size_t from = first * kPiece;  // [from, piece.begin) are pieces that are sent as a whole
+    for (std::size_t k = first; k < end; ++k) {
       const Piece& piece = pieces_[k];
       if (source.sent != nullptr) tell(piece, *source.sent);
       if (piece.isWhole()) continue;
       sendRange(from, piece.begin, stream);
       from = piece.end;
-      if (piece.count > 0) record(source.host, piece);
     }
-    sendRange(from, end, stream);
+    sendRange(from, pieces_[end - 1].end, stream);
+    return end;
   }
 
-  /// Finds the changes of a piece. If the piece is sent as a whole, also copies them to the shadow.
-  void readPiece(const Source& source, std::size_t begin, std::size_t end, Piece& piece) {
-    piece.begin = begin;
-    piece.end = end;
-    piece.count = findMasks(source, begin, end, mostRecords(end - begin), piece.masks);
-    if (!piece.isWhole()) return;
-    for (std::size_t first = begin; first < end; first += kMaskBits)
+  void readPiece(const Source& source, std::size_t k) {
+    Piece& piece = pieces_[k];
+    piece.begin = k * kPiece;
+    piece.end = std::min(piece.begin + kPiece, source.host.size());
+    read(source, piece);
+    piece.isRead.store(true, std::memory_order_release);
+  }
+
+  /// Finds the changes of a piece, and copies them to the shadow. Also copies them to records,
+  /// unless the piece is sent as a whole.
+  void read(const Source& source, Piece& piece) {
+    piece.count = findMasks(source, piece.begin, piece.end, mostRecords(piece.end - piece.begin),
+                            piece.masks);
+    if (!piece.isWhole()) return record(source.host, piece);
+    for (std::size_t first = piece.begin; first < piece.end; first += kMaskBits)
       copyChanged(shadow_.data() + first, source.host.data() + first,
-                  std::min(kMaskBits, end - first), piece.masks[(first - begin) / kMaskBits]);
+                  std::min(kMaskBits, piece.end - first),
+                  piece.masks[(first - piece.begin) / kMaskBits]);
   }
 
   static void tell(const Piece& piece, ChangedSet& sent) {
@@ -213,11 +231,15 @@ class UploadBuffer {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
 
+  /// The order of the pieces among the records may differ from step to step. It does not matter,
+  /// because each record has its own place in the array.
   void record(View<const T> host, const Piece& piece) {
+    if (piece.count == 0) return;
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
-    RecordBlock<T>* blocks = records_.ensure(mostRecords(paddedSize(last_)) / kRecords + 1).data();
-    T* shadow = shadow_.data();
-    std::uint32_t at = recorded_;
+    RecordBlock<T>* const blocks = records_.data();
+    T* const shadow = shadow_.data();
+    const auto count = static_cast<std::uint32_t>(piece.count);
+    std::uint32_t at = recorded_.fetch_add(count, std::memory_order_relaxed);
     const std::uint64_t* mask = piece.masks;
     for (std::size_t first = piece.begin; first < piece.end; first += kMaskBits)
       forBits(*mask++, first, [&](std::uint32_t i) {
@@ -225,7 +247,6 @@ class UploadBuffer {
         blocks[at / kRecords].set(at % kRecords, i, host[i]);
         ++at;
       });
-    recorded_ = at;
   }
 
   /// Compares all elements at once first, because in most scenes most boxes are at rest.
@@ -237,8 +258,8 @@ class UploadBuffer {
   PinnedBuffer<T> shadow_;
   /// Kernels read them over the bus, so that only the records cross it.
   PinnedBuffer<RecordBlock<T>> records_;
-  std::array<Piece, kMaxPieces> pieces_;  ///< the pieces of a wave
-  std::uint32_t recorded_ = 0;
+  std::vector<Piece> pieces_;
+  std::atomic<std::uint32_t> recorded_{0};  ///< number of records of this upload
   std::size_t known_ = 0;   ///< number of elements of the shadow that the device has
   std::size_t last_ = 0;    ///< size of the last upload
   std::size_t padded_ = 0;  ///< size with padding
