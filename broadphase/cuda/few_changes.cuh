@@ -110,7 +110,7 @@ inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedLi
   {
     const auto timer = run.timed("traversal", &StepStats::traversalMs);
     const FindChangedPairs search{leaves, step.old, lent.marks, run.header(),
-                                  FindChangedPairs::partsFor(n)};
+                                  FindChangedPairs::partsFor(leaves.groupCount)};
     space.launch<findChangedPairsKernel>(search.blocks(), kThreads, search);
   }
   const auto timer = run.timed("delta", &StepStats::deltaMs);

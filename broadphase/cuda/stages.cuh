@@ -251,9 +251,9 @@ inline void findPairs(const StepRun& run, const LeafBlocks& leaves, std::size_t 
 inline void findTreePairs(const StepRun& run, View<const Node> nodes, std::size_t boxes,
                           const FoundPairs& out) {
   const auto timer = run.timed("traversal", &StepStats::traversalMs);
-  const FindTreePairs search{nodes.data(), CudaSpace::count(boxes), out,
-                             FindTreePairs::poolFor(boxes)};
-  run.space().launch<findTreePairsKernel>(search.blocks(), kThreads, search);
+  run.space().launch<findTreePairsKernel>(
+      (boxes + kThreads - 1) / kThreads, kThreads,
+      FindTreePairs{nodes.data(), CudaSpace::count(boxes), out});
 }
 
 /// Stage 6: turns the counts into the offsets of the lists, and writes the second boxes of the

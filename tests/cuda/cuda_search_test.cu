@@ -33,16 +33,13 @@ class CudaSearch : public test::OnCuda {};
 /// How to search: over blocks, or over a tree.
 struct Way {
   std::uint32_t parts;  ///< number of warps that share a block; 0: search over a tree
-  std::uint32_t pool;   ///< number of leaves per warp
 };
-constexpr Way kWays[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 1}, {0, 32}, {0, 128}};
+constexpr Way kWays[] = {{1}, {2}, {4}, {8}, {0}};
 
-std::ostream& operator<<(std::ostream& out, Way way) {
-  return out << "parts " << way.parts << ", pool " << way.pool;
-}
+std::ostream& operator<<(std::ostream& out, Way way) { return out << "parts " << way.parts; }
 
 struct Search {
-  Way way{1, 0};
+  Way way{1};
   std::size_t room = 1 << 20;
   std::uint64_t limit = 1 << 30;
   std::vector<Filter> filters;
@@ -76,8 +73,8 @@ void searchTree(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
   const OnDevice<Node> nodes(std::vector<Node>(2 * n));
   space.forEach(n, BuildHierarchy<std::uint32_t>{boxes, ids, codes.view().data(), n,
                                                  writable(arrivals), writable(nodes)});
-  const FindTreePairs search{nodes.view().data(), n, found, asked.way.pool};
-  space.launch<findTreePairsKernel>(search.blocks(), kThreads, search);
+  space.launch<findTreePairsKernel>((n + kThreads - 1) / kThreads, kThreads,
+                                    FindTreePairs{nodes.view().data(), n, found});
   space.wait();
 }
 
@@ -228,7 +225,7 @@ TEST_F(CudaSearch, AllPairsAreFoundWithAnyNumberOfLevels) {
 
 // 1,024 coincident boxes fill 32 blocks. All boxes of each block overlap all boxes of every block.
 TEST_F(CudaSearch, CoincidentBoxesHaveAllPairs) {
-  for (const Way way : {Way{1, 0}, Way{8, 0}, Way{0, 32}}) {
+  for (const Way way : {Way{1}, Way{8}, Way{0}}) {
     const Boxes boxes(1024, test::boxAt(0, 0, 0, 1));
     Search asked;
     asked.way = way;
@@ -290,7 +287,7 @@ TEST_F(CudaSearch, StopsBeyondTheLimitAndNotAtIt) {
     asked.limit = 1000;
     const Found found = search(asked, boxes, inOrder(boxes.size()));
     EXPECT_GT(found.header.pairs, asked.limit);
-    const std::uint32_t warps = way.parts != 0 ? 20 * way.parts : (640 + way.pool - 1) / way.pool;
+    const std::uint32_t warps = 20 * std::max(way.parts, 1u);
     // The staged pairs, and the pairs that the lanes find until the warp reads the count again.
     const std::uint32_t most =
         kStaged + (way.parts != 0 ? kStaged : kWarp * TreeSearchMemory::kVisits);
