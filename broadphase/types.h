@@ -57,14 +57,18 @@ static_assert(sizeof(Pair) == 8 && alignof(Pair) == 8, "a Pair is one 8-byte loa
 template <class Value>
 class ViewMember {
  public:
+  /// @param value what a call returns
   GPULBVH_HD constexpr explicit ViewMember(Value value) : value_(value) {}
 
   /// @return the value
   GPULBVH_HD constexpr Value operator()() const { return value_; }
 
+  /// @return the value, where a program reads the variable of version 0.2
   [[deprecated("call data() or size()")]] GPULBVH_HD constexpr operator Value() const {
     return value_;
   }
+  /// Changes the value, where a program assigns to the variable of version 0.2.
+  /// @return this member
   [[deprecated("assign a View")]] GPULBVH_HD constexpr ViewMember& operator=(Value value) {
     value_ = value;
     return *this;
