@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 
 #include "broadphase/core/morton.h"
@@ -18,6 +17,7 @@ struct ChooseGrid {
   View<const Aabb> boxes;
   const StepArguments* arguments;  ///< null: there is no padding, and there are no old pairs
   StepHeader* header;
+  bool hasLargeLayer = true;  ///< whether large boxes come behind the others in the order
 
   GPULBVH_HD void operator()(std::uint32_t) const {
     header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size(), 0};
@@ -47,7 +47,8 @@ struct ChooseGrid {
       grid.perLength = kMaxPerLength;
       grid.bits = 21;
     }
-    if (scene.measured > 0) grid.largeFrom = lengthOf(meanExponent(scene) + kLargeBits);
+    if (hasLargeLayer && scene.measured > 0)
+      grid.largeFrom = lengthOf(meanExponent(scene) + kLargeBits);
     header->grid = grid;
   }
 
@@ -56,13 +57,6 @@ struct ChooseGrid {
   static constexpr int kLargeBits = 4;
 
   static constexpr float kMaxPerLength = 3.40282347e+38f;
-
-  GPULBVH_HD static float longestSide(const float (&lo)[3], const float (&hi)[3]) {
-    float longest = 0;
-    for (int axis = 0; axis < 3; ++axis)
-      longest = hi[axis] - lo[axis] > longest ? hi[axis] - lo[axis] : longest;
-    return longest;
-  }
 
   /// Narrows the grid, because otherwise one body that fell out of the world could put all others
   /// into one cell. Takes a sample of 31 boxes at evenly spaced indices, without the lowest and the
@@ -110,14 +104,6 @@ struct ChooseGrid {
   /// @param scene has measured boxes
   GPULBVH_HD static int meanExponent(const SceneBounds& scene) {
     return static_cast<int>(scene.exponents / static_cast<std::int64_t>(scene.measured));
-  }
-
-  /// 2^exponent, for an exponent from -126 to 127. Sides of ordinary boxes are far shorter.
-  GPULBVH_HD static float lengthOf(int exponent) {
-    const std::uint32_t bits = static_cast<std::uint32_t>(exponent + 127) << 23;
-    float length;
-    std::memcpy(&length, &bits, sizeof length);
-    return length;
   }
 };
 

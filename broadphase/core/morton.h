@@ -47,6 +47,24 @@ GPULBVH_HD inline int exponentOf(float x) {
   return static_cast<int>(bits >> 23 & 255u) - 127;
 }
 
+/// 2^exponent, for an exponent from -126 to 127.
+GPULBVH_HD inline float lengthOf(int exponent) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(exponent + 127) << 23;
+  float length;
+  std::memcpy(&length, &bits, sizeof length);
+  return length;
+}
+
+/// The longest side of a box; 0 if no side is positive.
+GPULBVH_HD inline float longestSide(const float (&min)[3], const float (&max)[3]) {
+  float longest = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const float length = max[axis] - min[axis];
+    longest = length > longest ? length : longest;
+  }
+  return longest;
+}
+
 struct MeasureScene {
   View<const Aabb> boxes;
 
@@ -60,13 +78,8 @@ struct MeasureScene {
     one.ordinary = 1;
     if (isInverted(box)) return one;
     one.measured = 1;
-    float extent = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-      one.lo[axis] = one.hi[axis] = centre(box, axis);
-      const float length = box.max[axis] - box.min[axis];
-      extent = length > extent ? length : extent;
-    }
-    one.exponents = exponentOf(extent);
+    for (int axis = 0; axis < 3; ++axis) one.lo[axis] = one.hi[axis] = centre(box, axis);
+    one.exponents = exponentOf(longestSide(box.min, box.max));
     return one;
   }
 };
@@ -99,9 +112,7 @@ GPULBVH_HD inline std::uint64_t morton63(std::uint32_t x, std::uint32_t y, std::
 
 /// Whether a box is much longer than most boxes of the scene, such as a floor among debris.
 GPULBVH_HD inline bool isLarge(const Aabb& box, const Grid& grid) {
-  bool is = false;
-  for (int axis = 0; axis < 3; ++axis) is |= box.max[axis] - box.min[axis] >= grid.largeFrom;
-  return is;
+  return longestSide(box.min, box.max) >= grid.largeFrom;
 }
 
 /// Writes the sort key of each box. The highest bits of a key are the box's layer, the bits below

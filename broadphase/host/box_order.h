@@ -39,10 +39,9 @@ class BoxOrder {
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header.scene = curve_.measure(boxes);
-      ChooseGrid{boxes, nullptr, &header}(0);
       // No layer of large boxes. On the host, one long search for such a box takes less time than
       // to meet it in the searches for all others.
-      header.grid.largeFrom = SceneBounds::kFar;
+      ChooseGrid{boxes, nullptr, &header, false}(0);
     }
     if (header.grid.bits == 10)
       sort<std::uint32_t>(boxes, header, ids, scratch, stats);
