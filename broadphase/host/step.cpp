@@ -14,10 +14,9 @@
 
 #include "broadphase/core/validate.h"
 #include "broadphase/host/block_query.h"
-#include "broadphase/host/pair_lists.h"
+#include "broadphase/host/pair_history.h"
 #include "broadphase/host/step_search.h"
 #include "broadphase/host/verlet/candidates.h"
-#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/host/verlet/skin.h"
 
 namespace lbvh {
@@ -27,16 +26,14 @@ class HostPipeline final : public Pipeline, HostSearch {
  public:
   HostPipeline(int threads, const SimdKernels& kernels, bool timesSmallSteps)
       : HostSearch(threads, kernels),
-        kernels_(kernels),
         timesSmallSteps_(timesSmallSteps),
         skin_(space_.tasks(), reaches_),
         candidates_(space_.tasks(), kernels),
         ranked_(space_.tasks(), kernels),
-        delta_(kernels) {}
+        history_(space_, kernels) {}
 
   void step(const StepInput& input, StepStats& stats) override {
-    added_ = removed_ = {};  // this step overwrites their memory
-    if (pairsAre_ == PairsAre::oneStepOff) pairsAre_ = whereAll();
+    history_.begin();
     scene_ = nullptr;
     isPacked_ = true;
     work_ = {};
@@ -56,10 +53,7 @@ class HostPipeline final : public Pipeline, HostSearch {
         searchGrown(input, stats);
     }
     scene_ = isPacked_ ? searched() : nullptr;
-    stats.pairs = pairCount();
-    stats.added = added_.size();
-    stats.removed = removed_.size();
-    stats.capacity = std::max(listBlock_.bytes() / sizeof(Pair), stats.pairs);
+    history_.describe(stats);
     if constexpr (kValidate) validate(input, oldPairs);
   }
 
@@ -77,30 +71,23 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   void setPreviousPairs(View<const Pair> pairs) override {
-    added_ = removed_ = pairs_ = {};
     scene_ = nullptr;
     candidatesAre_ = CandidatesAre::old;
     ranked_.release();
-    pairsAre_ = PairsAre::listed;
-    const View<Pair> room = lend(listBlock_, pairs.size());
-    std::copy(pairs.begin(), pairs.end(), room.begin());
-    pairs_ = room;
+    history_.set(pairs);
   }
 
   View<const Pair> pairs() override {
     listPairs();
-    return pairs_;
+    return history_.pairs();
   }
-  View<const Pair> added() const override { return added_; }
-  View<const Pair> removed() const override { return removed_; }
+  View<const Pair> added() const override { return history_.added(); }
+  View<const Pair> removed() const override { return history_.removed(); }
   const PackedBoxes* packed() const override { return scene_; }
 
   std::size_t memoryBytes() const override {
-    std::size_t bytes = searchBytes() + skin_.memoryBytes() + reaches_.memoryBytes() +
-                        candidates_.memoryBytes() + ranked_.memoryBytes() + delta_.memoryBytes() +
-                        changes_.bytes() + spareChanges_.bytes();
-    for (const Scratch* block : {&listBlock_, &foundBlock_, &spareBlock_}) bytes += block->bytes();
-    return bytes;
+    return searchBytes() + skin_.memoryBytes() + reaches_.memoryBytes() +
+           candidates_.memoryBytes() + ranked_.memoryBytes() + history_.memoryBytes();
   }
 
  private:
@@ -111,18 +98,6 @@ class HostPipeline final : public Pipeline, HostSearch {
     found,  ///< yes: this step has found them by a search of all grown boxes
     kept    ///< yes: this step has updated them by a search for a few boxes
   };
-
-  /// Where the last step's pairs are. pairs() moves them to pairs_.
-  enum class PairsAre {
-    listed,  ///< in pairs_
-    /// Only the changes of the last step are missing in pairs_. All pairs are where whereAll()
-    /// says.
-    oneStepOff,
-    inRows,  ///< in the candidates, after a step that searched for a few boxes
-    byRank   ///< in ranked_, after plain steps in the same order
-  };
-
-  PairsAre whereAll() const { return ranked_.areKnown() ? PairsAre::byRank : PairsAre::inRows; }
 
   Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
@@ -148,7 +123,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   bool searchInLastOrder(const StepInput& input, StepStats& stats) {
     work_.tests = 0;
     return keepOrder(input, ranked_.oversized(), stats) &&
-           findRanked(ranked_, foundBlock_, 2 * pairCount(), input.maxPairs, stats);
+           findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
   }
 
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
@@ -157,39 +132,28 @@ class HostPipeline final : public Pipeline, HostSearch {
     ranked_.forget();
     orderAll(input, PackedFor::ranks, stats);
     work_.tests = 0;
-    findRanked(ranked_, foundBlock_, 2 * pairCount(), input.maxPairs, stats);
+    findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
     beginRanks();
   }
 
   /// Compares by rank, because the pairs of the last step have the same ranks.
   void compareByRank(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
-    if (pairsAre_ != PairsAre::listed) releaseListed();
-    ranked_.compare(ids(), input.removedObjects, foundBlock_);
-    listChanges(ranked_.changes(), ranked_.words());
-    const bool isPatchable = pairsAre_ == PairsAre::listed && input.removedObjects.empty();
-    pairsAre_ = isPatchable ? PairsAre::oneStepOff : PairsAre::byRank;
-  }
-
-  /// Frees the memory of pairs_, because pairs() was not called after the last step.
-  void releaseListed() {
-    pairs_ = {};
-    listBlock_ = Scratch();
-    spareBlock_ = Scratch();
+    ranked_.compare(ids(), input.removedObjects, history_.foundMemory());
+    history_.change(input, ranked_.changes(), ranked_.words(), ranked_.next().pairs);
   }
 
   /// Compares by index, because the pairs of the last step have other ranks or no ranks.
   void compareByIndex(const StepInput& input, StepStats& stats) {
     const RankedPairs::Found& found = ranked_.next();
-    const NeighbourLists lists = listByIndex(found);
-    compare(input, lists, found.pairs, stats);
+    history_.compare(input, listByIndex(found), found.pairs, stats);
   }
 
   /// Orders the boxes again and finds the pairs by their new ranks, for the next step. If this
   /// fails, the old order stays.
   void renewRanks(const StepInput& input, StepStats& stats) try {
     beginNextOrder(input, stats);
-    findRanked(ranked_, foundBlock_, ranked_.last().pairs, input.maxPairs, stats);
+    findRanked(ranked_, history_.foundMemory(), ranked_.last().pairs, input.maxPairs, stats);
     beginRanks();
     ranked_.keep();
   } catch (const std::exception&) {
@@ -209,7 +173,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     }
     skin_.endAll(stats, lists.indices.size(), work_);
     requireAtMost(input.maxPairs, candidates_.pairs());
-    compare(input, lists, candidates_.pairs(), stats);
+    history_.compare(input, lists, candidates_.pairs(), stats);
     if (candidates_.areKnown())
       candidatesAre_ = CandidatesAre::found;
     else
@@ -221,7 +185,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. Memory
     // that is not touched costs nothing, but a second search would cost time.
     const std::uint64_t n = input.boxes.size();
-    const Room room{foundBlock_, 8 * pairCount() + 8 * input.boxes.size(), 4 * input.maxPairs + n};
+    const Room room{history_.foundMemory(), 8 * (history_.size() + n), 4 * input.maxPairs + n};
     // Up to kFew boxes stay in index order. Then the number of tests of a plain search says nothing
     // about this search.
     const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
@@ -243,10 +207,7 @@ class HostPipeline final : public Pipeline, HostSearch {
                              skin_.grown().boxes};
     stats.searched = 0;
     if (isOrderWorn()) orderAgain(skin_.grown(input), stats);
-    if (areFound) {  // their memory is as large as that search needed
-      foundBlock_ = Scratch();
-      spareBlock_ = Scratch();
-    }
+    if (areFound) history_.releaseSpare();
     if (changes.changes != 0 && !compareEscaped(input, changes, stats)) return false;
     work_.tested +=
         reaches_.renew(space_.tasks(), changes, candidates_.rows(), skin_.changesInAll());
@@ -269,10 +230,8 @@ class HostPipeline final : public Pipeline, HostSearch {
     }
     requireAtMost(input.maxPairs, candidates_.pairsAfter());
     const auto timer = space_.timed("delta", stats.deltaMs);
-    listChanges(candidates_.changes(), candidates_.words());
+    history_.change(input, candidates_.changes(), candidates_.words(), candidates_.pairsAfter());
     candidates_.commit(changes, lists);
-    const bool isPatchable = pairsAre_ == PairsAre::listed && input.removedObjects.empty();
-    pairsAre_ = isPatchable ? PairsAre::oneStepOff : PairsAre::inRows;
     return true;
   }
 
@@ -280,7 +239,8 @@ class HostPipeline final : public Pipeline, HostSearch {
                                StepStats& stats) try {
     const View<const std::uint32_t> left = skin_.escapedIds();
     if (left.empty()) return true;
-    const Room room{foundBlock_, kNeighbours * left.size(), 4 * input.maxPairs + left.size()};
+    const Room room{history_.foundMemory(), kNeighbours * left.size(),
+                    4 * input.maxPairs + left.size()};
     lists = findEscaped(skin_.grown(input), left, room, stats);
     return true;
   } catch (const std::length_error&) {
@@ -299,70 +259,20 @@ class HostPipeline final : public Pipeline, HostSearch {
     }
   }
 
-  /// Stages 6 and 7. The added pairs overwrite the neighbours, and the removed pairs overwrite the
-  /// old ones.
-  void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
-               StepStats& stats) {
-    const View<Pair> sorted =
-        sortNeighbours(lists, input.boxes.size(), lend(spareBlock_, pairs), stats);
-    const auto timer = space_.timed("delta", stats.deltaMs);
-    const View<Pair> room = lend(foundBlock_, sorted.size());
-    const auto found = delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects,
-                                      room.data(), pairs_.data());
-    added_ = found.added;
-    removed_ = found.removed;
-    pairs_ = sorted;
-    std::swap(listBlock_, spareBlock_);
-    pairsAre_ = PairsAre::listed;
-  }
-
-  /// Runs stage 7 for changes that are known, but not sorted.
-  void listChanges(View<std::uint64_t> words, PairWords format) {
-    const View<Pair> pairs = changes_.ensure(words.size());
-    const std::uint64_t* sorted = words.data();
-    if (words.size() <= kFewChanges)
-      std::sort(words.begin(), words.end());
-    else
-      sorted = space_.radixSort().words(
-          space_.tasks(), words, spareChanges_.ensure(words.size()).data(), 0, format.changeBits());
-    std::size_t added = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      pairs[i] = format.changed(sorted[i]);
-      added += format.isAdded(sorted[i]);
-    }
-    added_ = {pairs.data(), added};
-    removed_ = {pairs.data() + added, pairs.size() - added};
-  }
-
-  std::size_t pairCount() const {
-    if (pairsAre_ == PairsAre::listed) return pairs_.size();
-    return ranked_.areKnown() ? ranked_.last().pairs : candidates_.pairs();
-  }
-
-  /// Moves the pairs to pairs_, sorted. After most steps this is done only when pairs() is called.
+  /// Lists the pairs of the last step, sorted by index. After most steps this is done only when
+  /// pairs() is called. Until then they are in ranked_ or in the candidates.
   void listPairs() {
-    if (pairsAre_ == PairsAre::oneStepOff) patchLastPairs();
-    if (pairsAre_ == PairsAre::inRows) listRows();
-    if (pairsAre_ == PairsAre::byRank) list(listByIndex(ranked_.last()), ranked_.last().boxes);
-    pairsAre_ = PairsAre::listed;
+    if (history_.listByChange()) return;
+    if (ranked_.areKnown())
+      history_.list(listByIndex(ranked_.last()), ranked_.last().boxes);
+    else
+      history_.list(listRows(), candidates_.boxes());
   }
 
-  void patchLastPairs() {
-    const View<Pair> patched = lend(foundBlock_, pairCount());
-    patchPairs(kernels_, pairs_, added_, removed_, patched);
-    pairs_ = patched;
-    std::swap(listBlock_, foundBlock_);
-  }
-
-  void listRows() {
+  NeighbourLists listRows() {
     const NeighbourLists lists = lendLists(candidates_.roomForLists(), candidates_.boxes());
     candidates_.writeLists(lists);
-    list(lists, candidates_.boxes());
-  }
-
-  void list(const NeighbourLists& lists, std::size_t boxes) {
-    pairs_ = lend(listBlock_, pairCount());
-    writePairs(lists, boxes, pairs_);
+    return lists;
   }
 
   NeighbourLists listByIndex(const RankedPairs::Found& found) {
@@ -372,38 +282,29 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   NeighbourLists lendLists(std::size_t indices, std::size_t boxes) {
-    foundBlock_.reset(scratchBytes<std::uint32_t>(indices));
-    return {foundBlock_.lendRest<std::uint32_t>("neighbours"), lendByBox(boxes)};
+    Scratch& memory = history_.foundMemory();
+    memory.reset(scratchBytes<std::uint32_t>(indices));
+    return {memory.lendRest<std::uint32_t>("neighbours"), lendByBox(boxes)};
   }
 
-  static constexpr std::size_t kFewChanges = 64;
   /// Expected number for a box; most boxes have fewer.
   static constexpr std::size_t kNeighbours = 32;
 
   std::vector<Pair> copyOfPairs() { return {pairs().begin(), pairs().end()}; }
 
   void validate(const StepInput& input, const std::vector<Pair>& before) try {
-    checkStep(input, {before.data(), before.size()}, pairs(), added_, removed_);
+    checkStep(input, {before.data(), before.size()}, pairs(), added(), removed());
   } catch (const std::bad_alloc&) {
     // Skips the check. The next call of pairs() tries again.
   }
 
-  const SimdKernels& kernels_;
   const bool timesSmallSteps_;
   Reaches reaches_;
   Skin skin_;
   Candidates candidates_;
   RankedPairs ranked_;
-  HostPairDelta delta_;
+  PairHistory history_;
   CandidatesAre candidatesAre_ = CandidatesAre::old;
-  PairsAre pairsAre_ = PairsAre::listed;
-  Scratch listBlock_;   ///< memory of pairs_
-  Scratch foundBlock_;  ///< neighbours, later overwritten by added pairs
-  Scratch spareBlock_;  ///< pairs of the previous step, later overwritten by removed pairs
-  View<Pair> pairs_;
-  HostBuffer<Pair> changes_;
-  HostBuffer<std::uint64_t> spareChanges_;
-  View<const Pair> added_, removed_;
   bool isPacked_ = true;                ///< whether the blocks have the boxes of the last step
   const PackedBoxes* scene_ = nullptr;  ///< the blocks of the last step, for queries
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs and times stages 1 to 6 of a step on the host's cores. Packs the boxes into blocks in the
+// Runs and times stages 1 to 5 of a step on the host's cores. Packs the boxes into blocks in the
 // order of a curve, and searches the blocks for pairs. Base class of the host's pipeline. Keeps no
 // pairs.
 #pragma once
@@ -31,8 +31,7 @@ class HostSearch {
         order_(space_, kernels),
         allBlocks_(space_.tasks(), kernels),
         escapedBlocks_(space_.tasks(), kernels),
-        search_(space_.tasks(), kernels),
-        neighbourSort_(space_.tasks(), kernels) {}
+        search_(space_.tasks(), kernels) {}
   ~HostSearch() = default;
 
   static constexpr std::size_t kFew = BoxOrder::kFew;
@@ -186,17 +185,6 @@ class HostSearch {
   /// once in each step that does not search for all boxes.
   bool isOrderWorn() { return allBlocks_.wears(); }
 
-  /// Stage 6: turns lists of neighbours into sorted pairs.
-  View<Pair> sortNeighbours(const NeighbourLists& lists, std::size_t boxes, View<Pair> sorted,
-                            StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    writePairs(lists, boxes, sorted);
-    return sorted;
-  }
-  void writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> sorted) {
-    neighbourSort_.writePairs(lists, boxes, sorted);
-  }
-
   HostSpace space_;
 
   /// The blocks of all boxes, as packed last and updated by findEscaped().
@@ -208,20 +196,14 @@ class HostSearch {
   std::size_t searchBytes() const {
     return (ids_.capacity() + oldIds_.capacity()) * sizeof(ids_[0]) + fewIds_.bytes() +
            scratch_.bytes() + order_.memoryBytes() + allBlocks_.memoryBytes() +
-           escapedBlocks_.memoryBytes() + search_.memoryBytes() + neighbourSort_.memoryBytes() +
-           words_.bytes() + spareWords_.bytes();
+           escapedBlocks_.memoryBytes() + search_.memoryBytes() + words_.bytes() +
+           spareWords_.bytes();
   }
 
   /// Lends a list for each box, after a reset of the scratch memory.
   NeighbourList* lendByBox(std::size_t boxes) {
     reserveScratch(0, boxes);
     return scratch_.lend<NeighbourList>("neighbour lists", boxes).data();
-  }
-
-  /// Resets a block, and lends all of it as n pairs.
-  static View<Pair> lend(Scratch& block, std::size_t n) {
-    block.reset(scratchBytes<Pair>(n));
-    return block.lend<Pair>("pairs", n);
   }
 
  private:
@@ -329,7 +311,6 @@ class HostSearch {
   BlockBuilder escapedBlocks_;  ///< the boxes of findEscaped(), as queries
   NeighbourSearch search_;
   SearchBudget budget_;
-  NeighbourSort neighbourSort_;
   HostBuffer<std::uint64_t> words_, spareWords_;
   int mortonBits_ = 0;  ///< bits of the codes when all boxes were ordered last
 };

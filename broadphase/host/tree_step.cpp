@@ -11,7 +11,7 @@
 #include "broadphase/core/limits.h"
 #include "broadphase/core/pipeline.h"
 #include "broadphase/core/validate.h"
-#include "broadphase/host/pair_lists.h"
+#include "broadphase/host/pair_history.h"
 #include "broadphase/host/parallel/space.h"
 #include "broadphase/host/step.h"
 #include "broadphase/lbvh/leaf_walk.h"
@@ -42,43 +42,31 @@ struct FoundPairs {
 class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
  public:
   HostTreePipeline(int threads, const SimdKernels& kernels)
-      : TreeStages(threads), neighbourSort_(space_.tasks(), kernels), delta_(kernels) {}
+      : TreeStages(threads), history_(space_, kernels) {}
 
   void step(const StepInput& input, StepStats& stats) override {
-    added_ = removed_ = {};  // this step overwrites their memory
+    history_.begin();
     const std::vector<Pair> oldPairs =
-        kValidate ? std::vector<Pair>(pairs_.begin(), pairs_.end()) : std::vector<Pair>();
-    const std::size_t boxes = input.boxes.size();
+        kValidate ? std::vector<Pair>(pairs().begin(), pairs().end()) : std::vector<Pair>();
     measure(input.boxes, stats);
     buildNodes(input.boxes, header()->scene.ordinary + header()->scene.oversized, stats);
     const View<const Pair> found = findPairs(input, stats);
-    const NeighbourLists lists = scatterPairs(found, boxes, stats);
-    const View<Pair> sorted = sortLists(lists, boxes, stats);
-    compare(sorted, input.removedObjects, stats);
+    const NeighbourLists lists = scatterPairs(found, input.boxes.size(), stats);
+    history_.compare(input, lists, found.size(), stats);
     describe(*header(), stats);
-    stats.pairs = pairs_.size();
-    stats.added = added_.size();
-    stats.removed = removed_.size();
-    stats.capacity = found_.capacity();
+    history_.describe(stats);
     if constexpr (kValidate)
-      checkStep(input, {oldPairs.data(), oldPairs.size()}, pairs_, added_, removed_);
+      checkStep(input, {oldPairs.data(), oldPairs.size()}, pairs(), added(), removed());
   }
 
-  void setPreviousPairs(View<const Pair> pairs) override {
-    added_ = removed_ = pairs_ = {};
-    const View<Pair> room = lists_[current_].ensure(pairs.size());
-    std::copy(pairs.begin(), pairs.end(), room.begin());
-    pairs_ = room;
-  }
-
-  View<const Pair> pairs() override { return pairs_; }
-  View<const Pair> added() const override { return added_; }
-  View<const Pair> removed() const override { return removed_; }
+  void setPreviousPairs(View<const Pair> pairs) override { history_.set(pairs); }
+  View<const Pair> pairs() override { return history_.pairs(); }
+  View<const Pair> added() const override { return history_.added(); }
+  View<const Pair> removed() const override { return history_.removed(); }
 
   std::size_t memoryBytes() const override {
-    return treeBytes() + neighbourSort_.memoryBytes() + delta_.memoryBytes() + byFirst_.bytes() +
-           found_.bytes() + places_.bytes() + partners_.bytes() + lists_[0].bytes() +
-           lists_[1].bytes();
+    return treeBytes() + history_.memoryBytes() + byFirst_.bytes() + places_.bytes() +
+           partners_.bytes();
   }
 
  private:
@@ -90,9 +78,9 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   View<const Pair> findPairs(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t boxes = input.boxes.size();
-    std::size_t room = std::max({found_.capacity(), 2 * pairs_.size(), 8 * boxes});
+    std::size_t room = std::max({places_.capacity(), 2 * history_.size(), 8 * boxes});
     for (;;) {
-      FoundPairs found{found_.ensure(room), places_.ensure(room).data(),
+      FoundPairs found{history_.lendFound(room), places_.ensure(room).data(),
                        byFirst_.ensure(boxes).data(), input.maxPairs};
       space_.forEach(boxes, [&](std::uint32_t i) { found.byFirst[i] = {0, 0}; });
       walkAll(input.filters, found);
@@ -124,7 +112,7 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
         });
   }
 
-  /// Stage 6, first part: writes the second box of each pair to the list of its first box. The
+  /// Begins stage 6: writes the second box of each pair to the list of its first box. The
   /// lists are not sorted yet.
   NeighbourLists scatterPairs(View<const Pair> found, std::size_t boxes, StepStats& stats) {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
@@ -141,36 +129,10 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
     return lists;
   }
 
-  /// Stage 6, second part: sorts the lists, and writes them as pairs.
-  View<Pair> sortLists(const NeighbourLists& lists, std::size_t boxes, StepStats& stats) {
-    const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    const View<Pair> sorted = lists_[1 - current_].ensure(lists.indices.size());
-    neighbourSort_.writePairs(lists, boxes, sorted);
-    return sorted;
-  }
-
-  /// Stage 7. The added pairs overwrite the unsorted pairs, and the removed pairs overwrite the old
-  /// ones.
-  void compare(View<Pair> sorted, View<const std::uint8_t> removedObjects, StepStats& stats) {
-    const auto timer = space_.timed("delta", stats.deltaMs);
-    const auto lists = delta_.compare(space_.tasks(), pairs_, sorted, removedObjects, found_.data(),
-                                      pairs_.data());
-    added_ = lists.added;
-    removed_ = lists.removed;
-    pairs_ = sorted;
-    current_ = 1 - current_;
-  }
-
-  NeighbourSort neighbourSort_;
-  HostPairDelta delta_;
+  PairHistory history_;
   HostBuffer<NeighbourList> byFirst_;
-  HostBuffer<Pair> found_;
   HostBuffer<std::uint32_t> places_;    ///< by found pair: its place in its list
   HostBuffer<std::uint32_t> partners_;  ///< the second boxes, list by list
-  HostBuffer<Pair> lists_[2];           ///< the sorted pairs of the last two steps
-  int current_ = 0;
-  View<Pair> pairs_;
-  View<const Pair> added_, removed_;
 };
 
 }  // namespace

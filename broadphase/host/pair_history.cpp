@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Zlib
+#include "broadphase/host/pair_history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lbvh {
+
+void PairHistory::begin() noexcept {
+  added_ = removed_ = {};
+  if (listed_ == Listed::lacksChange) listed_ = Listed::none;
+}
+
+void PairHistory::releaseSpare() {
+  found_ = Scratch();
+  spare_ = Scratch();
+}
+
+void PairHistory::compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
+                          StepStats& stats) {
+  const View<Pair> sorted = lend(spare_, pairs);
+  {
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    sort_.writePairs(lists, input.boxes.size(), sorted);
+  }
+  const auto timer = space_.timed("delta", stats.deltaMs);
+  const View<Pair> room = lendFound(pairs);  // the lists are not needed any more
+  const auto found = delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects,
+                                    room.data(), pairs_.data());
+  added_ = found.added;
+  removed_ = found.removed;
+  pairs_ = sorted;
+  size_ = pairs;
+  std::swap(list_, spare_);
+}
+
+void PairHistory::change(const StepInput& input, View<std::uint64_t> changes, PairWords words,
+                         std::size_t pairs) {
+  const View<Pair> listed = changes_.ensure(changes.size());
+  const std::uint64_t* const ordered = sorted(changes, words.changeBits());
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    listed[i] = words.changed(ordered[i]);
+    added += words.isAdded(ordered[i]);
+  }
+  added_ = {listed.data(), added};
+  removed_ = {listed.data() + added, listed.size() - added};
+  size_ = pairs;
+  if (listed_ != Listed::all) {  // pairs() was not called after the last step
+    pairs_ = {};
+    list_ = Scratch();
+    spare_ = Scratch();
+  }
+  // Pairs of removed objects are gone, but not among the changes.
+  const bool isPatchable = listed_ == Listed::all && input.removedObjects.empty();
+  listed_ = isPatchable ? Listed::lacksChange : Listed::none;
+}
+
+void PairHistory::set(View<const Pair> pairs) {
+  added_ = removed_ = pairs_ = {};
+  size_ = 0;
+  listed_ = Listed::all;
+  const View<Pair> room = lend(list_, pairs.size());
+  std::copy(pairs.begin(), pairs.end(), room.begin());
+  pairs_ = room;
+  size_ = pairs.size();
+}
+
+bool PairHistory::listByChange() {
+  if (listed_ != Listed::lacksChange) return listed_ == Listed::all;
+  const View<Pair> patched = lendFound(size_);
+  patchPairs(kernels_, pairs_, added_, removed_, patched);
+  pairs_ = patched;
+  std::swap(list_, found_);
+  listed_ = Listed::all;
+  return true;
+}
+
+void PairHistory::list(const NeighbourLists& lists, std::size_t boxes) {
+  pairs_ = lend(list_, size_);
+  sort_.writePairs(lists, boxes, pairs_);
+  listed_ = Listed::all;
+}
+
+void PairHistory::describe(StepStats& stats) const {
+  stats.pairs = size_;
+  stats.added = added_.size();
+  stats.removed = removed_.size();
+  stats.capacity = std::max(list_.bytes() / sizeof(Pair), size_);
+}
+
+std::size_t PairHistory::memoryBytes() const {
+  return list_.bytes() + found_.bytes() + spare_.bytes() + changes_.bytes() + spareWords_.bytes() +
+         sort_.memoryBytes() + delta_.memoryBytes();
+}
+
+View<Pair> PairHistory::lend(Scratch& block, std::size_t pairs) {
+  block.reset(scratchBytes<Pair>(pairs));
+  return block.lend<Pair>("pairs", pairs);
+}
+
+/// @param bits how many bits of a change are used
+const std::uint64_t* PairHistory::sorted(View<std::uint64_t> changes, int bits) {
+  if (changes.size() > kFewChanges)
+    return space_.radixSort().words(space_.tasks(), changes,
+                                    spareWords_.ensure(changes.size()).data(), 0, bits);
+  std::sort(changes.begin(), changes.end());
+  return changes.data();
+}
+
+}  // namespace lbvh

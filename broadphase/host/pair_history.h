@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Zlib
+// Keeps the pairs of the last step, and how they differ from the pairs of the step before: stages 6
+// and 7 of a step on the host. Does not search.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "broadphase/core/pipeline.h"
+#include "broadphase/core/scratch.h"
+#include "broadphase/host/pair_lists.h"
+#include "broadphase/host/parallel/space.h"
+#include "broadphase/host/verlet/pair_words.h"
+#include "broadphase/types.h"
+
+namespace lbvh {
+
+/// A step calls begin(), and at its end either compare() or change(). After change() the pairs
+/// themselves may be listed later, or never.
+class PairHistory {
+ public:
+  using Scratch = lbvh::Scratch<HostMemory>;
+
+  PairHistory(HostSpace& space, const SimdKernels& kernels)
+      : space_(space), kernels_(kernels), sort_(space.tasks(), kernels), delta_(kernels) {}
+
+  /// Empties added() and removed(), because the step will overwrite their memory.
+  void begin() noexcept;
+
+  /// Memory for what a search finds. compare() overwrites it with the added pairs.
+  Scratch& foundMemory() { return found_; }
+  View<Pair> lendFound(std::size_t pairs) { return lend(found_, pairs); }
+  /// Frees the memory that a search for all boxes has needed. Invalidates added() and removed().
+  void releaseSpare();
+
+  /// Runs stages 6 and 7 for a step that has found all its pairs. The pairs of the last step must
+  /// be listed.
+  /// @param lists for each box, the boxes of greater index that overlap it; not sorted
+  /// @param pairs number of indices in the lists
+  /// @throws std::bad_alloc; then nothing has changed
+  void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
+               StepStats& stats);
+
+  /// Runs stage 7 for a step that has found only the changes.
+  /// @param changes not sorted; the call may sort them
+  /// @param pairs number of pairs after the step
+  /// @throws std::bad_alloc; then nothing has changed
+  void change(const StepInput& input, View<std::uint64_t> changes, PairWords words,
+              std::size_t pairs);
+
+  /// Replaces the pairs of the last step. @throws std::bad_alloc
+  void set(View<const Pair> pairs);
+
+  /// Lists the pairs, if the pairs before the last step are listed, and only its changes are
+  /// missing.
+  /// @return whether the pairs are listed now; if not, only list() can list them
+  /// @throws std::bad_alloc
+  bool listByChange();
+  /// Lists the pairs. @param lists as for compare(), of the pairs of the last step
+  /// @throws std::bad_alloc
+  void list(const NeighbourLists& lists, std::size_t boxes);
+
+  std::size_t size() const { return size_; }             ///< number of pairs of the last step
+  View<const Pair> pairs() const { return pairs_; }      ///< sorted; they must be listed
+  View<const Pair> added() const { return added_; }      ///< sorted
+  View<const Pair> removed() const { return removed_; }  ///< sorted
+
+  /// Writes the numbers of pairs to `stats`.
+  void describe(StepStats& stats) const;
+  std::size_t memoryBytes() const;
+
+ private:
+  /// Which pairs pairs_ has.
+  enum class Listed {
+    all,          ///< those of the last step
+    lacksChange,  ///< those before the last step, whose changes are added_ and removed_
+    none
+  };
+  static constexpr std::size_t kFewChanges = 64;
+
+  static View<Pair> lend(Scratch& block, std::size_t pairs);
+  const std::uint64_t* sorted(View<std::uint64_t> changes, int bits);
+
+  HostSpace& space_;
+  const SimdKernels& kernels_;
+  NeighbourSort sort_;
+  HostPairDelta delta_;
+  Listed listed_ = Listed::all;
+  std::size_t size_ = 0;
+  Scratch list_;   ///< memory of pairs_
+  Scratch found_;  ///< what a search has found, later overwritten by added pairs
+  Scratch spare_;  ///< pairs of the previous step, later overwritten by removed pairs
+  View<Pair> pairs_;
+  HostBuffer<Pair> changes_;
+  HostBuffer<std::uint64_t> spareWords_;
+  View<const Pair> added_, removed_;
+};
+
+}  // namespace lbvh
