@@ -298,28 +298,37 @@ TEST_F(Resting, CallersMayPassChangeBits) {
   EXPECT_EQ(packedOf(scene.finder), nullptr);
 }
 
-// After steps on a GPU, the host gets the previous pairs from there. Its own flags of the
-// candidates' overlaps are then out of date.
-TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
+/// Gives the pipeline other previous pairs, after three steps without a call of pairs().
+void expectPairsFromElsewhere(Pipeline& pipeline) {
   Random random(63);
   Boxes boxes = test::boxSets()[0].make(300, random);
-  const auto pipeline = makeHostPipeline(1, simdKernels());
   const auto step = [&] {
     StepStats stats;
-    pipeline->step({view(boxes), {}, {}, Options{}.maxPairs, {}}, stats);
+    pipeline.step({view(boxes), {}, {}, Options{}.maxPairs, {}}, stats);
   };
   step();
-  boxes[3] = boxes[4];
-  step();
+  for (std::size_t i = 3; i < 5; ++i) {
+    boxes[i] = boxes[i + 1];
+    step();
+  }
   const Pairs all = bruteForce(boxes, {});
   ASSERT_GT(all.size(), 5u);
   const Pairs some(all.begin() + 5, all.end());
-  pipeline->setPreviousPairs(view(some));
-  EXPECT_EQ(toVector(pipeline->pairs()), some);
+  pipeline.setPreviousPairs(view(some));
+  EXPECT_EQ(toVector(pipeline.pairs()), some);
   step();
-  EXPECT_EQ(toVector(pipeline->pairs()), all);
-  EXPECT_EQ(toVector(pipeline->added()), Pairs(all.begin(), all.begin() + 5));
-  EXPECT_EQ(pipeline->removed().size(), 0u);
+  EXPECT_EQ(toVector(pipeline.pairs()), all);
+  EXPECT_EQ(toVector(pipeline.added()), Pairs(all.begin(), all.begin() + 5));
+  EXPECT_EQ(pipeline.removed().size(), 0u);
+}
+
+// After steps on a GPU, the host gets the previous pairs from there. What it has kept of its own
+// last step, such as its pairs, is then out of date.
+TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
+  expectPairsFromElsewhere(*makeHostPipeline(1, simdKernels()));
+  test::forceSkin("never");
+  expectPairsFromElsewhere(*makeHostPipeline(1, simdKernels()));
+  expectPairsFromElsewhere(*makeHostTreePipeline(1, simdKernels()));
 }
 
 }  // namespace
