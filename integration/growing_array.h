@@ -21,8 +21,12 @@ class GpuLbvhPages {
  public:
   GpuLbvhPages() = default;
   ~GpuLbvhPages();
-  GpuLbvhPages(const GpuLbvhPages&) = delete;
-  GpuLbvhPages& operator=(const GpuLbvhPages&) = delete;
+  GpuLbvhPages(GpuLbvhPages&& other) noexcept { *this = std::move(other); }
+  GpuLbvhPages& operator=(GpuLbvhPages&& other) noexcept {
+    std::swap(m_data, other.m_data);
+    std::swap(m_bytes, other.m_bytes);
+    return *this;
+  }
 
   void* data() const { return m_data; }
   /// Keeps the bytes up to the previous size; the address may change. @throws std::bad_alloc, with
@@ -42,6 +46,14 @@ class GpuLbvhPages {
 template <class T>
 class GpuLbvhGrowingArray {
  public:
+  GpuLbvhGrowingArray() = default;
+  GpuLbvhGrowingArray(GpuLbvhGrowingArray&& other) noexcept { *this = std::move(other); }
+  GpuLbvhGrowingArray& operator=(GpuLbvhGrowingArray&& other) noexcept {
+    std::swap(m_pages, other.m_pages);
+    std::swap(m_size, other.m_size);
+    return *this;
+  }
+
   T* data() const { return static_cast<T*>(m_pages.data()); }
   std::size_t size() const { return m_size; }
   std::size_t capacity() const { return m_pages.bytes() / sizeof(T); }
@@ -55,9 +67,10 @@ class GpuLbvhGrowingArray {
     if (n > kMax) throw std::bad_alloc();
     if (n > capacity()) m_pages.grow(reservedFor(n) * sizeof(T));
   }
-  /// Gives back memory that would not be reserved for the elements.
-  void shrink() noexcept { m_pages.shrink(reservedFor(m_size) * sizeof(T)); }
+  /// Gives back memory that reserve(n) would not reserve. Requires n >= size().
+  void shrink(std::size_t n) noexcept { m_pages.shrink(reservedFor(n) * sizeof(T)); }
   void clear() { m_size = 0; }
+  void truncate(std::size_t size) { m_size = size; }
   /// Requires size() < capacity().
   void push_back(const T& one) { new (data() + m_size++) T(one); }
   void pop_back() { --m_size; }

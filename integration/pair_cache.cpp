@@ -73,6 +73,8 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 void GpuLbvhPairCache::reserve(std::size_t more) {
   m_index.reserve(more);
   const std::size_t all = static_cast<std::size_t>(m_pairs.size()) + more;
+  m_partners.reserve(all, m_proxies.boxes().size());
+  m_gathered.reserve(m_partners.capacity());
   if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
   // Bullet's array would copy all pairs into new memory, which would make this a slow step.
   m_memory.grow(bytesFor(all));
@@ -85,7 +87,9 @@ void GpuLbvhPairCache::giveBackMemory() noexcept {
   const std::size_t bytes = bytesFor(static_cast<std::size_t>(m_pairs.size()));
   if (m_memory.bytes() <= 8 * bytes || !m_memory.shrink(bytes)) return;
   useMemory();
-  m_partners = {};
+  m_partners.shrink(m_index.size(), m_proxies.boxes().size());
+  m_gathered.clear();
+  m_gathered.shrink(m_partners.capacity());
 }
 
 /// Tells Bullet's array where its memory is, and how large.
@@ -253,27 +257,33 @@ void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher
   dispatcher->freeCollisionAlgorithm(algorithm);
 }
 
-/// Writes the places of the proxy's pairs into m_gathered, in ascending order.
+/// Writes the places of the proxy's pairs into m_gathered, in ascending order. Allocates only if a
+/// callback calls this cache. A program may have freed its bodies before its world, which then
+/// reads proxies in freed memory, and removes them. An allocation could overwrite that memory.
 /// @return false if there is no memory
 bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
+  if (!m_partners.isValid())
+    m_partners.build(m_index.size(), [this](std::size_t pair) {
+      return m_index[static_cast<std::uint32_t>(pair)];
+    });
   m_gathered.clear();
   try {
-    if (!m_partners.isValid())
-      m_partners.build(m_index.size(), m_proxies.boxes().size(), [this](std::size_t pair) {
-        return m_index[static_cast<std::uint32_t>(pair)];
-      });
-    m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-      if (m_index.size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
-      m_gathered.push_back(partner);
-    });
+    m_gathered.reserve(m_partners.capacity());
   } catch (const std::bad_alloc&) {
     return false;
   }
-  for (std::uint32_t& one : m_gathered) one = m_index.find(lbvh::makePair(slot, one));
-  std::sort(m_gathered.begin(), m_gathered.end());
-  m_gathered.erase(std::unique(m_gathered.begin(), m_gathered.end()), m_gathered.end());
+  m_partners.forEachOf(slot, [&](std::uint32_t partner) {
+    if (m_index.size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
+    m_gathered.push_back(partner);
+  });
+  std::uint32_t *const begin = m_gathered.data(), *end = begin + m_gathered.size();
+  for (std::uint32_t* one = begin; one < end; ++one)
+    *one = m_index.find(lbvh::makePair(slot, *one));
+  std::sort(begin, end);
+  end = std::unique(begin, end);
   // Partners whose pairs were removed have the place kNullIndex.
-  if (!m_gathered.empty() && m_gathered.back() == lbvh::kNullIndex) m_gathered.pop_back();
+  if (end > begin && end[-1] == lbvh::kNullIndex) --end;
+  m_gathered.truncate(static_cast<std::size_t>(end - begin));
   return true;
 }
 
@@ -288,11 +298,12 @@ void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatche
       if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
     return;
   }
-  std::vector<std::uint32_t> places;
-  places.swap(m_gathered);  // a callback may call this again, and move pairs
-  for (const std::uint32_t pair : places)
-    if (pair < m_index.size() && contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
-  places.swap(m_gathered);
+  Places places;
+  std::swap(places, m_gathered);  // a callback may call this again, and move pairs
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i] < m_index.size() && contains(places[i], slot))
+      cleanOverlappingPair(at(places[i]), dispatcher);
+  std::swap(places, m_gathered);
 }
 
 void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* proxy,
@@ -306,8 +317,8 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
     if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);
     // Removes the pairs in the order in which a scan from the front would. The last pair takes the
     // place of a removed one. If it is the proxy's, too, it is the next to be removed.
-    std::vector<std::uint32_t> places;
-    places.swap(m_gathered);  // a callback may call this again
+    Places places;
+    std::swap(places, m_gathered);  // a callback may call this again
     for (std::size_t begin = 0, end = places.size(); begin < end;) {
       const std::size_t before = m_index.size();
       if (places[begin] >= before || !contains(places[begin], slot)) break;
@@ -319,8 +330,8 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
       else
         ++begin;
     }
-    places.swap(m_gathered);
-  } while (mayBeMore && !m_gathered.empty());
+    std::swap(places, m_gathered);
+  } while (mayBeMore && m_gathered.size() != 0);
 }
 
 void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {

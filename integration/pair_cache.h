@@ -9,7 +9,6 @@
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "growing_array.h"
 #include "pair_index.h"
@@ -86,6 +85,8 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
     return pair.m_algorithm != nullptr || m_ghost != nullptr;
   }
 
+  /// Reserves all memory that adding these pairs and removing them later takes.
+  /// @throws std::bad_alloc
   void reserve(std::size_t more);
   void giveBackMemory() noexcept;
   void useMemory();
@@ -101,11 +102,13 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void prefetchForNarrowPhase(int at) const;
 
+  using Places = GpuLbvhGrowingArray<std::uint32_t>;
+
   GpuLbvhPages m_memory;  ///< the memory of m_pairs
   btBroadphasePairArray m_pairs;
   GpuLbvhPairIndex m_index;  ///< the place of each pair in m_pairs
   GpuLbvhPartners m_partners;
-  std::vector<std::uint32_t> m_gathered;  ///< scratch: the pairs of one proxy
+  Places m_gathered;  ///< scratch: the pairs of one proxy
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;
   bool m_hasRefused = false;  ///< the message about another broad phase's pair was printed

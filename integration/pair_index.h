@@ -39,8 +39,8 @@ class GpuLbvhPairIndex {
     m_whole = 1;
     while (m_buckets.size() < bucketsFor(size())) addBucket();
     for (std::uint32_t place = 0; place < m_entries.size(); ++place) linkInBucket(place);
-    m_buckets.shrink();
-    m_entries.shrink();
+    m_buckets.shrink(m_buckets.size());
+    m_entries.shrink(m_entries.size());
   }
 
   /// Appends a new pair. Requires reserved capacity.

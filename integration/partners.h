@@ -2,31 +2,49 @@
 // Lists the partners of each proxy, so that its pairs can be removed without a scan of all pairs.
 // Removing a pair does not update the list, so the caller checks which of the listed pairs still
 // exist. The list is built from all pairs when it is needed. A few pairs can be added to the list;
-// many additions make it invalid. Proxies are identified by slot. Not installed.
+// many additions make it invalid. Its memory is reserved when pairs are added, so building it
+// allocates nothing. On Linux the memory is not touched before. Proxies are identified by slot.
+// Not installed.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "broadphase/types.h"
+#include "growing_array.h"
 
 class GpuLbvhPartners {
  public:
   bool isValid() const { return m_isValid; }
   void invalidate() { m_isValid = false; }
 
-  /// @param slotsOf slotsOf(i) returns the slots of pair i
-  /// @throws std::bad_alloc; then the list is not valid
-  template <class SlotsOf>
-  void build(std::size_t pairs, std::size_t slots, const SlotsOf& slotsOf) {
+  /// Reserves memory to list so many pairs, whose slots are less than `slots`.
+  /// @throws std::bad_alloc; then the list is as before
+  void reserve(std::size_t pairs, std::size_t slots) {
+    m_nodes.reserve(2 * pairs);
+    m_first.reserve(slots);
+  }
+  /// Gives back memory that reserve(pairs, slots) would not reserve. The list is not valid then.
+  void shrink(std::size_t pairs, std::size_t slots) noexcept {
     invalidate();
     m_nodes.clear();
-    m_nodes.reserve(2 * pairs + pairs / 2 + 256);
-    m_first.reserve(slots + slots / 8 + 64);
-    m_first.assign(slots, lbvh::kNullIndex);
+    m_first.clear();
+    m_nodes.shrink(2 * pairs);
+    m_first.shrink(slots);
+  }
+  /// How many partners the list can have in total.
+  std::size_t capacity() const { return m_nodes.capacity(); }
+
+  /// Requires reserve() for these pairs.
+  /// @param slotsOf slotsOf(i) returns the slots of pair i
+  template <class SlotsOf>
+  void build(std::size_t pairs, const SlotsOf& slotsOf) {
+    m_nodes.clear();
+    m_first.clear();
     m_isValid = true;
     for (std::size_t pair = 0; pair < pairs; ++pair) add(slotsOf(pair));
+    assert(m_isValid);
   }
 
   /// Adds a pair to a valid list, or makes the list invalid if its capacity is used up.
@@ -50,7 +68,7 @@ class GpuLbvhPartners {
   void addToValid(lbvh::Pair pair) {
     if (m_nodes.size() + 2 > m_nodes.capacity() || pair.second >= m_first.capacity())
       return invalidate();
-    if (pair.second >= m_first.size()) m_first.resize(pair.second + 1, lbvh::kNullIndex);
+    while (m_first.size() <= pair.second) m_first.push_back(lbvh::kNullIndex);
     link(pair.first, pair.second);
     link(pair.second, pair.first);
   }
@@ -59,7 +77,7 @@ class GpuLbvhPartners {
     m_first[slot] = static_cast<std::uint32_t>(m_nodes.size() - 1);
   }
 
-  std::vector<std::uint32_t> m_first;  ///< first node of each slot
-  std::vector<Node> m_nodes;
+  GpuLbvhGrowingArray<std::uint32_t> m_first;  ///< first node of each slot
+  GpuLbvhGrowingArray<Node> m_nodes;
   bool m_isValid = false;
 };

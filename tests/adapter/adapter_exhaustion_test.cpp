@@ -114,6 +114,38 @@ TEST(AdapterExhaustion, RefilterIsRepeatedAfterAFailedAllocation) {
   EXPECT_GT(allocations, 2);
 }
 
+// Programs exist that free their bodies before their world, whose destructor then reads proxies
+// from freed memory. That works only as long as nothing is allocated.
+TEST(AdapterExhaustion, DestructionAllocatesNothing) {
+  // The memory of 4,000 objects is whole pages, and that of 100 is from operator new.
+  for (const auto [count, apart] : {std::pair(100, 1), std::pair(4000, 1), std::pair(4000, 20)}) {
+    SCOPED_TRACE(testing::Message() << count << " objects, finally " << apart << " apart");
+    GpuLbvhBroadphase broadphase(Scene::optionsOf());
+    btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+    std::vector<btBroadphaseProxy*> row;
+    const btVector3 side(40, 1, 1);
+    for (int i = 0; i < count; ++i) {
+      const btVector3 corner(btScalar(i), 0, 0);
+      row.push_back(broadphase.createProxy(corner, corner + side, 0, nullptr, 1, -1, nullptr));
+    }
+    for (int step = 0; step < 3; ++step) {  // with fewer pairs, memory is given back
+      broadphase.calculateOverlappingPairs(nullptr);
+      for (int i = 0; i < count; ++i) {
+        const btVector3 corner(btScalar(i * apart), 0, 0);
+        broadphase.setAabb(row[std::size_t(i)], corner, corner + side, nullptr);
+      }
+    }
+    EXPECT_GE(cache.getNumOverlappingPairs(), 2 * count - 3);
+    EXPECT_FALSE(callWith(0, [&] {
+      for (btBroadphaseProxy* proxy : row) {  // as in btCollisionWorld's destructor
+        cache.cleanProxyFromPairs(proxy, nullptr);
+        broadphase.destroyProxy(proxy, nullptr);
+      }
+    }));
+    EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
+  }
+}
+
 // An allocation fails in a step or in destroyProxy. That function lists each object's refused
 // pairs.
 TEST(AdapterExhaustion, RefusedPairsAreNotForgotten) {

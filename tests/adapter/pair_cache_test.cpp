@@ -324,7 +324,8 @@ TEST(Partners, ListEveryPartnerOnceBuilt) {
     partners.add(pairs.back());
     if (random.below(200) == 0) pairs.clear(), partners.invalidate();
     if (!partners.isValid() && random.below(10) == 0) {
-      partners.build(pairs.size(), slots, [&](std::size_t i) { return pairs[i]; });
+      partners.reserve(pairs.size() + 10, slots);
+      partners.build(pairs.size(), [&](std::size_t i) { return pairs[i]; });
       ++builds;
     }
     if (!partners.isValid()) continue;

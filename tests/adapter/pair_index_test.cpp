@@ -73,7 +73,7 @@ TEST(GrowingArray, KeepsItsElementsWhileItShrinks) {
     while (array.size() > size) array.pop_back();
     while (array.size() < size) array.push_back(3 * static_cast<std::uint32_t>(array.size()));
     const std::uint32_t* const before = array.data();
-    array.shrink();
+    array.shrink(size);
     EXPECT_EQ(array.data(), before) << size;
     EXPECT_GE(array.capacity(), size);
 #if defined(__linux__)
