@@ -60,6 +60,7 @@ ubuntu24 240 platform ubuntu24
 packages12 180 platform packages12
 packages13 180 platform packages13
 abi 120 platform abi
+static 200 platform static
 programs 180 platform programs'
 
 # Only `run all` and `run PART` run these, which take longer than a part of the rotation may.

@@ -14,6 +14,7 @@
 #   packages12 the packages of packaging/pack.sh in an empty Debian 12; no row
 #   packages13 the same in an empty Debian 13
 #   abi        the shared libraries' ABI, compared with the last release's; no row
+#   static     dbvt/ with static Bullets, and with a Bullet that is linked as on Ubuntu; no row
 #   programs   programs for Debian's Bullet, such as DART, with gpulbvh-run; no row
 #   bullet     PyBullet and Bullet's examples, from the checkout that GPULBVH_BULLET_SOURCE names; no row
 # With quick it builds and runs the tests of ./run test instead of all tests, with core only core_tests of them,
@@ -53,6 +54,7 @@ configure() {
   case $scope in
     quick) targets=(--target quick) ;;
     core) targets=(--target core_tests) ;;
+    every_way) targets=(--target every_way) ;;
     rest)
       targets=(--target memory_tests adapter_tests worlds_tests sample_tests hello replay_finder replay_adapter
         replay)
@@ -253,6 +255,23 @@ case $name in
     install abigail-tools
     mkdir -p "$build"
     tests/repository/abi.sh "$build"
+    ;;
+  static)
+    install g++ cmake libtbb-dev libbullet-dev libgtest-dev
+    "$here/bullet_trees.sh" "$build/trees"
+    trees=$build/trees wanted='^dbvt_'
+    if [ "$scope" = all ]; then wanted+='|^find_bullet_from_source$'; fi
+    scope=every_way
+    for double in OFF ON; do
+      build=$PWD/build/platforms/static/double-$double
+      configure -D GPULBVH_SAMPLES=OFF -D GPULBVH_DOUBLE=$double -D GPULBVH_BULLET_TREES="$trees"
+      ctest --test-dir "$build" --tests-regex "$wanted" --exclude-regex report --parallel "$cores" \
+        --timeout 600 --verbose >"$build/tests.log" 2>&1 || { cat "$build/tests.log"; exit 1; }
+      # With this precision every test must have found its Bullet.
+      for test in dbvt_static dbvt_symbolic_linked dbvt_symbolic_ours dbvt_symbolic_bullets; do
+        grep -E " $test \.+ +Passed" "$build/tests.log"
+      done
+    done
     ;;
   programs)
     install libdart-collision-bullet-dev
