@@ -31,8 +31,8 @@ for program in "$@"; do
   says 0 '' "$program" ours
   says 0 '' --dbvt "$program" bullets
 done
-says 5 'sh itself: it has no Bullet' sh -c "'$1' ours && exit 5"
-says 3 'env itself: it has no Bullet' env sh -c 'exit 3'
+says 5 'sh itself has no Bullet' sh -c "'$1' ours && exit 5"
+says 3 'env itself has no Bullet' env sh -c 'exit 3'
 printf '#!/bin/sh\nexit 4\n' >script
 chmod +x script
 says 4 '' ./script

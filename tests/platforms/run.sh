@@ -274,7 +274,8 @@ case $name in
     done
     ;;
   programs)
-    install libdart-collision-bullet-dev
+    install libdart-collision-bullet-dev libignition-physics-sdf-dev libignition-physics5-bullet-plugin5 \
+      libignition-plugin-dev libsdformat-dev pkg-config python3-siconos
     install_ours
     "$here/../programs/debian.sh" "$build/prefix/bin/gpulbvh-run" "$build/programs"
     ;;

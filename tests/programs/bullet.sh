@@ -49,6 +49,28 @@ build_samples() {
     { tail -n 30 "$folder/samples.log"; return 1; }
 }
 
+# compile_with_dropin: compiles, with gpulbvh/dropin.h, each example that sees a btDbvtBroadphase. Only those that
+# do not compile without it either may fail: they lack a header.
+compile_with_dropin() {
+  local part source sources count=0 compiler=(g++ -fsyntax-only -w -std=c++17)
+  for part in src examples examples/ThirdPartyLibs Extras/Serialize/BulletFileLoader \
+    Extras/Serialize/BulletWorldImporter; do
+    compiler+=(-I "$checkout/$part")
+  done
+  compiler+=(-I "$prefix/include/GpuLbvhBroadphase/include")
+  mapfile -t sources < <(grep -rlE 'btDbvtBroadphase|Common(RigidBody|RigidBodyMT|MultiBody|DeformableBody)Base\.h' \
+    --include='*.cpp' "$checkout/examples")
+  for source in "${sources[@]}"; do
+    if "${compiler[@]}" -include gpulbvh/dropin.h "$source" 2>dropin.err; then
+      count=$((count + 1))
+    elif "${compiler[@]}" "$source" 2>/dev/null; then
+      fail "$source does not compile with dropin.h: $(cat dropin.err)"
+    fi
+  done
+  say "with dropin.h $count of ${#sources[@]} examples compile"
+  [ $count -gt 0 ]
+}
+
 # python SCRIPT...: runs a script, with the launcher if that is in `how`.
 python() { "${how[@]}" python3 "$@"; }
 
@@ -71,6 +93,7 @@ say "built $(cat "$checkout/VERSION")"
 link_examples
 cd "$folder/work"
 ln -sfn "$checkout/data" data
+compile_with_dropin
 export PYTHONPATH=$tree/examples/pybullet:$checkout/examples/pybullet/gym
 # import_says LAUNCHER...: prints the messages of our library when PyBullet makes a world.
 import_says() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Runs programs for Debian's Bullet, with Bullet's broad phases and with gpulbvh-run. One program uses
-# Debian's DART, and the other is samples/hello with btDbvtBroadphase. Each program must get our broad
-# phases, find pairs, and print what it prints with Bullet's own.
+# Runs programs for Debian's Bullet, with Bullet's broad phases and with gpulbvh-run: samples/hello with
+# btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. Each program must get
+# our broad phases, find pairs, end with 0, and print what it prints with Bullet's own.
 # Usage: debian.sh GPULBVH_RUN FOLDER     FOLDER is for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,17 +18,18 @@ last() {
     END { print $n }' "gpulbvh-$1-$2.csv"
 }
 
-# compare PROGRAM: runs PROGRAM without gpulbvh-run, then measured with Bullet's own broad phase, and
-# then with ours.
+# compare PROGRAM ARGUMENTS...: runs PROGRAM without gpulbvh-run, then measured with Bullet's own broad phase,
+# and then with ours.
 compare() {
-  local program=$1 whose
-  "./$program" >plain.txt || fail "$program ended with $? without gpulbvh-run"
-  "$launcher" --measure --dbvt "./$program" >dbvt.txt 2>dbvt.err || fail "$program ended with $? with Bullet's own"
-  "$launcher" --measure "./$program" >ours.txt 2>ours.err || fail "$program ended with $?"
+  local program whose
+  program=$(basename "$1")
+  "$@" >plain.txt 2>plain.err || fail "$program ended with $? without gpulbvh-run"
+  "$launcher" --measure --dbvt "$@" >dbvt.txt 2>dbvt.err || fail "$program ended with $? with Bullet's own"
+  "$launcher" --measure "$@" >ours.txt 2>ours.err || fail "$program ended with $?"
   diff plain.txt dbvt.txt || fail "$program differs when it is measured"
   diff plain.txt ours.txt || fail "$program differs with our broad phase"
   for whose in dbvt ours; do
-    [ "$(grep -c '^gpulbvh' $whose.err)" = 1 ] || fail "$program: $(cat $whose.err)"
+    [ "$(grep -c '^gpulbvh: ' $whose.err)" = 1 ] || fail "$program: $(cat $whose.err)"
     awk -v pairs="$(last "$program" $whose pairs)" 'BEGIN { exit !(pairs > 0) }' || fail "$program: no pairs"
   done
   [ "$(last "$program" dbvt broadphase)" = bullet ] || fail "$program: not Bullet's own"
@@ -47,15 +48,22 @@ sed -E '/include <(GpuLbvh|gpulbvh)/d; s/GpuLbvhBroadphase broadphase;.*/btDbvtB
   /getNumOverlappingPairs/d' "$here/../../samples/hello.cpp" >hello.cpp
 ! grep -n 'Lbvh[^)]*;' hello.cpp || fail "hello.cpp still names our library"
 compile hello.cpp -o hello -lBulletDynamics -lBulletCollision -lLinearMath
-compare hello
+compare ./hello
 
 compile -I/usr/include/eigen3 "$here/dart.cpp" -o dart -ldart -ldart-collision-bullet -lassimp \
   -lBulletCollision -lLinearMath
-compare dart
+compare ./dart
+
+# These load Bullet as a plugin.
+# shellcheck disable=SC2046  # a list of words
+compile -I/usr/include/eigen3 "$here/gazebo.cpp" -o gazebo \
+  $(pkg-config --cflags --libs ignition-physics5 ignition-physics5-sdf ignition-plugin1-loader sdformat12)
+compare ./gazebo "$(find /usr/lib -path '*/engine-plugins/libignition-physics5-bullet-plugin.so')" 300
+compare /usr/bin/python3 "$here/siconos_boxes.py" 100
 
 # A program that a shell starts keeps its exit status.
 status=0
 "$launcher" --measure sh -c './hello --no-such-option' 2>sh.err || status=$?
 [ $status = 2 ] || fail "a shell's program ended with $status, not 2"
-grep -q 'sh itself: it has no Bullet' sh.err || fail "no message about the shell: $(cat sh.err)"
+grep -q 'sh itself has no Bullet' sh.err || fail "no message about the shell: $(cat sh.err)"
 exit $failures
