@@ -58,7 +58,7 @@ compare ./dart
 # shellcheck disable=SC2046  # a list of words
 compile -I/usr/include/eigen3 "$here/gazebo.cpp" -o gazebo \
   $(pkg-config --cflags --libs ignition-physics5 ignition-physics5-sdf ignition-plugin1-loader sdformat12)
-compare ./gazebo "$(find /usr/lib -path '*/engine-plugins/libignition-physics5-bullet-plugin.so')" 300
+compare ./gazebo "$(find /usr/lib -path '*/engine-plugins/libignition-physics5-bullet-plugin.so.5')" 300
 compare /usr/bin/python3 "$here/siconos_boxes.py" 100
 
 # A program that a shell starts keeps its exit status.
