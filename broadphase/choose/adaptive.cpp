@@ -35,12 +35,11 @@ std::vector<Pair> possible(View<const Pair> list, std::size_t boxes) {
 }  // namespace
 
 AdaptivePipeline::AdaptivePipeline(std::unique_ptr<Pipeline> host, Make makeHost, Make makeGpu,
-                                   std::unique_ptr<SpaceChooser> chooser, int threads)
+                                   std::unique_ptr<SpaceChooser> chooser)
     : host_(std::move(host)),
       makeHost_(std::move(makeHost)),
       makeGpu_(std::move(makeGpu)),
-      chooser_(std::move(chooser)),
-      tasks_(threads) {
+      chooser_(std::move(chooser)) {
   tell();
 }
 
@@ -79,16 +78,18 @@ bool AdaptivePipeline::canUseGpu() const {
          step_ >= retryAt_;
 }
 
-/// The caller's threads copy the boxes while the GPU works.
+/// This thread copies the boxes meanwhile. The threads of the GPU's pipeline help while they wait.
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
     const View<const Pair> before = gpuIsBehind_ ? host_->pairs() : View<const Pair>{};
-    lastScene_.prepare(input);
+    LastScene::Copying copying = lastScene_.prepare(input);
+    StepInput shared = input;
+    shared.beside = &copying;
     const auto stepThere = [&](Pipeline& gpu) {
       if (gpuIsBehind_) gpu.setPreviousPairs(before);
       gpuIsBehind_ = true;  // in case the step fails
       try {
-        gpu.step(input, stats);
+        gpu.step(shared, stats);
       } catch (const std::length_error&) {
         gpuIsBehind_ = false;  // not a failure of the GPU, which kept the previous pairs
         throw;
@@ -96,7 +97,7 @@ bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
       added_ = gpu.added();
       removed_ = gpu.removed();
     };
-    gpu_->run(stepThere, [&]() noexcept { lastScene_.copy(input, tasks_); });
+    gpu_->run(stepThere, [&]() noexcept { copying.help(); });
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
     return false;

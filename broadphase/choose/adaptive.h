@@ -29,9 +29,8 @@ class AdaptivePipeline final : public Pipeline {
   using Make = PipelineThread::Make;
 
   /// @param makeHost makes the pipeline for trials of the host while the GPU serves
-  /// @param threads how many threads copy the boxes
   AdaptivePipeline(std::unique_ptr<Pipeline> host, Make makeHost, Make makeGpu,
-                   std::unique_ptr<SpaceChooser> chooser, int threads = 1);
+                   std::unique_ptr<SpaceChooser> chooser);
 
   /// Makes the GPU's pipeline, and waits until it is ready. @throws what makeGpu throws
   void awaitGpu();
@@ -70,7 +69,6 @@ class AdaptivePipeline final : public Pipeline {
   const std::unique_ptr<Pipeline> host_;
   const Make makeHost_, makeGpu_;
   const std::unique_ptr<SpaceChooser> chooser_;
-  HostTasks tasks_;
   std::unique_ptr<PipelineThread> gpu_;        ///< null until the chooser wants it
   std::unique_ptr<PipelineThread> hostTrial_;  ///< for trials of the host; null if there are none
 

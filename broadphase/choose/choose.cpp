@@ -56,8 +56,7 @@ std::unique_ptr<Pipeline> withGpu(std::unique_ptr<Pipeline> host, Options option
   else
     chooser = std::make_unique<FasterSpace>();
   auto both = std::make_unique<AdaptivePipeline>(
-      std::move(host), makeTrial, [options] { return makeGpu(options); }, std::move(chooser),
-      options.threads);
+      std::move(host), makeTrial, [options] { return makeGpu(options); }, std::move(chooser));
   if (isAsked) both->awaitGpu();
   return both;
 }

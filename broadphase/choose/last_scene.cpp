@@ -9,7 +9,7 @@
 
 namespace lbvh {
 
-void LastScene::prepare(const StepInput& input) {
+LastScene::Copying LastScene::prepare(const StepInput& input) {
   Copy& to = next();
   const bool wasWhole = std::exchange(to.isWhole, false);
   const bool knows = wasWhole && last().isWhole && last().knowsChanged;
@@ -17,28 +17,21 @@ void LastScene::prepare(const StepInput& input) {
   const auto known = [&](std::size_t then, std::size_t before, std::size_t now) {
     return knows && to.knowsChanged ? std::min({then, before, now}) : 0;
   };
-  knownBoxes_ = known(to.boxes.size(), last().boxes.size(), input.boxes.size());
-  knownFilters_ = known(to.filters.size(), last().filters.size(), input.filters.size());
+  known_ = known(to.boxes.size(), last().boxes.size(), input.boxes.size());
+  if (!input.filters.empty())
+    known_ =
+        std::min(known_, known(to.filters.size(), last().filters.size(), input.filters.size()));
   to.boxes.resize(input.boxes.size());
   to.filters.resize(input.filters.size());
   to.changed.resize(to.knowsChanged ? (input.boxes.size() + kMaskBits - 1) / kMaskBits : 0);
+  if (to.knowsChanged) std::copy_n(input.changed.data(), to.changed.size(), to.changed.data());
+  to.maxPairs = input.maxPairs;
+  return Copying(*this, input);
 }
 
-void LastScene::copy(const StepInput& input, HostTasks& tasks) noexcept {
-  Copy& to = next();
-  to.maxPairs = input.maxPairs;
-  if (to.knowsChanged) std::copy_n(input.changed.data(), to.changed.size(), to.changed.data());
-  if (!input.filters.empty()) knownBoxes_ = std::min(knownBoxes_, knownFilters_);
-  constexpr std::size_t kGrain = 128;  // as many boxes as one thread copies while another wakes up
-  const std::size_t masks = (input.boxes.size() + kMaskBits - 1) / kMaskBits;
-  const auto copyMasks = [&](std::size_t begin, std::size_t end) {
-    copyRange(input, begin * kMaskBits, std::min(end * kMaskBits, input.boxes.size()));
-  };
-  try {
-    tasks.forRanges(masks, kGrain, copyMasks);
-  } catch (...) {  // no memory for tasks
-    copyMasks(0, masks);
-  }
+void LastScene::Copying::run(std::size_t piece) noexcept {
+  const std::size_t begin = piece * kPiece;
+  scene_.copyRange(input_, begin, std::min(begin + kPiece, input_.boxes.size()));
 }
 
 /// @param begin a multiple of 64
@@ -46,7 +39,7 @@ void LastScene::copyRange(const StepInput& input, std::size_t begin, std::size_t
   Copy& to = next();
   const std::uint64_t *const now = input.changed.data(), *const before = last().changed.data();
   std::size_t first = begin;
-  for (; first + kMaskBits <= std::min(knownBoxes_, end); first += kMaskBits) {
+  for (; first + kMaskBits <= std::min(known_, end); first += kMaskBits) {
     // This copy is two steps old: it lacks what the last step changed, too.
     const std::uint64_t changed = now[first / kMaskBits] | before[first / kMaskBits];
     if (changed == 0) continue;

@@ -8,22 +8,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/core/shared_work.h"
 #include "broadphase/core/step_header.h"
-#include "broadphase/host/parallel/tasks.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
 
-/// Each step calls prepare() and copy(), then keep() if the step succeeds. Without keep() the copy
-/// of the previous step stays.
+/// Each step calls prepare(), has the work done that this returns, and calls keep() if the step
+/// succeeds. Without keep() the copy of the previous step stays.
 class LastScene {
  public:
-  /// Allocates the memory for the copy of a step. @throws std::bad_alloc; the last copy is
-  /// unchanged
-  void prepare(const StepInput& input);
-  /// Copies the input of prepare(), and leaves the last copy unchanged. With `changed` bits it
-  /// copies only what changed in this step or in the last one.
-  void copy(const StepInput& input, HostTasks& tasks) noexcept;
+  class Copying;
+
+  /// Allocates the memory for the copy of a step, and returns the work of copying. The last copy
+  /// stays as it is. With `changed` bits only what changed in this step or in the last one is
+  /// copied.
+  /// @throws std::bad_alloc; the last copy is unchanged
+  [[nodiscard]] Copying prepare(const StepInput& input);
   void keep() noexcept;
 
   /// The step for which keep() was called last, without its `removedObjects` and `changed`.
@@ -48,9 +49,24 @@ class LastScene {
 
   Copy copies_[2];  ///< used alternately
   int last_ = 0;
-  // The first knownBoxes_ boxes and knownFilters_ filters of next() differ from those of the
-  // current step only where `changed` bits of the last two steps are set.
-  std::size_t knownBoxes_ = 0, knownFilters_ = 0;
+  /// The first known_ boxes and filters of next() differ from those of the current step only where
+  /// `changed` bits of the last two steps are set.
+  std::size_t known_ = 0;
+};
+
+/// A piece is a range of boxes.
+class LastScene::Copying final : public SharedWork {
+ public:
+  Copying(LastScene& scene, const StepInput& input)
+      : SharedWork((input.boxes.size() + kPiece - 1) / kPiece), scene_(scene), input_(input) {}
+
+ private:
+  static constexpr std::size_t kPiece = 4096;  ///< a multiple of 64
+
+  void run(std::size_t piece) noexcept override;
+
+  LastScene& scene_;
+  const StepInput& input_;
 };
 
 }  // namespace lbvh

@@ -64,6 +64,8 @@ struct StepArguments {
   std::uint64_t mostExtents = ~std::uint64_t{0};  ///< see StepHeader::extents
 };
 
+class SharedWork;
+
 /// The input of a step, in the host's memory or in the space's.
 struct StepInput {
   View<const Aabb> boxes;
@@ -72,6 +74,8 @@ struct StepInput {
   View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
+  /// Work of the caller. A pipeline whose threads wait for a device may help with it. May be null.
+  SharedWork* beside = nullptr;
 };
 
 struct StepHeader {

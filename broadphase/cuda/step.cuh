@@ -10,6 +10,7 @@
 #include "broadphase/core/limits.h"
 #include "broadphase/core/pipeline.h"
 #include "broadphase/core/scratch.h"
+#include "broadphase/core/shared_work.h"
 #include "broadphase/core/test_hooks.h"
 #include "broadphase/cuda/few_changes.cuh"
 #include "broadphase/cuda/runtime/threads.cuh"
@@ -120,6 +121,7 @@ class CudaPipeline final : public Pipeline {
       outcome = plan_.order.sorts()  // such a step calls CUB, and so cannot be recorded
                     ? space_.run(launch)
                     : space_.replay(recordings_, launches(there, stats), launch);
+      if (input.beside != nullptr) helpWith(*input.beside);
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
       if (report().pairs > there.maxPairs)  // the host can count more pairs
@@ -131,6 +133,16 @@ class CudaPipeline final : public Pipeline {
     stats.nanBoxes -= there.boxes.size() - input.boxes.size();  // padding boxes are NaN boxes
     hasLastBoxes_ = true;
     lastSize_ = input.boxes.size();
+  }
+
+  void helpWith(SharedWork& work) noexcept {
+    const std::size_t threads = std::min(work.left(), static_cast<std::size_t>(tasks_.threads()));
+    if (threads == 0) return;
+    try {
+      tasks_.forParts(threads, threads,
+                      [&](std::size_t, std::size_t, std::size_t) { work.help(); });
+    } catch (...) {  // no memory for tasks: the caller does the rest
+    }
   }
 
   /// Without a sort, the launches depend only on the members of LaunchKey.

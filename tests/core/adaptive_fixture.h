@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "broadphase/choose/adaptive.h"
+#include "broadphase/core/shared_work.h"
 #include "broadphase/core/space_error.h"
 #include "broadphase/host/step.h"
 #include "gate.h"
@@ -51,6 +52,7 @@ class Flaky final : public Pipeline {
     const Fail fail = control_.fail;
     if (fail == Fail::before || fail == Fail::forGood)
       throw SpaceError("failed before", fail == Fail::forGood);
+    if (input.beside != nullptr) input.beside->help();
     stepRightOrWrong(input, stats);
     if (fail != Fail::after) return;
     stats.totalMs = -1;  // the host's step writes no totalMs, so this value would remain

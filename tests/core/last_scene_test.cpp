@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broadphase/core/changes.h"
+#include "broadphase/host/parallel/tasks.h"
 #include "support.h"
 
 namespace lbvh {
@@ -82,14 +83,12 @@ TEST(LastScene, IsThatOfTheLastStepThatSucceeded) {
   Changing scene(401);
   LastScene copies;
   Changing last = scene;
-  HostTasks tasks(1);
   for (int round = 0; round < 4000; ++round) {
     SCOPED_TRACE(round);
     scene.change();
     const StepInput input = scene.input(scene.random.below(5) != 0);
-    copies.prepare(input);
-    if (scene.random.below(20) == 0) copies.prepare(input);  // as after a failed step
-    copies.copy(input, tasks);
+    if (scene.random.below(20) == 0) static_cast<void>(copies.prepare(input));  // a failed step
+    copies.prepare(input).help();
     if (scene.random.below(3) == 0) {
       if (round > 0) {
         ASSERT_NO_FATAL_FAILURE(expectCopyOf(copies, last.input(false)));
@@ -110,10 +109,8 @@ TEST(LastScene, CopiesOnlyBoxesThatHaveChanged) {
   std::vector<std::uint64_t> changed(5, 0);
   StepInput input{view(boxes), {}, {}, 1};
   LastScene copies;
-  HostTasks tasks(1);
   const auto step = [&] {
-    copies.prepare(input);
-    copies.copy(input, tasks);
+    copies.prepare(input).help();
     copies.keep();
   };
   input.changed = view(changed);
@@ -128,7 +125,6 @@ TEST(LastScene, CopiesOnlyBoxesThatHaveChanged) {
   }
 }
 
-// A thread copies at least 8,192 boxes.
 TEST(LastScene, SeveralThreadsCopyManyBoxes) {
   Changing scene(403);
   LastScene copies;
@@ -140,8 +136,10 @@ TEST(LastScene, SeveralThreadsCopyManyBoxes) {
       scene.mark(i);
     }
     const StepInput input = scene.input(true);
-    copies.prepare(input);
-    copies.copy(input, tasks);
+    LastScene::Copying copying = copies.prepare(input);
+    EXPECT_EQ(copying.left(), (n + 4095) / 4096);
+    tasks.forParts(3, 3, [&](std::size_t, std::size_t, std::size_t) { copying.help(); });
+    EXPECT_EQ(copying.left(), 0u);
     copies.keep();
     ASSERT_NO_FATAL_FAILURE(expectCopyOf(copies, input));
     scene.succeed();
@@ -154,7 +152,7 @@ TEST(LastScene, ClearFreesItsMemory) {
   scene.resize(500);
   LastScene copies;
   EXPECT_EQ(copies.memoryBytes(), 0u);
-  copies.prepare(scene.input(true));
+  static_cast<void>(copies.prepare(scene.input(true)));
   EXPECT_GE(copies.memoryBytes(), 500 * sizeof(Aabb));
   copies.clear();
   EXPECT_EQ(copies.memoryBytes(), 0u);

@@ -3,11 +3,14 @@
 // copies, and alternates with the host. Skipped if there is no device.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "broadphase/choose/adaptive.h"
+#include "broadphase/core/shared_work.h"
 #include "broadphase/cuda/step.h"
 #include "broadphase/host/step.h"
 #include "broadphase/pair_finder.h"
@@ -183,6 +186,32 @@ TEST_F(CudaAdaptive, HashesOfSixHundredStepsOfDebrisEqualTheHosts) {
   EXPECT_GE(adaptive->info()->switches, 100u) << adaptive->info()->reason;
 }
 #endif
+
+/// Work that counts how often each of its pieces is done.
+class Counted final : public SharedWork {
+ public:
+  explicit Counted(std::size_t pieces) : SharedWork(pieces), times(pieces) {}
+  std::vector<std::atomic<int>> times;
+
+ private:
+  void run(std::size_t piece) noexcept override { ++times[piece]; }
+};
+
+// Before a step waits for the GPU, its threads do what the caller has left.
+TEST_F(CudaAdaptive, AStepHelpsWithWorkOfTheCaller) {
+  Options options;
+  options.threads = 3;
+  const auto gpu = makeCudaPipeline(options);
+  const Boxes boxes(20, test::boxAt(0, 0, 0, 1));
+  StepInput input{view(boxes), {}, {}, 1u << 20};
+  StepStats stats;
+  for (const std::size_t pieces : {0, 1, 2, 200}) {
+    Counted work(pieces);
+    input.beside = &work;
+    gpu->step(input, stats);
+    for (const std::atomic<int>& times : work.times) EXPECT_EQ(times, 1) << pieces;
+  }
+}
 
 }  // namespace
 }  // namespace lbvh
