@@ -81,10 +81,10 @@ struct Options {
   bool graphs = true;
 
   /// On a GPU: the maximum page-locked host memory for added and removed pairs, in MiB (2^20
-  /// bytes). Longer lists are copied through ordinary memory, which takes a second wait. The
-  /// default holds 262,144 pairs in each list. That is more than usually change in a step with
-  /// millions of pairs. Each list holds at least 1,024 pairs.
-  std::size_t pinnedDeltaMiB = 16;
+  /// bytes). It is allocated as steps need it, about 16 to 32 bytes for each added or removed pair.
+  /// Longer lists are copied through ordinary memory, which takes a second wait. The default holds
+  /// 4,194,304 pairs in each list. Each list holds at least 1,024 pairs.
+  std::size_t pinnedDeltaMiB = 256;
 
   /// The structure that is searched. `wide` is faster. `binary` searches for all boxes in each
   /// step: it keeps neither an order nor earlier pairs, which would save work.

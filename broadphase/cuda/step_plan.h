@@ -157,10 +157,10 @@ struct StepPlan {
   }
 
  private:
-  /// Assumes that at most a quarter of the pairs are added or removed in a step.
+  /// Assumes that at most an eighth of the pairs are added or removed in a step.
   void setPairs(std::uint64_t planned) {
     pairs = static_cast<std::size_t>(std::min(planned, mostPairs));
-    setListed(std::bit_floor(std::uint64_t{pairs / 4}));
+    setListed(std::bit_floor(std::uint64_t{pairs / 8}));
   }
   /// Takes a power of two, so that the capacity rarely changes.
   void setListed(std::uint64_t planned) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broadphase/cuda/step_plan.h"
+#include "broadphase/options.h"
 
 namespace lbvh {
 namespace {
@@ -205,17 +206,18 @@ TEST(StepPlan, CapacityShrinksIfItIsFarTooLarge) {
   EXPECT_EQ(plan.pairs, 3275u + 409u + 1024u);
 }
 
-TEST(StepPlan, ListsHoldAQuarterOfThePairsWithinMappedMemory) {
+TEST(StepPlan, ListsHoldAnEighthOfThePairsWithinMappedMemory) {
   EXPECT_EQ(StepPlan::listedIn(0), StepPlan::kMinListed);
   EXPECT_EQ(StepPlan::listedIn(16 << 20), 262144u);
+  EXPECT_EQ(StepPlan::listedIn(Options{}.pinnedDeltaMiB << 20), 4194304u);
   StepPlan plan;
   plan.mostListed = 1 << 16;
   plan.mostPairs = 1 << 20;
   plan.begin(1000, 1000, 0);
-  EXPECT_EQ(plan.listed, 1024u) << "a quarter of 8,000 is less than 2,048";
-  plan.adaptTo(found(20000));
+  EXPECT_EQ(plan.listed, 1024u) << "an eighth of 8,000 is less than 1,024";
+  plan.adaptTo(found(40000));
   EXPECT_EQ(plan.listed, 4096u);
-  StepHeader step = found(20000);
+  StepHeader step = found(40000);
   step.arguments.oldPairs = 1;
   step.delta.removed = 4097;
   EXPECT_FALSE(plan.lists(step.delta));
