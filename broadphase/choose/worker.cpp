@@ -29,10 +29,12 @@ long processId() noexcept { return 0; }  // there is no fork()
 enum State : int { kIdle, kBusy, kQuit };
 
 // Waking a sleeping thread takes 5 to 50 us, as long as a small step on a GPU. So a waiting thread
-// first spins for that long. With two processors, a spinning thread might take the only free
-// processor from the other thread or from the program. If spinning was in vain, because steps take
-// longer or no processor is free, the next few waits do not spin.
-constexpr auto kLook = std::chrono::microseconds(40);
+// first spins: for a job about as long as a wake-up, for the end of a job as long as a step of some
+// 100,000 boxes. With two processors, a spinning thread might take the only free processor from the
+// other thread or from the program. If spinning was in vain, because steps take longer or no
+// processor is free, the next few waits do not spin.
+constexpr std::chrono::microseconds kLook[] = {std::chrono::microseconds(40),    // by state: kIdle,
+                                               std::chrono::microseconds(500)};  // kBusy
 constexpr int kBlindWaits = 15;
 
 bool maySpin() noexcept {
@@ -66,7 +68,7 @@ struct Worker::Thread {
       blind.store(left - 1, std::memory_order_relaxed);
       return false;
     }
-    const auto end = std::chrono::steady_clock::now() + kLook;
+    const auto end = std::chrono::steady_clock::now() + kLook[s];
     do
       for (int looks = 0; looks < 32; ++looks) {
         if (state.load(std::memory_order_acquire) != s) return true;
