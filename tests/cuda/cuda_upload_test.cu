@@ -170,7 +170,7 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   return records;
 }
 
-// 877 records of 28 bytes are a quarter of the bytes of a piece of 4,096 boxes.
+// 438 records of 28 bytes are a quarter of the bytes of a piece of 2,048 boxes.
 TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
   UploadBuffer<Aabb> buffer;
   Boxes boxes(20000, test::boxAt(1, 2, 3, 1));
@@ -180,9 +180,9 @@ TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
   EXPECT_EQ(uploadCounted(buffer, boxes), 0u);
   change(4090, 20);
   EXPECT_EQ(uploadCounted(buffer, boxes), 20u);
-  change(100, 877);
-  EXPECT_EQ(uploadCounted(buffer, boxes), 877u);
-  change(100, 878);
+  change(100, 438);
+  EXPECT_EQ(uploadCounted(buffer, boxes), 438u);
+  change(100, 439);
   change(19000, 7);
   EXPECT_EQ(uploadCounted(buffer, boxes), 7u);
   EXPECT_EQ(uploadCounted(buffer, boxes), 0u);

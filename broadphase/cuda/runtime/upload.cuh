@@ -108,8 +108,8 @@ class UploadBuffer {
   void invalidate() { known_ = 0; }
 
  private:
-  /// A thread compares and copies one piece at a time. A piece of boxes has 96 KiB.
-  static constexpr std::size_t kPieceMasks = 64, kPiece = kPieceMasks * kMaskBits;
+  /// A thread compares and copies one piece at a time. A piece of boxes has 48 KiB.
+  static constexpr std::size_t kPieceMasks = 32, kPiece = kPieceMasks * kMaskBits;
   static constexpr int kPadding = std::is_same_v<T, Aabb> ? 0xFF : 0;  // a box of NaNs, or zeros
 
   struct Source {
@@ -144,8 +144,9 @@ class UploadBuffer {
     // Every send costs microseconds, so several pieces are sent together.
     const std::size_t least = std::max<std::size_t>(count / 8, 4);
     std::size_t sent = 0;
-    constexpr std::size_t kGrain = 2;  // fewer pieces take less time than to wake a thread
-    tasks.forWorkers(count, kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    // One thread reads few pieces in the time in which another one would wake up.
+    const std::size_t grain = count < 4 ? count : 1;
+    tasks.forWorkers(count, grain, [&](std::size_t, std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) readPiece(source, k);
       if (std::this_thread::get_id() == caller) sent = send(source, sent, count, least, stream);
       return true;
