@@ -51,7 +51,7 @@ class DeviceQueries {
     space_.launch<findHitsKernel<Queries>>(
         blocksFor(n), kThreads, FindHits<Queries>{queries, searched_, found, &header->errors});
     const StepRun run{buffers_};
-    scatterPairs(run, found, n, chains.sum, words + room);
+    scatterPairs(run, found, n, chains, words + room);
     const PairLists hits{found.room.data(), offsets.data(), static_cast<std::uint32_t>(n)};
     ListComparison sort{};
     sort.fresh = hits;
@@ -59,6 +59,7 @@ class DeviceQueries {
     sort.sortedPairs = found.room.data();
     sort.header = header;
     sort.chain = chains.compare;
+    sort.hubs = chains.hubs;
     sort.others = &searched_->boxes;
     compareLists(run, sort);
     space_.forEach(room, CopyPartners{hits, list.data()});

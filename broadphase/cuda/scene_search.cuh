@@ -51,8 +51,8 @@ class DeviceSearch {
               searched.hasWorlds ? &searched.worlds : nullptr);
     if (lists.byWorld.data() != nullptr) countByWorld(boxes, lists);
     if (request.layout != PairLayout::unsorted) {
-      scatterPairs(run, lists.found, lists.boxes, chains.sum, lists.partners);
-      compareLists(run, comparisonOf(lists, request, chains.compare));
+      scatterPairs(run, lists.found, lists.boxes, chains, lists.partners);
+      compareLists(run, comparisonOf(lists, request, chains));
       copyLists(lists, request);
     }
     WriteReport report = reportOf(scene, request, searched, lists);
@@ -246,13 +246,14 @@ class DeviceSearch {
   }
 
   ListComparison comparisonOf(const Lists& lists, const DeviceRequest& request,
-                              const TileChain& chain) const {
+                              const Chains& chains) const {
     ListComparison comparison{};
     comparison.fresh = lists.fresh();
     comparison.partners = lists.partners;
     comparison.sortedPairs = lists.sorted;
     comparison.header = header();
-    comparison.chain = chain;
+    comparison.chain = chains.compare;
+    comparison.hubs = chains.hubs;
     if (lists.each == 2) comparison.others = &header()->arguments.boxes;
     if (request.changes) {
       comparison.old = kept_.of(keptBoxes_);

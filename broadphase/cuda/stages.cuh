@@ -43,11 +43,13 @@ struct ListBuffers {
   }
 };
 
-/// Memory through which the blocks of a kernel exchange sums, for two kernels.
+/// Memory through which the blocks of a kernel exchange sums, for two kernels, and the hubs that
+/// the first kernel finds for the second one.
 struct Chains {
-  /// Words of both chains; the caller must set them to 0 before the kernels run.
+  /// All words; the caller must set them to 0 before the kernels run.
   View<unsigned long long> words;
   TileChain sum, compare;
+  HubList hubs;
 };
 
 /// The buffers between the stages, in the memory of one space.
@@ -64,9 +66,10 @@ struct StepBuffers {
   Chains chainsFor(std::size_t lists, std::size_t compared) {
     const std::size_t sums = SumCounts::tiles(lists + 1);
     const View<unsigned long long> words =
-        chainWords.ensure(2 + sums + ListComparison::tiles(compared));
-    unsigned long long* const next = words.data();
-    return {words, {next, next + 2}, {next + 1, next + 2 + sums}};
+        chainWords.ensure(2 + HubList::kWords + sums + ListComparison::tiles(compared));
+    unsigned long long *const next = words.data(), *const hubs = next + 2,
+                              *const sum = hubs + HubList::kWords;
+    return {words, {next, sum}, {next + 1, sum + sums}, {hubs}};
   }
 
   CudaSpace space;
@@ -259,23 +262,24 @@ inline void findTreePairs(const StepRun& run, View<const Node> nodes, std::size_
 /// Stage 6: turns the counts into the offsets of the lists, and writes the second boxes of the
 /// pairs to their lists, unsorted.
 /// @param lists number of lists
-/// @param chain must have been cleared since its last use
+/// @param chains must have been cleared since their last use
 inline void scatterPairs(const StepRun& run, const FoundPairs& found, std::size_t lists,
-                         const TileChain& chain, std::uint32_t* partners) {
+                         const Chains& chains, std::uint32_t* partners) {
   const auto timer = run.timed("pair sort", &StepStats::pairSortMs);
   const View<std::uint32_t> offsets{found.counts, lists + 1};
   run.space().launch<sumCountsKernel>(SumCounts::tiles(offsets.size()), kThreads,
-                                      SumCounts{offsets, chain});
+                                      SumCounts{offsets, chains.sum, chains.hubs});
   run.space().forEach(found.room.size(), ScatterPairs{found.room, found.count, found.places,
                                                       found.otherPlaces, offsets.data(), partners});
 }
 
 /// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the last
 /// step.
-inline void compareLists(const StepRun& run, const ListComparison& comparison) {
+inline void compareLists(const StepRun& run, ListComparison comparison) {
   const auto timer = run.timed("delta", &StepStats::deltaMs);
-  const std::size_t boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
-  run.space().launch<compareListsKernel>(ListComparison::tiles(boxes), kThreads, comparison);
+  comparison.boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
+  run.space().launch<compareListsKernel>(ListComparison::tiles(comparison.boxes), kThreads,
+                                         comparison);
 }
 
 }  // namespace lbvh

@@ -163,7 +163,7 @@ class CudaPipeline final : public Pipeline {
       const LeafBlocks leaves = buildBlocks(run, boxes);
       findPairs(run, leaves, boxes.size(), found);
     }
-    scatterPairs(run, found, boxes.size(), chains.sum, placement.partners);
+    scatterPairs(run, found, boxes.size(), chains, placement.partners);
 
     ListComparison comparison = comparisonOf(there, outcome);
     comparison.partners = placement.partners;
@@ -299,7 +299,9 @@ class CudaPipeline final : public Pipeline {
     comparison.added = lists.added;
     comparison.removed = lists.removed;
     comparison.header = buffers_.header.data();
-    comparison.chain = chainsFor(there.boxes.size()).compare;
+    const Chains chains = chainsFor(there.boxes.size());
+    comparison.chain = chains.compare;
+    comparison.hubs = chains.hubs;
     return comparison;
   }
 

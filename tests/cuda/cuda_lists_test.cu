@@ -126,6 +126,15 @@ TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
         {32, 250},
         {50, 250},
         {60, 4097}}},
+      {"hubs at the borders of tiles",
+       {{62, 300},
+        {63, 257},
+        {64, 257},
+        {127, 400},
+        {128, 257},
+        {192, 999},
+        {255, 257},
+        {257, 300}}},
   };
   for (const Shape& shape : shapes) {
     SCOPED_TRACE(shape.name);
@@ -140,6 +149,20 @@ TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
                                      {&many, &many},
                                      {&many, &others},
                                      {&changed, &many}})
+      ASSERT_NO_FATAL_FAILURE((Comparison{*fresh, *old, {}}.check(random)));
+  }
+}
+
+// Only HubList::kMost hubs get tiles of their own. Here there are as many, and one more.
+TEST_F(CudaLists, ManyHubsNeedNoTilesOfTheirOwn) {
+  Random random(608);
+  for (const std::uint32_t hubs : {HubList::kMost, HubList::kMost + 1, 3 * HubList::kMost}) {
+    Lists many(2000), none(2000);
+    for (std::uint32_t k = 0; k < hubs; ++k) {
+      const std::uint32_t box = k % 2 == 0 ? k : 31 * k;
+      many[box] = everyOther(box + 1, 257 + k);
+    }
+    for (const auto& [fresh, old] : {std::pair{&many, &none}, {&none, &many}, {&many, &many}})
       ASSERT_NO_FATAL_FAILURE((Comparison{*fresh, *old, {}}.check(random)));
   }
 }
@@ -229,15 +252,24 @@ TEST_F(CudaLists, SumsOverManyTilesAreExact) {
   for (const std::uint32_t n : {1u, 1023u, 1024u, 1025u, 102500u}) {
     std::vector<std::uint32_t> counts(n), sums(n);
     for (std::uint32_t& count : counts) count = random.below(5);
+    counts[n / 2] = HubList::kFrom;
+    counts[n - 1] = HubList::kFrom + n % 2;
     std::exclusive_scan(counts.begin(), counts.end(), sums.begin(), 0u);
     const OnDevice<std::uint32_t> there(counts);
     const std::size_t tiles = SumCounts::tiles(n);
     const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
+    const OnDevice<unsigned long long> hubs(std::vector<unsigned long long>(HubList::kWords));
     CudaSpace space;
     space.launch<sumCountsKernel>(
-        tiles, kThreads, SumCounts{{writable(there), n}, {writable(words), writable(words) + 1}});
+        tiles, kThreads,
+        SumCounts{{writable(there), n}, {writable(words), writable(words) + 1}, {writable(hubs)}});
     space.wait();
     EXPECT_EQ(download(there.view()), sums) << n;
+    auto found = download(hubs.view());
+    found.resize(1 + found[0]);
+    std::sort(found.begin() + 1, found.end());
+    EXPECT_EQ(found, n == 1 ? (std::vector<unsigned long long>{1, 0})
+                            : (std::vector<unsigned long long>{2, n / 2, n - 1}));
   }
 }
 

@@ -102,12 +102,16 @@ struct Comparison {
     const std::size_t tiles = ListComparison::tiles(boxes);
 
     const OnDevice<unsigned long long> words(std::vector<unsigned long long>(1 + tiles));
+    const OnDevice<unsigned long long> noHubs(std::vector<unsigned long long>(HubList::kWords)),
+        someHubs(hubsIn(fresh));
+    const bool knowsHubs = random.below(2) == 0;
 
     ListComparison in{};
     in.fresh = {sortedThere.view().data(), freshOffsets.view().data(),
                 static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
     in.old = {oldThere.view().data(), oldOffsets.view().data(),
               static_cast<std::uint32_t>(old.size())};
+    in.boxes = static_cast<std::uint32_t>(boxes);
     in.partners = unsorted.view().data();
     in.sortedPairs = writable(sortedThere);
     in.removedObjects = flags.view();
@@ -116,6 +120,7 @@ struct Comparison {
     in.header = writable(header);
     in.report = writable(report);
     in.chain = {writable(words), writable(words) + 1};
+    in.hubs = {writable(knowsHubs ? someHubs : noHubs)};
     CudaSpace space;
     space.launch<compareListsKernel>(tiles, kThreads, in);
     space.wait();
@@ -131,6 +136,7 @@ struct Comparison {
     in.partners = nullptr;
     in.sortedPairs = nullptr;
     in.report = nullptr;
+    in.hubs = {writable(knowsHubs ? noHubs : someHubs)};
     in.added = {writable(addedAgain), added.size() / 2};
     in.removed = {writable(removedAgain), removed.size() / 3};
     space.fill(View<unsigned long long>{writable(words), 1 + tiles}, 0);
@@ -142,6 +148,14 @@ struct Comparison {
 
  private:
   static constexpr Pair kUntouched = {12345, 12345};
+
+  /// As a HubList, whose boxes are in no order. The first hubs are missing if there are too many.
+  static std::vector<unsigned long long> hubsIn(const Lists& lists) {
+    std::vector<unsigned long long> words(HubList::kWords);
+    for (std::size_t box = lists.size(); box-- > 0;)
+      if (lists[box].size() >= HubList::kFrom && words[0]++ < HubList::kMost) words[words[0]] = box;
+    return words;
+  }
 
   static void expectList(const OnDevice<Pair>& there, const Pairs& all, std::size_t written) {
     Pairs expected(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));

@@ -29,7 +29,8 @@ class HubComparison {
 
   /// @param sorts whether to write the new list, sorted; otherwise it is sorted already
   /// @param place where to write the added and removed pairs; null: the pairs are only counted
-  __device__ DeltaSum compare(bool sorts, const DeltaSum* place) {
+  /// @param isAgain whether the block has just compared this hub, and has not used the memory since
+  __device__ DeltaSum compare(bool sorts, const DeltaSum* place, bool isAgain = false) {
     const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
     fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
@@ -45,7 +46,8 @@ class HubComparison {
       if (sorts && !isOneWindow) fresh_.end = fresh_.at + putInWindows(region, freshEnd);
       const std::uint32_t end = (region + 1) * HubMemory::kRegion;
       for (std::uint32_t next = nextSecond(); next < end; next = nextSecond())
-        compareWindow(next / HubMemory::kWindow * HubMemory::kWindow, sorts, place, sum);
+        compareWindow(next / HubMemory::kWindow * HubMemory::kWindow, sorts, place,
+                      isAgain && isOneWindow, sum);
     }
     return sum;
   }
@@ -103,16 +105,16 @@ class HubComparison {
     return static_cast<std::uint32_t>(all);
   }
 
+  /// @param hasBits whether the memory has the bits of the window, which has all pairs of the hub
   __device__ void compareWindow(std::uint32_t window, bool sorts, const DeltaSum* place,
-                                DeltaSum& sum) {
+                                bool hasBits, DeltaSum& sum) {
     std::uint32_t sorted = fresh_.at;
-    for (std::uint32_t i = threadIdx.x; i < HubMemory::kWords; i += kThreads)
-      memory_.fresh[i] = memory_.old[i] = 0;
-    __syncthreads();
-    setBits(memory_.fresh, window, fresh_, [](std::uint32_t) { return true; });
-    setBits(memory_.old, window, old_, [&](std::uint32_t second) {
-      return in_.counts({box_, second});
-    });
+    if (hasBits) {
+      fresh_.at = fresh_.end;
+      old_.at = old_.end;
+    } else {
+      setBits(window);
+    }
     for (std::uint32_t word = 0; word < HubMemory::kWords; word += kThreads) {
       const std::uint32_t k = word + threadIdx.x;
       if (!__syncthreads_or((memory_.fresh[k] | memory_.old[k]) != 0)) continue;
@@ -120,6 +122,16 @@ class HubComparison {
       before += sum;
       sum += compareWords(k, window + 32 * k, sorts, sorted, place != nullptr, before);
     }
+  }
+
+  __device__ void setBits(std::uint32_t window) {
+    for (std::uint32_t i = threadIdx.x; i < HubMemory::kWords; i += kThreads)
+      memory_.fresh[i] = memory_.old[i] = 0;
+    __syncthreads();
+    setBits(memory_.fresh, window, fresh_, [](std::uint32_t) { return true; });
+    setBits(memory_.old, window, old_, [&](std::uint32_t second) {
+      return in_.counts({box_, second});
+    });
   }
 
   /// Sets the bits of the pairs in the window, and moves `rest` past the window. Afterwards all

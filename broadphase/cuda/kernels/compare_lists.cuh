@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Stages 6 and 7 on a GPU in one kernel. It sorts each box's list of pairs, and compares it with
-// the box's list of the previous step. A thread block takes the lists of 64 consecutive boxes, in
-// rounds that fit its shared memory. Most blocks need one round. A list that does not fit gets its
-// own round (compare_hub.cuh). Added and removed pairs are written in coalesced runs, because they
-// cross the bus.
+// the box's list of the previous step. A thread block takes the lists of up to 64 consecutive boxes
+// (list_tiles.cuh), in rounds that fit its shared memory. Most blocks need one round. A list that
+// does not fit gets its own round (compare_hub.cuh). Added and removed pairs are written in
+// coalesced runs, because they cross the bus.
 #pragma once
 
 #include <cstdint>
@@ -67,13 +67,14 @@ struct Round {
 };
 
 struct TileMemory {
-  static constexpr std::uint32_t kBoxes = ListComparison::kBoxes;
+  static constexpr std::uint32_t kBoxes = ListTiles::kBoxes;
   static constexpr std::uint32_t kWords = 32;  ///< one for each lane of a warp
   /// Maximum number of new pairs in a round, and also of old pairs.
   static constexpr std::uint32_t kRoom = 32 * kWords;
-  static constexpr std::uint32_t kLongest = 256;  ///< a longer list gets its own round
 
   std::uint32_t shared;
+  std::uint32_t boxes;  ///< number of boxes of the tile
+  bool isLast;
   unsigned long long before;
   std::uint32_t fresh[kBoxes + 1], old[kBoxes + 1];  ///< by box: where its list begins
   std::uint32_t changes[2];       ///< numbers of added and removed pairs in a round
@@ -97,10 +98,14 @@ class ListTile {
  public:
   static constexpr std::uint32_t kBoxes = TileMemory::kBoxes, kRoom = TileMemory::kRoom;
 
-  __device__ ListTile(const ListComparison& in, TileMemory& memory, std::uint32_t tile)
-      : in_(in), memory_(memory), firstBox_(tile * kBoxes) {
+  __device__ ListTile(const ListComparison& in, TileMemory& memory, const ListTileRange& range)
+      : in_(in), memory_(memory), firstBox_(range.begin) {
     const std::uint32_t box = threadIdx.x;
-    if (box <= kBoxes) {
+    if (box == 0) {
+      memory.boxes = range.end - range.begin;
+      memory.isLast = range.isLast;
+    }
+    if (box <= range.end - range.begin) {
       memory.fresh[box] = in.fresh.begin(firstBox_ + box);
       memory.old[box] = in.old.begin(firstBox_ + box);
     }
@@ -110,7 +115,7 @@ class ListTile {
   /// Sorts the lists. @return how many pairs are added and removed
   __device__ DeltaSum sortAndCount() {
     DeltaSum sum{};
-    for (std::uint32_t begin = 0; begin < kBoxes; begin = round_.end) {
+    for (std::uint32_t begin = 0; begin < memory_.boxes; begin = round_.end) {
       round_ = roundFrom(begin);
       ++rounds_;
       if (round_.isHub) {
@@ -130,10 +135,10 @@ class ListTile {
   /// single round, its result is still in memory. Several rounds are computed again.
   __device__ void writeLists(DeltaSum place) {
     if (rounds_ == 1 && !round_.isHub) return writeStaged(place);
-    for (std::uint32_t begin = 0; begin < kBoxes; begin = round_.end) {
+    for (std::uint32_t begin = 0; begin < memory_.boxes; begin = round_.end) {
       round_ = roundFrom(begin);
       if (round_.isHub) {
-        if (memory_.isHubChanged[begin]) place += hub().compare(false, &place);
+        if (memory_.isHubChanged[begin]) place += hub().compare(false, &place, rounds_ == 1);
       } else {
         staged_ = compareRound();
         writeStaged(place);
@@ -150,9 +155,9 @@ class ListTile {
   __device__ Round roundFrom(std::uint32_t begin) {
     const std::uint32_t box = threadIdx.x;
     bool fits = true;
-    if (box >= begin && box < kBoxes) {
+    if (box >= begin && box < memory_.boxes) {
       const auto isIn = [&](const std::uint32_t(&offsets)[kBoxes + 1]) {
-        return offsets[box + 1] - offsets[box] <= TileMemory::kLongest &&
+        return offsets[box + 1] - offsets[box] < HubList::kFrom &&
                offsets[box + 1] - offsets[begin] <= kRoom;
       };
       fits = isIn(memory_.fresh) && isIn(memory_.old);
@@ -160,8 +165,8 @@ class ListTile {
     if (threadIdx.x < TileMemory::kWords)
       memory_.isAdded[threadIdx.x] = memory_.isDone[threadIdx.x] = 0;
     const std::uint32_t fresh = memory_.fresh[begin], old = memory_.old[begin];
-    if (__syncthreads_and(fits)) return {begin, kBoxes, false, fresh, old};
-    if (threadIdx.x == 0) memory_.shared = kBoxes;
+    if (__syncthreads_and(fits)) return {begin, memory_.boxes, false, fresh, old};
+    if (threadIdx.x == 0) memory_.shared = memory_.boxes;
     __syncthreads();
     if (!fits) atomicMin(&memory_.shared, box);
     __syncthreads();
@@ -322,10 +327,13 @@ class ListTile {
   DeltaSum staged_{};  ///< changes in the last round
 };
 
-static __global__ void __launch_bounds__(kThreads) compareListsKernel(ListComparison in) {
+static __global__ void __launch_bounds__(kThreads, 8) compareListsKernel(ListComparison in) {
   __shared__ TileMemory memory;
+  const std::uint32_t hubs = in.hubs.count();  // read while the block waits for its number
   const std::uint32_t number = takeTile(in.chain, memory.shared);
-  ListTile tile(in, memory, number);
+  const ListTileRange range = ListTiles::range(number, in.hubs, hubs, in.boxes);
+  if (range.begin >= in.boxes && number > 0) return;
+  ListTile tile(in, memory, range);
   const DeltaSum own = tile.sortAndCount();
   if (threadIdx.x < 32) {
     const unsigned long long before = sumOfTilesBefore(in.chain, number, own.both);
@@ -334,7 +342,7 @@ static __global__ void __launch_bounds__(kThreads) compareListsKernel(ListCompar
   __syncthreads();
   const DeltaSum place{memory.before};
   if (own.both != 0 && in.hasRoom()) tile.writeLists(place);
-  if (number + 1 == gridDim.x) in.finish(DeltaSum{place.both + own.both});
+  if (memory.isLast) in.finish(DeltaSum{place.both + own.both});
 }
 
 }  // namespace lbvh

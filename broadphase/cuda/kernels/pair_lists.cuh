@@ -12,6 +12,7 @@
 
 #include "broadphase/core/device_input.h"
 #include "broadphase/core/step_header.h"
+#include "broadphase/cuda/kernels/list_tiles.cuh"
 #include "broadphase/cuda/runtime/kernels.cuh"
 #include "broadphase/types.h"
 
@@ -166,13 +167,14 @@ struct ScatterPairs {
   }
 };
 
-/// Replaces each count by the sum of all counts before it.
+/// Replaces each count by the sum of all counts before it. Counts belong to boxes.
 struct SumCounts {
   static constexpr int kEach = 8;  ///< counts per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
 
   View<std::uint32_t> counts;
   TileChain chain;
+  HubList hubs{};  ///< receives boxes with large counts
 
   static std::size_t tiles(std::size_t counts) { return (counts + kTile - 1) / kTile; }
 };
@@ -185,6 +187,8 @@ static __global__ void __launch_bounds__(kThreads) sumCountsKernel(SumCounts sum
   const auto size = static_cast<std::uint32_t>(sum.counts.size()) - begin;
   std::uint32_t counts[SumCounts::kEach];
   cub::LoadDirectBlocked(threadIdx.x, sum.counts.data() + begin, counts, size, 0u);
+  for (std::uint32_t k = 0; k < SumCounts::kEach; ++k)
+    if (counts[k] >= HubList::kFrom) sum.hubs.add(begin + threadIdx.x * SumCounts::kEach + k);
   std::uint32_t all = 0;
   Scan(scan).ExclusiveSum(counts, counts, all);
   if (threadIdx.x < 32) {
@@ -227,24 +231,25 @@ __device__ inline void reportHeader(const StepHeader* header, StepHeader* report
 
 /// The arguments of the kernel in compare_lists.cuh.
 struct ListComparison {
-  static constexpr std::uint32_t kBoxes = 64;  ///< boxes per thread block
-
   PairLists fresh;                ///< the new lists; already sorted if `partners` is null
   const std::uint32_t* partners;  ///< second boxes of the new lists, unsorted; or null
   Pair* sortedPairs;              ///< receives the new lists, sorted, if `partners` is given
   PairLists old;
+  std::uint32_t boxes;  ///< boxes from this index on have no lists
   View<const std::uint8_t> removedObjects;
   View<Pair> added, removed;  ///< receive as many pairs as fit
   StepHeader* header;
   StepHeader* report;  ///< where the host reads the header of the finished step; may be null
   TileChain chain;
+  HubList hubs{};
   /// Null: all second boxes in the list of a box are larger than the box. Otherwise they may be any
   /// indices less than *others.
   const std::uint64_t* others = nullptr;
 
-  /// The number of tiles, at least one, because the last tile ends the step.
+  /// The maximum number of tiles, at least one, because the last tile ends the step.
   static std::size_t tiles(std::size_t boxes) {
-    return boxes == 0 ? 1 : (boxes + kBoxes - 1) / kBoxes;
+    return (boxes == 0 ? 1 : (boxes + ListTiles::kBoxes - 1) / ListTiles::kBoxes) +
+           HubList::kMoreTiles;
   }
 
   __device__ bool hasRoom() const { return added.size() != 0 || removed.size() != 0; }
