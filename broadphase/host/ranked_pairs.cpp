@@ -150,7 +150,7 @@ void RankedPairs::writeLists(const Found& found, View<const std::uint32_t> ids,
   }
   forPairs(found, ids, [&](Pair pair) {
     NeighbourList& list = lists.byBox[pair.first];
-    lists.indices[list.start + list.size++] = pair.second;
+    lists.indices[static_cast<std::size_t>(list.start) + list.size++] = pair.second;
   });
 }
 

@@ -184,7 +184,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   bool findCandidates(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
     // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. Memory
     // that is not touched costs nothing, but a second search would cost time.
-    const std::uint64_t n = input.boxes.size();
+    const std::size_t n = input.boxes.size();
     const Room room{history_.foundMemory(), 8 * (history_.size() + n), 4 * input.maxPairs + n};
     // Up to kFew boxes stay in index order. Then the number of tests of a plain search says nothing
     // about this search.

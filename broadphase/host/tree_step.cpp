@@ -32,7 +32,7 @@ struct FoundPairs {
   bool append(View<const Pair> pairs) {
     const std::uint64_t begin = count.fetch_add(pairs.size(), std::memory_order_relaxed);
     for (std::size_t k = 0; k < pairs.size() && begin + k < room.size(); ++k) {
-      room[begin + k] = pairs[k];
+      room[static_cast<std::size_t>(begin + k)] = pairs[k];
       places[begin + k] = fetchAdd(&byFirst[pairs[k].first].size, 1u);
     }
     return begin + pairs.size() <= limit;
@@ -123,8 +123,10 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
       start += lists.byBox[i].size;
     }
     space_.tasks().forRanges(found.size(), kPairGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k)
-        lists.indices[lists.byBox[found[k].first].start + places_.data()[k]] = found[k].second;
+      for (std::size_t k = begin; k < end; ++k) {
+        const std::uint64_t place = lists.byBox[found[k].first].start + places_.data()[k];
+        lists.indices[static_cast<std::size_t>(place)] = found[k].second;
+      }
     });
     return lists;
   }

@@ -181,7 +181,8 @@ void joinLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
     const std::uint32_t* const others = lists.indices.data() + list.start;
     Pair* const listEnd = at + list.size;
     std::uint32_t k = 0;
-    for (; k < list.size && out.end() - at >= Simd::kRow; k += Simd::kRow, at += Simd::kRow) {
+    const auto hasRoom = [&] { return static_cast<std::size_t>(out.end() - at) >= Simd::kRow; };
+    for (; k < list.size && hasRoom(); k += Simd::kRow, at += Simd::kRow) {
       Row row;
       std::memcpy(&row, others + k, sizeof row);
       writeRow(rank, row, at);
