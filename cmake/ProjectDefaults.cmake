@@ -15,6 +15,11 @@ if(NOT MSVC)
   # Without this, a * b + c is rounded once or twice, depending on the processor, and results differ.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 endif()
+if(MINGW)
+  # A caller relies on the registers that it has seen an inline function leave alone. With MinGW it does so even
+  # if the linker takes another file's copy of the function (GCC bug 115049).
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-ra>)
+endif()
 
 # A game's debug build needs a fast broad phase, too. So where no option asks for a level of optimisation,
 # as in a build without a type, this project's files are compiled with -O2.

@@ -24,13 +24,15 @@ source_of() {
   tar -xf "$archive" -C "$root/sources/$1" --strip-components=1
 }
 
-# build PACKAGE OPTIONS...
+# build PACKAGE OPTIONS...    Without -fno-ipa-ra, code that calls inline functions can be wrong; see
+# cmake/ProjectDefaults.cmake.
 build() {
   local name=$1
   shift
   source_of "$name"
   cmake -S "$root/sources/$name" -B "$root/build/$name" -D CMAKE_TOOLCHAIN_FILE="$here/mingw.cmake" \
-    -D CMAKE_BUILD_TYPE=Release -D CMAKE_INSTALL_PREFIX="$root" "$@" >"$root/$name.log" 2>&1 &&
+    -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS=-fno-ipa-ra -D CMAKE_INSTALL_PREFIX="$root" \
+    "$@" >"$root/$name.log" 2>&1 &&
     cmake --build "$root/build/$name" --parallel "$(nproc)" --target install >>"$root/$name.log" 2>&1 ||
     { tail -n 40 "$root/$name.log"; return 1; }
 }
