@@ -32,6 +32,7 @@ faults-unrecorded 60 faults unrecorded
 faults-background 140 faults background
 faults-device 150 faults device
 docs 180 docs_commands
+machines 120 machines
 fuzz-finder 170 fuzz finder
 fuzz-adapter 170 fuzz adapter
 fuzz-readers 170 fuzz readers
@@ -49,9 +50,9 @@ interpreter 120 interpreter
 without-cmake 60 without_cmake
 tsan 180 tsan
 aarch64 200 platform aarch64 core
-aarch64-rest 180 platform aarch64 rest
+aarch64-rest 240 platform aarch64 rest
 i386 200 platform i386 core
-i386-rest 180 platform i386 rest
+i386-rest 300 platform i386 rest
 mingw 240 platform mingw
 libcxx 180 platform libcxx
 libcxx14 180 platform libcxx14
@@ -154,6 +155,20 @@ docs_commands() {
   needs_packages build check viewer test browser
   ./run test all --show-only
   tests/repository/check.py docs_commands build/release/bin
+}
+# The tests of ./run test as on other machines: with shorter vectors, and with many cores or one.
+machines() {
+  local preloaded=$PWD/build/release/cores.so machine program simd cores
+  build_targets quick
+  c++ -std=c++17 -Wall -Wextra -Werror -shared -fPIC tests/support/cores.cpp -o "$preloaded"
+  for machine in avx2,16 baseline,1; do
+    IFS=, read -r simd cores <<<"$machine"
+    for program in core adapter memory worlds sample; do
+      echo "ci: ${program}_tests with $simd on $cores cores"
+      env GPULBVH_SIMD="$simd" CORES="$cores" LD_PRELOAD="$preloaded" "build/release/bin/${program}_tests" \
+        --gtest_brief=1
+    done
+  done
 }
 fuzz() {
   needs_packages build viewer fuzz

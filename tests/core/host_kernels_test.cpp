@@ -318,20 +318,20 @@ TEST_P(HostKernelsTest, KeysSortOversizedAndNanBoxesLast) {
 INSTANTIATE_TEST_SUITE_P(Simd, HostKernelsTest, test::everySimd(), test::simdName);
 
 TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
-  test::unsetVariable("GPULBVH_SIMD");
+  const test::ScopedVariable simd("GPULBVH_SIMD", nullptr);
   const std::string best = simdKernels().name;
-  test::setVariable("GPULBVH_SIMD", "nonsense");
+  simd.set("nonsense");
   EXPECT_STREQ(simdKernels().name, "baseline");
   for (const char* name : {"avx2", "avx512", "neon"}) {
-    test::setVariable("GPULBVH_SIMD", name);
+    simd.set(name);
     if (simdKernels().name == std::string(name)) EXPECT_NE(best, "baseline");
   }
-  test::unsetVariable("GPULBVH_SIMD");
 }
 
 #if defined(__x86_64__)
 // A hypervisor traps CPUID, which then takes longer than all the rest of a constructor.
 TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
+  const test::ScopedVariable simd("GPULBVH_SIMD", nullptr);  // "baseline" would need no features
   for (int k = 0; k < 3; ++k) {
     finderOn(1);
     const PairFinder another{Options{}};
@@ -346,19 +346,18 @@ TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
-  test::unsetVariable("GPULBVH_SIMD");
+  const test::ScopedVariable simd("GPULBVH_SIMD", nullptr);
   EXPECT_STREQ(simdKernels().name, has512 ? "avx512" : has2 ? "avx2" : "baseline");
-  test::setVariable("GPULBVH_SIMD", "avx2");
+  simd.set("avx2");
   EXPECT_STREQ(simdKernels().name, has2 ? "avx2" : "baseline");
-  test::setVariable("GPULBVH_SIMD", "avx512");
+  simd.set("avx512");
   EXPECT_STREQ(simdKernels().name, has512 ? "avx512" : "baseline");
-  test::setVariable("GPULBVH_SIMD", "baseline");
+  simd.set("baseline");
   EXPECT_STREQ(simdKernels().name, "baseline");
-  test::unsetVariable("GPULBVH_SIMD");
 }
 #elif defined(__aarch64__)
 TEST(SimdKernels, NeonIsUsedOnArm) {
-  test::unsetVariable("GPULBVH_SIMD");
+  const test::ScopedVariable simd("GPULBVH_SIMD", nullptr);
   EXPECT_STREQ(simdKernels().name, "neon");
 }
 #endif

@@ -24,7 +24,7 @@ using test::view;
 TEST(OldNames, InstructionSetOfTheOptionsIsUsed) {
   const Boxes boxes = test::rowOfBoxes(300);
   const char* const names[] = {"baseline", "avx2", "avx512", "neon"};
-  test::setVariable("GPULBVH_SIMD", "avx2");
+  const test::ScopedVariable simd("GPULBVH_SIMD", "avx2");
   Options options;
   options.backend = Backend::host;
   int available = 0;
@@ -44,7 +44,6 @@ TEST(OldNames, InstructionSetOfTheOptionsIsUsed) {
   EXPECT_GE(available, 1);
   EXPECT_EQ(whyUnavailable(InstructionSet::automatic), "");
   EXPECT_NE(whyUnavailable(static_cast<InstructionSet>(99)), "");
-  test::unsetVariable("GPULBVH_SIMD");
 }
 
 TEST(OldNames, FinderBuildsATreeAndRemovesObjects) {

@@ -29,14 +29,13 @@ class SkinTest : public testing::TestWithParam<std::tuple<const char*, const cha
  protected:
   void SetUp() override {
     const auto [simd, skin] = GetParam();
-    test::setVariable("GPULBVH_SIMD", simd);
     test::forceSkin(skin);
     if (std::string(simdKernels().name) != simd) GTEST_SKIP() << "not on this processor";
   }
-  void TearDown() override {
-    test::unsetVariable("GPULBVH_SIMD");
-    test::forceSkin("automatic");
-  }
+  void TearDown() override { test::forceSkin("automatic"); }
+
+ private:
+  const test::ScopedVariable simd_{"GPULBVH_SIMD", std::get<0>(GetParam())};
 };
 
 void jitter(Boxes& boxes, float most, Random& random) {

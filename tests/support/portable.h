@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #if defined(_WIN32)
 #include <malloc.h>
@@ -27,6 +29,27 @@ inline void unsetVariable(const char* name) {
   unsetenv(name);
 #endif
 }
+
+/// An environment variable that has its old value again when the object ends.
+class ScopedVariable {
+ public:
+  /// @param value null: the variable is removed
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name); before != nullptr) before_ = before;
+    set(value);
+  }
+  ~ScopedVariable() { set(before_ ? before_->c_str() : nullptr); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+  void set(const char* value) const {
+    value != nullptr ? setVariable(name_, value) : unsetVariable(name_);
+  }
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
 
 /// @return null if there is no memory
 inline void* allocateAligned(std::size_t size, std::size_t alignment) {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "broadphase/core/compiler.h"
@@ -17,10 +16,11 @@ namespace lbvh::test {
 class SimdTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    setVariable("GPULBVH_SIMD", GetParam());
     if (std::string(simdKernels().name) != GetParam()) GTEST_SKIP() << "not on this processor";
   }
-  void TearDown() override { unsetVariable("GPULBVH_SIMD"); }
+
+ private:
+  const ScopedVariable simd_{"GPULBVH_SIMD", GetParam()};
 };
 
 #if defined(GPULBVH_ARM64)

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Zlib
+// To preload into a test: makes the C library tell of as many cores as the variable CORES names. So
+// tests run with the number of threads that they have on another machine.
+#include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace {
+int cores() { return std::atoi(std::getenv("CORES")); }
+}  // namespace
+
+extern "C" {
+
+int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
+  CPU_ZERO_S(bytes, set);
+  for (int core = 0; core < cores(); ++core) CPU_SET_S(core, bytes, set);
+  return 0;
+}
+
+// oneTBB restores the set that it has read.
+int sched_setaffinity(pid_t, size_t, const cpu_set_t*) noexcept { return 0; }
+
+long sysconf(int name) noexcept {
+  if (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF) return cores();
+  static const auto original = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+  return original(name);
+}
+}
