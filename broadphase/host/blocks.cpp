@@ -43,7 +43,7 @@ void listOversized(std::uint32_t id, const PackedBoxes& targets, ListKind kind,
 }
 
 /// @return false if there are more neighbours than the limit
-bool keepList(std::uint32_t id, const std::vector<std::uint32_t>& list, const NeighbourLists& lists,
+bool keepList(std::uint32_t id, const std::vector<std::uint32_t>& list, NeighbourLists lists,
               const NeighbourCount& count) {
   const std::uint64_t start = count.found->fetch_add(list.size(), std::memory_order_relaxed);
   if (start + list.size() > count.limit) return false;
@@ -247,13 +247,13 @@ std::size_t BlockBuilder::memoryBytes() const {
 struct NeighbourSearch::Search {
   View<const SearchPart> parts;
   ListKind kind;
-  const NeighbourLists& lists;
+  const NeighbourLists lists;
   NeighbourCount count;
   const NeighbourFilter* filter;
 };
 
 std::uint64_t NeighbourSearch::find(View<const SearchPart> parts, ListKind kind,
-                                    const NeighbourLists& lists, const SearchLimits& limits,
+                                    NeighbourLists lists, const SearchLimits& limits,
                                     const NeighbourFilter* filter) {
   std::atomic<std::uint64_t> found{0};
   tests_ = unsure_ = 0;

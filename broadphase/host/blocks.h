@@ -108,7 +108,7 @@ class NeighbourSearch {
   /// @param filter is called by all threads; null: all neighbours are kept
   /// @return the number of neighbours. If it exceeds the size of lists.indices, some lists were not
   ///   written. If a limit was exceeded, not all neighbours were counted.
-  std::uint64_t find(View<const SearchPart> parts, ListKind kind, const NeighbourLists& lists,
+  std::uint64_t find(View<const SearchPart> parts, ListKind kind, NeighbourLists lists,
                      const SearchLimits& limits, const NeighbourFilter* filter = nullptr);
 
   /// How often the last search has tested a box against a block, as a measure of the search's cost.

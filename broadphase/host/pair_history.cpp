@@ -16,7 +16,7 @@ void PairHistory::releaseSpare() {
   spare_ = Scratch();
 }
 
-void PairHistory::compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
+void PairHistory::compare(const StepInput& input, NeighbourLists lists, std::size_t pairs,
                           StepStats& stats) {
   const View<Pair> sorted = lend(spare_, pairs);
   {
@@ -76,7 +76,7 @@ bool PairHistory::listByChange() {
   return true;
 }
 
-void PairHistory::list(const NeighbourLists& lists, std::size_t boxes) {
+void PairHistory::list(NeighbourLists lists, std::size_t boxes) {
   pairs_ = lend(list_, size_);
   sort_.writePairs(lists, boxes, pairs_);
   listed_ = Listed::all;

@@ -38,8 +38,7 @@ class PairHistory {
   /// @param lists for each box, the boxes of greater index that overlap it; not sorted
   /// @param pairs number of indices in the lists
   /// @throws std::bad_alloc; then nothing has changed
-  void compare(const StepInput& input, const NeighbourLists& lists, std::size_t pairs,
-               StepStats& stats);
+  void compare(const StepInput& input, NeighbourLists lists, std::size_t pairs, StepStats& stats);
 
   /// Runs stage 7 for a step that has found only the changes.
   /// @param changes not sorted; the call may sort them
@@ -58,7 +57,7 @@ class PairHistory {
   bool listByChange();
   /// Lists the pairs. @param lists as for compare(), of the pairs of the last step
   /// @throws std::bad_alloc
-  void list(const NeighbourLists& lists, std::size_t boxes);
+  void list(NeighbourLists lists, std::size_t boxes);
 
   std::size_t size() const { return size_; }             ///< number of pairs of the last step
   View<const Pair> pairs() const { return pairs_; }      ///< sorted; they must be listed

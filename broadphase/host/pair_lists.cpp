@@ -27,7 +27,7 @@ void close(View<Pair>& list, const Pair* from, std::size_t count) {
 
 }  // namespace
 
-void NeighbourSort::writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out) {
+void NeighbourSort::writePairs(NeighbourLists lists, std::size_t boxes, View<Pair> out) {
   forChunks(lists, boxes, [&](const Chunk& chunk) {
     kernels_.sortLists(lists, chunk.first, chunk.end, indexSet(chunk.worker),
                        {out.data() + chunk.start, chunk.size});
@@ -40,8 +40,8 @@ void NeighbourSort::joinLists(const NeighbourLists& lists, std::size_t ranks, Vi
   });
 }
 
-void NeighbourSort::writeLists(const NeighbourLists& lists, std::size_t boxes,
-                               View<std::uint32_t> out, std::uint32_t* offsets) {
+void NeighbourSort::writeLists(NeighbourLists lists, std::size_t boxes, View<std::uint32_t> out,
+                               std::uint32_t* offsets) {
   offsets[0] = 0;
   std::vector<HostBuffer<Pair>> pairs(static_cast<std::size_t>(tasks_.threads()));
   forChunks(lists, boxes, [&](const Chunk& chunk) {

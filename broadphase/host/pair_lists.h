@@ -19,14 +19,14 @@ class NeighbourSort {
 
   /// Sorts the lists of boxes [0, boxes), and writes them as pairs. The pairs must fill `out`
   /// exactly.
-  void writePairs(const NeighbourLists& lists, std::size_t boxes, View<Pair> out);
+  void writePairs(NeighbourLists lists, std::size_t boxes, View<Pair> out);
 
   /// Writes lists by rank as pairs. These lists are sorted already.
   void joinLists(const NeighbourLists& lists, std::size_t ranks, View<Pair> out);
 
   /// Sorts the lists, and writes them one after the other.
   /// @param offsets receives where each list begins, and where the last one ends
-  void writeLists(const NeighbourLists& lists, std::size_t boxes, View<std::uint32_t> out,
+  void writeLists(NeighbourLists lists, std::size_t boxes, View<std::uint32_t> out,
                   std::uint32_t* offsets);
 
   std::size_t memoryBytes() const { return chunkStarts_.bytes() + indexSets_.bytes(); }

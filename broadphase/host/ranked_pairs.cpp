@@ -140,7 +140,7 @@ void RankedPairs::compareOversized(std::size_t k, View<const std::uint8_t> remov
 }
 
 void RankedPairs::writeLists(const Found& found, View<const std::uint32_t> ids,
-                             const NeighbourLists& lists) {
+                             NeighbourLists lists) {
   std::fill_n(lists.byBox, found.boxes, NeighbourList{0, 0});
   forPairs(found, ids, [&](Pair pair) { ++lists.byBox[pair.first].size; });
   std::uint64_t start = 0;

@@ -70,8 +70,7 @@ class RankedPairs {
 
   /// Writes the neighbours of the boxes by index. The lists are not sorted.
   /// @param lists must have capacity for all pairs and boxes
-  static void writeLists(const Found& found, View<const std::uint32_t> ids,
-                         const NeighbourLists& lists);
+  static void writeLists(const Found& found, View<const std::uint32_t> ids, NeighbourLists lists);
 
   std::size_t memoryBytes() const;
 

@@ -16,8 +16,8 @@ View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceReq
   return {roomFor(size, request.byWorld, byWorld_, size).data(), size};
 }
 
-DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
-                             const DeviceRequest& request, DeviceReport& report) {
+DeviceLists HostLists::write(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
+                             DeviceReport& report) {
   DeviceLists lists;
   if (request.layout == PairLayout::neighbours)
     writeNeighbours(found, boxes, request, report, lists);
@@ -28,15 +28,15 @@ DeviceLists HostLists::write(const NeighbourLists& found, std::size_t boxes,
   return lists;
 }
 
-void HostLists::writePairs(const NeighbourLists& found, std::size_t boxes,
-                           const DeviceRequest& request, DeviceReport& report, DeviceLists& lists) {
+void HostLists::writePairs(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
+                           DeviceReport& report, DeviceLists& lists) {
   const std::size_t size = found.indices.size();
   const View<Pair> sorted = roomFor(size, request.pairs, pairs_, room_);
   neighbourSort_.writePairs(found, boxes, {sorted.data(), size});
   lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
 }
 
-void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
+void HostLists::writeNeighbours(NeighbourLists found, std::size_t boxes,
                                 const DeviceRequest& request, DeviceReport& report,
                                 DeviceLists& lists) {
   const std::size_t size = found.indices.size();
@@ -50,9 +50,8 @@ void HostLists::writeNeighbours(const NeighbourLists& found, std::size_t boxes,
 }
 
 /// Keeps the pairs in the finder's memory, for the next search with `changes`.
-void HostLists::writeChanges(const NeighbourLists& found, std::size_t boxes,
-                             const DeviceRequest& request, DeviceReport& report,
-                             DeviceLists& lists) {
+void HostLists::writeChanges(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
+                             DeviceReport& report, DeviceLists& lists) {
   const std::size_t size = found.indices.size();
   const View<Pair> sorted = lastButOne_.ensure(std::max(size, room_));
   neighbourSort_.writePairs(found, boxes, {sorted.data(), size});

@@ -61,7 +61,7 @@ class HostLists {
   /// @param lists each pair must be in the lists of both boxes for PairLayout::neighbours, and
   ///   otherwise in the list of the smaller index
   /// @param report has the number of pairs already
-  DeviceLists write(const NeighbourLists& lists, std::size_t boxes, const DeviceRequest& request,
+  DeviceLists write(NeighbourLists lists, std::size_t boxes, const DeviceRequest& request,
                     DeviceReport& report);
   /// Returns the lists of a search that was stopped.
   DeviceLists writeNone(std::size_t boxes, const DeviceRequest& request);
@@ -69,11 +69,11 @@ class HostLists {
   void forgetLast() { lastSize_ = 0; }
 
  private:
-  void writePairs(const NeighbourLists& found, std::size_t boxes, const DeviceRequest& request,
+  void writePairs(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                   DeviceReport& report, DeviceLists& lists);
-  void writeNeighbours(const NeighbourLists& found, std::size_t boxes, const DeviceRequest& request,
+  void writeNeighbours(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                        DeviceReport& report, DeviceLists& lists);
-  void writeChanges(const NeighbourLists& found, std::size_t boxes, const DeviceRequest& request,
+  void writeChanges(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                     DeviceReport& report, DeviceLists& lists);
   View<std::uint32_t> offsets(std::size_t boxes, const DeviceRequest& request);
 

@@ -37,7 +37,7 @@ SimdKernels countingKernels() {
   SimdKernels kernels = own;
   kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                       std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
-                      const NeighbourLists& lists, const NeighbourCount& count,
+                      NeighbourLists lists, const NeighbourCount& count,
                       const NeighbourFilter* filter) {
     const std::uint64_t before = *count.tests;
     const bool isWhole =

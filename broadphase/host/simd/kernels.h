@@ -19,7 +19,9 @@ struct NeighbourList {
   std::uint32_t size;
 };
 
-/// For each box the list of the boxes that it overlaps, by index or by rank (see ListKind).
+/// For each box the list of the boxes that it overlaps, by index or by rank (see ListKind). Does
+/// not own the lists. A function that changes them takes this by value, and one that only reads
+/// them by reference to const.
 struct NeighbourLists {
   View<std::uint32_t> indices;
   NeighbourList* byBox;
@@ -129,10 +131,9 @@ struct SimdKernels {
   /// @return false if a limit was exceeded
   bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                  std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
-                 const NeighbourLists& lists, const NeighbourCount& count,
-                 const NeighbourFilter* filter);
+                 NeighbourLists lists, const NeighbourCount& count, const NeighbourFilter* filter);
   /// Writes the pairs of boxes [begin, end), sorted. The pairs must fill `out` exactly.
-  void (*sortLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+  void (*sortLists)(NeighbourLists lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
   /// Writes the pairs of lists that are sorted already. Reads up to 64 bytes past the end of a
   /// list.

@@ -146,8 +146,8 @@ inline void sortCopy(std::uint32_t rows, std::uint32_t first, const std::uint32_
   std::copy_n(sorted, size, out);
 }
 
-void sortLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-               const IndexSet& set, View<Pair> out) {
+void sortLists(NeighbourLists lists, std::uint32_t begin, std::uint32_t end, const IndexSet& set,
+               View<Pair> out) {
   if (out.size() == 0) return;          // without pairs the lists may have no memory
   constexpr std::uint32_t kAhead = 24;  // lists are prefetched, because they are scattered
   Pair* at = out.data();

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxInOrder = 65536;
 
 }  // namespace
 
-std::size_t Candidates::adopt(const NeighbourLists& lists, View<const Aabb> boxes,
+std::size_t Candidates::adopt(NeighbourLists lists, View<const Aabb> boxes,
                               View<const Aabb> grown) {
   areKnown_ = false;
   pairs_ = 0;
@@ -93,8 +93,7 @@ bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
 
 /// Fills the row of a box, and reduces its list to its pairs with boxes of greater index.
 /// @return the number of these pairs
-std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
-                               View<const Aabb> boxes) {
+std::uint32_t Candidates::fill(std::uint32_t i, NeighbourLists lists, View<const Aabb> boxes) {
   NeighbourList& list = lists.byBox[i];
   std::uint32_t* const ids = lists.indices.data() + list.start;
   const bool hasRow = rows_.size() != 0, hasAll = hasRow && !rows_.isHub(i);
@@ -119,7 +118,7 @@ std::uint32_t Candidates::fill(std::uint32_t i, const NeighbourLists& lists,
   return kept;
 }
 
-bool Candidates::compare(const BoxChanges& changes, const NeighbourLists& lists) {
+bool Candidates::compare(const BoxChanges& changes, NeighbourLists lists) {
   rows_.resize(changes.boxes.size());
   words_ = {static_cast<int>(std::bit_width(changes.boxes.size()))};
   testChanged(changes);
@@ -333,7 +332,7 @@ std::size_t Candidates::roomForLists() const {
   return rows_.end() + hubs + hubs_.size() * kMaxHubs;
 }
 
-void Candidates::writeLists(const NeighbourLists& lists) const {
+void Candidates::writeLists(NeighbourLists lists) const {
   tasks_.forRanges(rows_.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
     for (auto i = static_cast<std::uint32_t>(begin); i < end; ++i) {
       std::uint32_t* const out = lists.indices.data() + rows_.start(i);
@@ -350,7 +349,7 @@ void Candidates::writeLists(const NeighbourLists& lists) const {
 
 /// Completes the lists of hubs. A hub's own row has only other hubs. Its other pairs are in the
 /// rows of its candidates.
-void Candidates::writeHubLists(const NeighbourLists& lists) const {
+void Candidates::writeHubLists(NeighbourLists lists) const {
   std::vector<std::uint64_t> ends(hubs_.size());
   forHubPairs([&](std::size_t hub, std::uint32_t) { ++ends[hub]; });
   std::uint64_t start = rows_.end();

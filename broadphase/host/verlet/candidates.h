@@ -27,7 +27,7 @@ class Candidates {
   /// Copies the candidates from the full lists of a search of all grown boxes. Then reduces these
   /// lists to the pairs: the boxes of greater index that overlap the box itself.
   /// @return the number of pairs
-  std::size_t adopt(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
+  std::size_t adopt(NeighbourLists lists, View<const Aabb> boxes, View<const Aabb> grown);
 
   /// False if adopt() found too many candidates to keep them.
   bool areKnown() const { return areKnown_; }
@@ -42,7 +42,7 @@ class Candidates {
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
   ///   them by the entries of its row
   /// @return false if a row would get too long; then the step must search for all boxes
-  bool compare(const BoxChanges& changes, const NeighbourLists& lists);
+  bool compare(const BoxChanges& changes, NeighbourLists lists);
   /// Adds the work of compare() to `work`.
   void count(StepWork& work) const;
   /// The changes, unsorted, in the format of words().
@@ -57,7 +57,7 @@ class Candidates {
   /// Number of indices that writeLists() needs.
   std::size_t roomForLists() const;
   /// Writes for each box the boxes of greater index that it overlapped in the last step.
-  void writeLists(const NeighbourLists& lists) const;
+  void writeLists(NeighbourLists lists) const;
 
   const CandidateRows& rows() const { return rows_; }
 
@@ -71,7 +71,7 @@ class Candidates {
 
   static std::size_t mostEntries(View<const NeighbourList> lists);
   bool layOut(const NeighbourLists& lists, View<const Aabb> boxes, View<const Aabb> grown);
-  std::uint32_t fill(std::uint32_t i, const NeighbourLists& lists, View<const Aabb> boxes);
+  std::uint32_t fill(std::uint32_t i, NeighbourLists lists, View<const Aabb> boxes);
   void testChanged(const BoxChanges& changes);
   template <class Visit>
   void forRows(View<const Aabb> boxes, View<const std::uint32_t> ids, const Visit& visit) const;
@@ -81,7 +81,7 @@ class Candidates {
   void applyEdits(View<const RowEdit> edits, std::size_t begin, std::size_t end);
   void applyFlips(View<const std::uint64_t> flips, std::size_t begin, std::size_t end);
   void fillLeft(View<const std::uint32_t> left, const NeighbourLists& lists);
-  void writeHubLists(const NeighbourLists& lists) const;
+  void writeHubLists(NeighbourLists lists) const;
   template <class Visit>
   void forHubPairs(const Visit& visit) const;
 

@@ -18,7 +18,7 @@ struct Comparison {
   const BoxChanges& changes;
   const CandidateRows& rows;
   const View<const Hub> hubs;
-  const NeighbourLists& lists;
+  const NeighbourLists lists;
   PairWords words;
   EscapeComparison::Part& part;
 
@@ -140,7 +140,7 @@ struct Comparison {
 
 void EscapeComparison::compare(HostTasks& tasks, const BoxChanges& changes,
                                const CandidateRows& rows, View<const Hub> hubs,
-                               const NeighbourLists& lists, PairWords words) {
+                               NeighbourLists lists, PairWords words) {
   const View<const std::uint32_t> ids = changes.escapedIds;
   const bool prefetches = changes.boxes.size() > kBoxesInCache;
   used_ = tasks.parts(ids.size(), kGrain);

@@ -48,7 +48,7 @@ class EscapeComparison {
   ///   them by the entries of its row
   /// @param hubs sorted by id; escaped hubs must have Hub::former
   void compare(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
-               View<const Hub> hubs, const NeighbourLists& lists, PairWords words);
+               View<const Hub> hubs, NeighbourLists lists, PairWords words);
 
   /// Discards all results, also those of a comparison that failed.
   void reset() {
