@@ -13,11 +13,9 @@
 #include <vector>
 
 #include "broadphase/core/validate.h"
-#include "broadphase/host/block_query.h"
 #include "broadphase/host/pair_history.h"
 #include "broadphase/host/step_search.h"
-#include "broadphase/host/verlet/candidates.h"
-#include "broadphase/host/verlet/skin.h"
+#include "broadphase/host/verlet/verlet_lists.h"
 
 namespace lbvh {
 namespace {
@@ -27,8 +25,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   HostPipeline(int threads, const SimdKernels& kernels, bool timesSmallSteps)
       : HostSearch(threads, kernels),
         timesSmallSteps_(timesSmallSteps),
-        skin_(space_.tasks(), reaches_),
-        candidates_(space_.tasks(), kernels),
+        verlet_(space_.tasks(), kernels),
         ranked_(space_.tasks(), kernels),
         history_(space_, kernels) {}
 
@@ -38,18 +35,17 @@ class HostPipeline final : public Pipeline, HostSearch {
     isPacked_ = true;
     work_ = {};
     space_.setTimesStages(timesSmallSteps_ || input.boxes.size() > kFew);
-    const auto before = std::exchange(candidatesAre_, CandidatesAre::old);
     const std::vector<Pair> oldPairs = kValidate ? copyOfPairs() : std::vector<Pair>();
-    switch (plan(input, before != CandidatesAre::old, stats)) {
-      case Skin::Plan::plain:
+    switch (plan(input, stats)) {
+      case VerletLists::Plan::plain:
         searchPlain(input, stats);
         break;
-      case Skin::Plan::all:
+      case VerletLists::Plan::all:
         searchGrown(input, stats);
         break;
-      case Skin::Plan::escaped:
-        if (searchForEscaped(input, before == CandidatesAre::found, stats)) break;
-        skin_.growAll(input);
+      case VerletLists::Plan::escaped:
+        if (searchForEscaped(input, stats)) break;
+        verlet_.growAll(input);
         searchGrown(input, stats);
     }
     scene_ = isPacked_ ? searched() : nullptr;
@@ -60,19 +56,20 @@ class HostPipeline final : public Pipeline, HostSearch {
   /// Orders the boxes again if the last steps have degraded the order. Otherwise queries would stay
   /// slow for as long as nothing moves.
   void rest() noexcept override {
-    if (candidatesAre_ == CandidatesAre::old || !isOrderWorn()) return;
+    const StepInput grown = verlet_.last();
+    if (grown.boxes.empty() || !isOrderWorn()) return;
     StepStats stats;  // not reported
     try {
-      orderAgain(skin_.grown(), stats);
+      orderAgain(grown, stats);
     } catch (const std::exception&) {
       scene_ = nullptr;
-      candidatesAre_ = CandidatesAre::old;
+      verlet_.invalidate();
     }
   }
 
   void setPreviousPairs(View<const Pair> pairs) override {
     scene_ = nullptr;
-    candidatesAre_ = CandidatesAre::old;
+    verlet_.invalidate();
     ranked_.release();
     history_.set(pairs);
   }
@@ -86,31 +83,20 @@ class HostPipeline final : public Pipeline, HostSearch {
   const PackedBoxes* packed() const override { return scene_; }
 
   std::size_t memoryBytes() const override {
-    return searchBytes() + skin_.memoryBytes() + reaches_.memoryBytes() +
-           candidates_.memoryBytes() + ranked_.memoryBytes() + history_.memoryBytes();
+    return searchBytes() + verlet_.memoryBytes() + ranked_.memoryBytes() + history_.memoryBytes();
   }
 
  private:
-  /// Whether the next step can use the candidates. Each step first sets `old`, which stays if the
-  /// step fails.
-  enum class CandidatesAre {
-    old,    ///< no: the last step was plain, or the pairs came from setPreviousPairs()
-    found,  ///< yes: this step has found them by a search of all grown boxes
-    kept    ///< yes: this step has updated them by a search for a few boxes
-  };
-
-  Skin::Plan plan(const StepInput& input, bool isKnown, StepStats& stats) {
+  VerletLists::Plan plan(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
-    const View<const Hub> hubs{candidates_.hubs().data(), candidates_.hubs().size()};
-    return skin_.plan(input, isKnown, hubs);
+    return verlet_.plan(input);
   }
 
   /// Searches for all boxes, without a skin, by rank.
   void searchPlain(const StepInput& input, StepStats& stats) {
-    reaches_.forget();
     const bool isKept = ranked_.areKnown() && searchInLastOrder(input, stats);
     if (!isKept) searchInNewOrder(input, stats);
-    skin_.endPlain(input.boxes.size(), work_.tests);
+    verlet_.endPlain(input.boxes.size(), work_.tests);
     if (isKept)
       compareByRank(input, stats);
     else
@@ -128,7 +114,7 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
     listPairs();
-    candidates_.forget();
+    verlet_.forget();
     ranked_.forget();
     orderAll(input, PackedFor::ranks, stats);
     work_.tests = 0;
@@ -165,19 +151,14 @@ class HostPipeline final : public Pipeline, HostSearch {
   void searchGrown(const StepInput& input, StepStats& stats) {
     listPairs();
     ranked_.release();
-    reaches_.forget();
     NeighbourLists lists{};
     if (!findCandidates(input, lists, stats)) {
-      skin_.turnOff();
+      verlet_.turnOff();
       return searchPlain(input, stats);
     }
-    skin_.endAll(stats, lists.indices.size(), work_);
-    requireAtMost(input.maxPairs, candidates_.pairs());
-    history_.compare(input, lists, candidates_.pairs(), stats);
-    if (candidates_.areKnown())
-      candidatesAre_ = CandidatesAre::found;
-    else
-      skin_.turnOff();
+    requireAtMost(input.maxPairs, verlet_.pairs());
+    history_.compare(input, lists, verlet_.pairs(), stats);
+    verlet_.endAll();
   }
 
   /// @return false if there are too many candidates, or if the search needs too many tests
@@ -188,10 +169,10 @@ class HostPipeline final : public Pipeline, HostSearch {
     const Room room{history_.foundMemory(), 8 * (history_.size() + n), 4 * input.maxPairs + n};
     // Up to kFew boxes stay in index order. Then the number of tests of a plain search says nothing
     // about this search.
-    const std::uint64_t most = n <= kFew ? kNoLimit : skin_.mostTests(n);
-    if (!findAll(skin_.grown(input), room, most, lists, stats)) return false;
+    const std::uint64_t most = n <= kFew ? kNoLimit : verlet_.mostTests(n);
+    if (!findAll(verlet_.grown(input), room, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
-    candidates_.adopt(lists, input.boxes, skin_.grown(input).boxes);
+    verlet_.adopt(input, lists, stats, work_);
     return true;
   } catch (const std::length_error&) {
     return false;
@@ -199,79 +180,57 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// Searches for the boxes that have escaped from their grown boxes. Tests the candidates of the
   /// other boxes that have changed.
-  /// @param areFound whether the last step searched for all boxes
   /// @return false if this step must search for all boxes
-  bool searchForEscaped(const StepInput& input, bool areFound, StepStats& stats) {
-    const BoxChanges changes{input.boxes,        skin_.changed(),    skin_.changes(),
-                             skin_.escaped(),    skin_.escapedIds(), input.removedObjects,
-                             skin_.grown().boxes};
+  bool searchForEscaped(const StepInput& input, StepStats& stats) {
     stats.searched = 0;
-    if (isOrderWorn()) orderAgain(skin_.grown(input), stats);
-    if (areFound) history_.releaseSpare();
-    if (changes.changes != 0 && !compareEscaped(input, changes, stats)) return false;
-    work_.tested +=
-        reaches_.renew(space_.tasks(), changes, candidates_.rows(), skin_.changesInAll());
-    candidatesAre_ = CandidatesAre::kept;
+    if (isOrderWorn()) orderAgain(verlet_.grown(input), stats);
+    if (verlet_.wereAllFound()) history_.releaseSpare();
+    if (verlet_.hasChanges() && !compareEscaped(input, stats)) return false;
+    verlet_.endEscaped(input, stats, work_);
     stats.mortonBits = mortonBits();
-    skin_.endEscaped(stats, work_);
     return true;
   }
 
   /// @return false if this step must search for all boxes
-  bool compareEscaped(const StepInput& input, const BoxChanges& changes, StepStats& stats) {
+  bool compareEscaped(const StepInput& input, StepStats& stats) {
     NeighbourLists lists{};
     if (!findCandidatesOfEscaped(input, lists, stats)) return false;
-    findFormerOfHubs(changes);
     {
       const auto timer = space_.timed("traversal", stats.traversalMs);
-      const bool areKnown = candidates_.compare(changes, lists);
-      candidates_.count(work_);
-      if (!areKnown) return false;
+      if (!verlet_.compare(input, lists, *searched(), work_)) return false;
     }
-    requireAtMost(input.maxPairs, candidates_.pairsAfter());
+    requireAtMost(input.maxPairs, verlet_.pairsAfter());
     const auto timer = space_.timed("delta", stats.deltaMs);
-    history_.change(input, candidates_.changes(), candidates_.words(), candidates_.pairsAfter());
-    candidates_.commit(changes, lists);
+    history_.change(input, verlet_.changes(), verlet_.words(), verlet_.pairsAfter());
+    verlet_.commit(input, lists);
     return true;
   }
 
   bool findCandidatesOfEscaped(const StepInput& input, NeighbourLists& lists,
                                StepStats& stats) try {
-    const View<const std::uint32_t> left = skin_.escapedIds();
-    if (left.empty()) return true;
-    const Room room{history_.foundMemory(), kNeighbours * left.size(),
-                    4 * input.maxPairs + left.size()};
-    lists = findEscaped(skin_.grown(input), left, room, stats);
+    const View<const std::uint32_t> ids = verlet_.escapedIds();
+    if (ids.empty()) return true;
+    const Room room{history_.foundMemory(), kNeighbours * ids.size(),
+                    4 * input.maxPairs + ids.size()};
+    lists = findEscaped(verlet_.grown(input), ids, room, stats);
     return true;
   } catch (const std::length_error&) {
     return false;
   }
 
-  /// Finds for each escaped hub all boxes that may have it in their rows.
-  void findFormerOfHubs(const BoxChanges& changes) {
-    for (Hub& hub : candidates_.hubs()) {
-      hub.former.clear();
-      if (!changes.hasEscaped(hub.id)) continue;
-      reaches_.forget();  // its candidates need new reaches, but its row does not list them
-      queryPacked(
-          *searched(), [&](const Aabb& bounds) { return overlap(bounds, hub.grown); },
-          [&](std::uint32_t id) { hub.former.push_back(id); });
-    }
-  }
-
   /// Lists the pairs of the last step, sorted by index. After most steps this is done only when
-  /// pairs() is called. Until then they are in ranked_ or in the candidates.
+  /// pairs() is called. Until then they are in ranked_ or in verlet_.
   void listPairs() {
     if (history_.listByChange()) return;
     if (ranked_.areKnown())
       history_.list(listByIndex(ranked_.last()), ranked_.last().boxes);
     else
-      history_.list(listRows(), candidates_.boxes());
+      history_.list(listVerlet(), verlet_.boxes());
   }
 
-  NeighbourLists listRows() {
-    const NeighbourLists lists = lendLists(candidates_.roomForLists(), candidates_.boxes());
-    candidates_.writeLists(lists);
+  NeighbourLists listVerlet() {
+    const NeighbourLists lists = lendLists(verlet_.roomForLists(), verlet_.boxes());
+    verlet_.writeLists(lists);
     return lists;
   }
 
@@ -299,12 +258,9 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   const bool timesSmallSteps_;
-  Reaches reaches_;
-  Skin skin_;
-  Candidates candidates_;
+  VerletLists verlet_;
   RankedPairs ranked_;
   PairHistory history_;
-  CandidatesAre candidatesAre_ = CandidatesAre::old;
   bool isPacked_ = true;                ///< whether the blocks have the boxes of the last step
   const PackedBoxes* scene_ = nullptr;  ///< the blocks of the last step, for queries
 };

@@ -54,8 +54,9 @@ class SkinReachTest : public testing::TestWithParam<std::tuple<float, int>> {
     boxes_ = places_;
   }
 
-  Aabb anywhere() {
-    const float side = 1.1f * std::cbrt(500.0f), at = std::get<0>(GetParam());
+  /// A box among as many boxes.
+  Aabb anywhere(float boxes = 500) {
+    const float side = 1.1f * std::cbrt(boxes), at = std::get<0>(GetParam());
     return boxAt(at + random_.uniform(0, side), random_.uniform(0, side), random_.uniform(0, side),
                  random_.uniform(0.3f, 0.9f));
   }
@@ -176,6 +177,33 @@ TEST_P(SkinReachTest, BoxWithoutCandidatesMayFlyToOthers) {
     step();
   }
   EXPECT_GT(changes_, 8u);
+}
+
+// Three events make reaches wrong: two searches for all boxes, and a move of a hub. In each of them
+// boxes begin to touch exactly, so that the next steps show which boxes are tested.
+TEST_P(SkinReachTest, HubsMayMoveAndAllBoxesMayBeSearchedForAgain) {
+  places_.clear();
+  while (places_.size() < 1300) places_.push_back(anywhere(1300));
+  boxes_ = places_;
+  const auto growUpTo = [this](float top) {  // to a hub
+    const float at = std::get<0>(GetParam());
+    places_[0] = {{at - 20, -20, -20}, {at + 40, top, 40}};
+  };
+  for (int k = 0; k < 130 && !HasFailure(); ++k) {
+    SCOPED_TRACE(k);
+    tremble(0.0005f);
+    for (int touches = 0; touches < 20 && (k == 39 || k == 99); ++touches) touch();
+    if (k == 39) growUpTo(10.8f);  // a row gets too long, so all boxes are searched for
+    if (k == 69) growUpTo(places_[1 + random_.below(1000)].min[1]);
+    if (k == 99) {  // all boxes are searched for, because there are fewer than before
+      places_.pop_back();
+      boxes_.pop_back();
+    }
+    if (k >= 39) boxes_[0] = places_[0];
+    const std::uint64_t tested = step();
+    if (k > 30 && k % 30 == 8 && std::get<0>(GetParam()) < 1e5f)
+      EXPECT_LT(tested, 3000u) << "without reaches ten thousand are tested";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, SkinReachTest,

@@ -347,6 +347,19 @@ std::size_t searchedIn(int steps, float most, int movingEvery = 1) {
   return searched;
 }
 
+// With each limit of a row more than 64 boxes are hubs, so no step keeps its candidates.
+TEST(Skin, MoreLargeBoxesThanTheMostThatCanBeHubsMayMove) {
+  Random random(719);
+  test::forceSkin("always");
+  Watched scene(1);
+  scene.boxes = layerUnder(129, Boxes(66, {{-1, 0, -1}, {999, 1, 999}}));
+  for (int k = 0; k < 3; ++k) {
+    jitter(scene.boxes, 0.001f, random);
+    EXPECT_EQ(scene.step(k > 1), scene.boxes.size());
+  }
+  test::forceSkin("automatic");
+}
+
 TEST(Skin, SavesSearchesIfBoxesMoveLittle) {
   EXPECT_LE(searchedIn(100, 0.002f), 15u * 512);
   EXPECT_GE(searchedIn(100, 0.2f), 95u * 512) << "all move much";
