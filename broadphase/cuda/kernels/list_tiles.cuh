@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Divides the boxes among the thread blocks of compareListsKernel. A tile has 64 boxes. But a hub,
-// which has a long list, gets a tile of its own, because its block needs as much time for it as
-// for hundreds of other boxes. So neighbouring hubs, such as the walls of a scene, are compared at
-// the same time.
+// which has a long list, takes a block as much time as hundreds of other boxes. So it gets a tile
+// of its own, and neighbouring hubs, such as the walls of a scene, are compared at the same time.
 #pragma once
 
 #include <cstdint>
