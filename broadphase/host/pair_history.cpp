@@ -37,7 +37,8 @@ void PairHistory::compare(const StepInput& input, NeighbourLists lists, std::siz
 void PairHistory::change(const StepInput& input, View<std::uint64_t> changes, PairWords words,
                          std::size_t pairs) {
   const View<Pair> listed = changes_.ensure(changes.size());
-  const std::uint64_t* const ordered = sorted(changes, words.changeBits());
+  const std::uint64_t* const ordered =
+      space_.radixSort().words(space_.tasks(), changes, 0, words.changeBits());
   std::size_t added = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     listed[i] = words.changed(ordered[i]);
@@ -90,22 +91,13 @@ void PairHistory::describe(StepStats& stats) const {
 }
 
 std::size_t PairHistory::memoryBytes() const {
-  return list_.bytes() + found_.bytes() + spare_.bytes() + changes_.bytes() + spareWords_.bytes() +
-         sort_.memoryBytes() + delta_.memoryBytes();
+  return list_.bytes() + found_.bytes() + spare_.bytes() + changes_.bytes() + sort_.memoryBytes() +
+         delta_.memoryBytes();
 }
 
 View<Pair> PairHistory::lend(Scratch& block, std::size_t pairs) {
   block.reset(scratchBytes<Pair>(pairs));
   return block.lend<Pair>("pairs", pairs);
-}
-
-/// @param bits how many bits of a change are used
-const std::uint64_t* PairHistory::sorted(View<std::uint64_t> changes, int bits) {
-  if (changes.size() > kFewChanges)
-    return space_.radixSort().words(space_.tasks(), changes,
-                                    spareWords_.ensure(changes.size()).data(), 0, bits);
-  std::sort(changes.begin(), changes.end());
-  return changes.data();
 }
 
 }  // namespace lbvh

@@ -75,10 +75,7 @@ class PairHistory {
     lacksChange,  ///< those before the last step, whose changes are added_ and removed_
     none
   };
-  static constexpr std::size_t kFewChanges = 64;
-
   static View<Pair> lend(Scratch& block, std::size_t pairs);
-  const std::uint64_t* sorted(View<std::uint64_t> changes, int bits);
 
   HostSpace& space_;
   const SimdKernels& kernels_;
@@ -91,7 +88,6 @@ class PairHistory {
   Scratch spare_;  ///< pairs of the previous step, later overwritten by removed pairs
   View<Pair> pairs_;
   HostBuffer<Pair> changes_;
-  HostBuffer<std::uint64_t> spareWords_;
   View<const Pair> added_, removed_;
 };
 

@@ -197,7 +197,7 @@ class HostSearch {
     return (ids_.capacity() + oldIds_.capacity()) * sizeof(ids_[0]) + fewIds_.bytes() +
            scratch_.bytes() + order_.memoryBytes() + allBlocks_.memoryBytes() +
            escapedBlocks_.memoryBytes() + search_.memoryBytes() + words_.bytes() +
-           spareWords_.bytes();
+           space_.radixSort().memoryBytes();
   }
 
   /// Lends a list for each box, after a reset of the scratch memory.
@@ -241,9 +241,8 @@ class HostSearch {
       for (std::size_t k = begin; k < end; ++k)
         words[k] = std::uint64_t{ids[k]} << 32 | allBlocks_.placeOf(ids[k]);
     });
-    const std::uint64_t* sorted =
-        space_.radixSort().words(space_.tasks(), words, spareWords_.ensure(ids.size()).data(), 0,
-                                 static_cast<int>(std::bit_width(allBlocks_.packed().tree.boxes)));
+    const std::uint64_t* sorted = space_.radixSort().words(
+        space_.tasks(), words, 0, static_cast<int>(std::bit_width(allBlocks_.packed().tree.boxes)));
     const View<std::uint32_t> ordered = fewIds_.ensure(ids.size());
     for (std::size_t k = 0; k < ids.size(); ++k)
       ordered[k] = static_cast<std::uint32_t>(sorted[k] >> 32);
@@ -311,7 +310,7 @@ class HostSearch {
   BlockBuilder escapedBlocks_;  ///< the boxes of findEscaped(), as queries
   NeighbourSearch search_;
   SearchBudget budget_;
-  HostBuffer<std::uint64_t> words_, spareWords_;
+  HostBuffer<std::uint64_t> words_;
   int mortonBits_ = 0;  ///< bits of the codes when all boxes were ordered last
 };
 

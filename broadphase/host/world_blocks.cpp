@@ -165,8 +165,8 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
     for (std::size_t i = begin; i < end; ++i) words[i] = std::uint64_t{boxes.ranks[i]} << 32 | i;
   });
   const std::uint32_t nowhere = boxes.worldCount + 1;
-  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(n).data(), 32,
-                                            static_cast<int>(std::bit_width(nowhere)));
+  const std::uint64_t* sorted =
+      sort_.words(tasks_, words, 32, static_cast<int>(std::bit_width(nowhere)));
   tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = static_cast<std::uint32_t>(sorted[k]);
   });

@@ -67,7 +67,7 @@ class WorldBlocks {
   std::uint32_t worldCount_ = 0;
   View<const std::uint32_t> nowhere_;
   HostBuffer<std::uint32_t> ids_;
-  HostBuffer<std::uint64_t> words_, spare_;
+  HostBuffer<std::uint64_t> words_;
   HostBuffer<BoxBlock> blocks_;
   HostBuffer<FilterBlock> filters_;
 };

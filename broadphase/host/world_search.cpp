@@ -141,8 +141,8 @@ void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
 /// @param words each word holds such a box and its neighbour
 /// @param end the end of the lists so far
 void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {
-  const std::uint64_t* sorted = sort_.words(tasks_, words, spare_.ensure(words.size()).data(), 32,
-                                            static_cast<int>(std::bit_width(boxes)));
+  const std::uint64_t* sorted =
+      sort_.words(tasks_, words, 32, static_cast<int>(std::bit_width(boxes)));
   const auto idAt = [&](std::size_t k) { return static_cast<std::uint32_t>(sorted[k] >> 32); };
   std::uint32_t* const indices = joined_.indices.data();
   for (std::size_t k = 0; k < words.size();) {

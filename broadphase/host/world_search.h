@@ -60,7 +60,7 @@ class WorldSearch {
   HostRadixSort sort_;
   std::vector<SearchPart> parts_;
   Lists own_, shared_, joined_;
-  HostBuffer<std::uint64_t> words_, spare_;
+  HostBuffer<std::uint64_t> words_;
 };
 
 }  // namespace lbvh

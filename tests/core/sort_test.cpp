@@ -66,6 +66,28 @@ TEST(Sort, OrdersIndicesLikeAStableSort) {
       }
 }
 
+// Up to 32 words are sorted by insertion.
+TEST(Sort, SortsFewAndManyWordsLikeAStableSort) {
+  Random random(4);
+  HostSpace space(2);
+  for (const std::size_t n : {0u, 1u, 2u, 31u, 32u, 33u, 3000u})
+    for (const int bits : {1, 7, 33, 64})
+      for (const int shift : {0, 11, 64 - bits}) {
+        if (shift + bits > 64) continue;
+        const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
+        std::vector<std::uint64_t> words(n);
+        for (auto& word : words) word = std::uint64_t{random.bits()} << 32 | random.bits();
+        std::vector<std::uint64_t> expected = words;
+        std::stable_sort(expected.begin(), expected.end(), [=](std::uint64_t a, std::uint64_t b) {
+          return (a >> shift & mask) < (b >> shift & mask);
+        });
+        const std::uint64_t* const sorted =
+            space.radixSort().words(space.tasks(), all(words), shift, bits);
+        EXPECT_EQ(std::vector<std::uint64_t>(sorted, sorted + n), expected)
+            << n << " words, " << bits << " bits from bit " << shift;
+      }
+}
+
 TEST(Sort, SortsByRequestedBitsOnly) {
   std::vector<std::uint32_t> keys{0xFFFF0002u, 1u, 0xABCD0000u}, spare(3), values{7, 8, 9},
       spareV(3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Sorts by a least-significant-digit radix sort on the host. The sort is stable and parallel, and
-// its result does not depend on the number of threads. Needs a spare array of the same size, and
-// allocates only its counters. First each part of the input counts its digits. An exclusive scan
-// over (digit, part) gives each part its places. Then each part moves its elements there.
+// its result does not depend on the number of threads. Needs a spare array of the same size. First
+// each part of the input counts its digits. An exclusive scan over (digit, part) gives each part
+// its places. Then each part moves its elements there.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "broadphase/host/parallel/buffer.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/types.h"
 
@@ -53,16 +54,39 @@ class HostRadixSort {
     tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
     });
-    from = words(tasks, {from, keys.size()}, otherSpare, 32 + shift, bits);
+    from = scatterWords(tasks, {from, keys.size()}, otherSpare, 32 + shift, bits);
     tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
     });
   }
 
-  /// Sorts words by `bits` bits from bit `shift` on.
+  /// Sorts words by `bits` bits from bit `shift` on. Few words are sorted by insertion.
+  /// @return the sorted words: words.data(), or memory that the next call overwrites
+  const std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, int shift, int bits) {
+    if (words.size() > kMaxInserted)
+      return scatterWords(tasks, words, spareWords_.ensure(words.size()).data(), shift, bits);
+    const std::uint64_t mask = bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::uint64_t word = words[i], key = word >> shift & mask;
+      std::size_t at = i;
+      for (; at > 0 && (words[at - 1] >> shift & mask) > key; --at) words[at] = words[at - 1];
+      words[at] = word;
+    }
+    return words.data();
+  }
+
+  std::size_t memoryBytes() const { return spareWords_.bytes(); }
+
+ private:
+  static constexpr int kMaxBits = 11;   // 2048 counters: 16 KiB, half of a first-level cache
+  static constexpr int kShortBits = 8;  // for few keys, for which 2048 counters would cost more
+  static constexpr std::size_t kFew = 2048;
+  static constexpr std::size_t kMaxInserted = 32;  // of 64 words, counting takes as long
+  static constexpr std::size_t kGrain = 8192;
+
   /// @return the array that has the result, words.data() or spare
-  std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare, int shift,
-                       int bits) {
+  std::uint64_t* scatterWords(HostTasks& tasks, View<std::uint64_t> words, std::uint64_t* spare,
+                              int shift, int bits) {
     std::uint64_t *from = words.data(), *to = spare;
     const Digits digits(words.size(), shift, bits);
     for (int pass = 0; pass < digits.passes; ++pass) {
@@ -72,12 +96,6 @@ class HostRadixSort {
     }
     return from;
   }
-
- private:
-  static constexpr int kMaxBits = 11;   // 2048 counters: 16 KiB, half of a first-level cache
-  static constexpr int kShortBits = 8;  // for few keys, for which 2048 counters would cost more
-  static constexpr std::size_t kFew = 2048;
-  static constexpr std::size_t kGrain = 8192;
 
   struct Digit {
     int shift;
@@ -140,6 +158,7 @@ class HostRadixSort {
 
   using Counts = std::array<std::size_t, std::size_t{1} << kMaxBits>;
   std::vector<Counts> counts_;
+  HostBuffer<std::uint64_t> spareWords_;
 };
 
 }  // namespace lbvh

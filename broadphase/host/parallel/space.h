@@ -56,6 +56,7 @@ class HostSpace {
   }
 
   HostRadixSort& radixSort() { return sort_; }
+  const HostRadixSort& radixSort() const { return sort_; }
 
   StageTimer timed(const char* /*name*/, double& ms) { return StageTimer(ms, timesStages_); }
   void setTimesStages(bool does) { timesStages_ = does; }
