@@ -32,7 +32,7 @@ faults-unrecorded 60 faults unrecorded
 faults-background 140 faults background
 faults-device 150 faults device
 docs 180 docs_commands
-machines 120 machines
+machines 150 machines
 fuzz-finder 170 fuzz finder
 fuzz-adapter 170 fuzz adapter
 fuzz-readers 170 fuzz readers
