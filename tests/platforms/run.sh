@@ -121,8 +121,8 @@ of_one_system+='|command_lines|many_worlds|record_and_replay|each_hierarchy|same
 
 # These tests measure the memory of the process, which here is the emulator.
 of_emulators='-*AdapterStaysWithinItsLimits*:*PairsTakeTwentyFourBytes*'
-# Scenes of rigid bodies take ten minutes there, so only `all` runs them.
-if [ "$scope" = rest ]; then of_emulators+=':Scenes*'; fi
+# Simulations of rigid bodies take twenty minutes there, so only `all` runs them.
+if [ "$scope" = rest ]; then of_emulators+=':Scenes*:Migrate/Routes*'; fi
 
 # cross TRIPLE DEBIAN_ARCHITECTURE QEMU OPTIONS...
 cross() {
