@@ -277,9 +277,7 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   Boxes boxes = test::boxSets()[0].make(n, random);
   btNullPairCache none;
   const std::size_t before = residentBytes();
-  Options options;
-  options.backend = Backend::host;
-  GpuLbvhBroadphase broadphase(options, &none);
+  GpuLbvhBroadphase broadphase(onOneThread(), &none);
   std::vector<btBroadphaseProxy*> proxies;
   proxies.reserve(n);
   const auto corner = [](const float(&v)[3]) { return btVector3(v[0], v[1], v[2]); };

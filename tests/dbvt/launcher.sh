@@ -47,8 +47,10 @@ fi
 says 127 '' ./absent
 says 2 'no option --fast' --fast "$1"
 
-# The program makes 19 broad phases, and runs 31 steps in total. Its child process makes one, runs 3
-# steps, and ends with _exit.
+# The program makes 19 broad phases, and runs 31 steps in total. If Bullet was linked as on Ubuntu, the two
+# of the axis sweeps are not measured. Its child process makes one, runs 3 steps, and ends with _exit.
+made=19
+if [ -n "${BULLET_BINDS_ITS_OWN:-}" ]; then made=17; fi
 # A slow process writes several lines. The last line has the number of broad phases, and the steps of
 # all lines must be added.
 for whose in ours dbvt; do
@@ -59,7 +61,7 @@ for whose in ours dbvt; do
   [ "$(head -n 1 "$csv" | tr ',' '\n' | wc -l)" = 16 ] || fail "$csv does not have 16 names: $(cat "$csv")"
   processes=$(awk -F, 'NR > 1 && NF == 16 { whose[$1] = $3; made[$1] = $4; steps[$1] += $6 }
     END { for (process in whose) print whose[process] ":" made[process] ":" steps[process] }' "$csv" | LC_ALL=C sort)
-  [ "$processes" = "$column:19:31"$'\n'"$column:1:3" ] || fail "$csv: $(cat "$csv")"
+  [ "$processes" = "$column:$made:31"$'\n'"$column:1:3" ] || fail "$csv: $(cat "$csv")"
   # Every line must name its three longest steps, or all if it has fewer. These steps must differ from
   # each other, and the longest comes first.
   awk -F, 'NR > 1 { for (i = 10; i < 16; i += 2) if ($(i + 1) > 0) {
