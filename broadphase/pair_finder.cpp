@@ -11,6 +11,7 @@
 #include "broadphase/choose/choose.h"
 #include "broadphase/core/limits.h"
 #include "broadphase/core/old_names.h"
+#include "broadphase/core/sparse_bits.h"
 #include "broadphase/host/old_tree.h"
 #include "broadphase/host/parallel/stage_timer.h"
 
@@ -20,14 +21,51 @@ struct PairFinder::Impl {
   Options options;
   std::unique_ptr<Pipeline> pipeline;
   std::vector<std::uint8_t> removedObjects;  // one flag for each box of the last update
-  bool anyRemoved = false;
+  SparseBits removed;                        // the boxes with a flag
+  SparseBits changed;
   bool hasDelta = false;  // false after an update that failed
   bool isPacked = false;  // false after an update that failed
   std::optional<OldTree> tree;
   Stats stats;
 
+  template <class Told>
+  void update(View<const Aabb> boxes, View<const Filter> filters, const Told* told);
+  void prepare(std::size_t boxes);
+  template <class Told>
+  void collectChanges(std::size_t boxes, const Told& told);
+  void forgetRemoved(std::size_t boxes);
+  void forgetResults();
   void tellSpace();
 };
+
+/// Reserves memory for what follows a step, because nothing may fail then.
+void PairFinder::Impl::prepare(std::size_t boxes) {
+  if (8 * removedObjects.size() < removedObjects.capacity()) removedObjects.shrink_to_fit();
+  removedObjects.reserve(boxes);
+  removed.reserve(boxes);
+}
+
+/// Lists what the caller says has changed, new boxes, and boxes with another object.
+template <class Told>
+void PairFinder::Impl::collectChanges(std::size_t boxes, const Told& told) {
+  changed.begin(boxes);
+  changed.addAll(told);
+  changed.addRange(removedObjects.size(), boxes);
+  removed.forEach([&](std::uint32_t i) {
+    if (i < boxes) changed.add(i);
+  });
+}
+
+void PairFinder::Impl::forgetRemoved(std::size_t boxes) {
+  removed.forEach([&](std::uint32_t i) { removedObjects[i] = 0; });
+  removed.begin(boxes);
+  removedObjects.resize(boxes, 0);
+}
+
+void PairFinder::Impl::forgetResults() {
+  hasDelta = isPacked = false;
+  tree.reset();
+}
 
 /// Copies where the last step ran, and why, to the figures. If memory runs out, some of them stay
 /// unchanged.
@@ -63,32 +101,44 @@ PairFinder::~PairFinder() = default;
 PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
-void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
-                        View<const std::uint64_t> changed) {
-  impl_->hasDelta = impl_->isPacked = false;
-  impl_->tree.reset();
-  requireFitting(boxes, filters, changed);
-  Impl& impl = *impl_;
-  std::vector<std::uint8_t>& flags = impl.removedObjects;
-  if (8 * flags.size() < flags.capacity()) flags.shrink_to_fit();
-  flags.reserve(boxes.size());  // reserved now, because nothing may fail after the step
-  StepStats& stats = impl.stats;
-  stats = StepStats{};
+/// @param told what the caller says has changed; null: nothing is known
+template <class Told>
+void PairFinder::Impl::update(View<const Aabb> boxes, View<const Filter> filters,
+                              const Told* told) {
+  prepare(boxes.size());
+  static_cast<StepStats&>(stats) = StepStats{};
   stats.searched = boxes.size();  // unless the pipeline sets another number
   {
     StageTimer timer(stats.totalMs);
-    const View<const std::uint8_t> removedObjects{impl.removedObjects.data(),
-                                                  impl.anyRemoved ? impl.removedObjects.size() : 0};
-    impl.pipeline->step({boxes, filters, removedObjects, impl.options.maxPairs, changed}, stats);
+    StepInput input{boxes, filters, {}, options.maxPairs};
+    if (!removed.isEmpty()) input.removedObjects = {removedObjects.data(), removedObjects.size()};
+    if (told != nullptr) {
+      collectChanges(boxes.size(), *told);
+      input.changed = changed.words();
+      input.changedWords = changed.used();
+    }
+    pipeline->step(input, stats);
   }
-  if (impl.anyRemoved)
-    std::fill(impl.removedObjects.begin(), impl.removedObjects.end(), std::uint8_t{0});
-  impl.removedObjects.resize(boxes.size(), 0);
-  impl.anyRemoved = false;
-  impl.hasDelta = impl.isPacked = true;
+  forgetRemoved(boxes.size());
+  hasDelta = isPacked = true;
   stats.objects = boxes.size();
-  stats.memoryBytes = impl.pipeline->memoryBytes() + impl.removedObjects.capacity();
-  impl.tellSpace();
+  stats.memoryBytes = pipeline->memoryBytes() + removedObjects.capacity() + removed.memoryBytes() +
+                      changed.memoryBytes();
+  tellSpace();
+}
+
+void PairFinder::update(View<const Aabb> boxes, View<const Filter> filters,
+                        View<const std::uint64_t> changed) {
+  impl_->forgetResults();
+  requireFitting(boxes, filters, changed);
+  impl_->update(boxes, filters, changed.data() != nullptr ? &changed : nullptr);
+}
+
+void PairFinder::updateChanged(View<const Aabb> boxes, View<const Filter> filters,
+                               const SparseBits& changed) {
+  impl_->forgetResults();
+  requireFitting(boxes, filters, changed.words());
+  impl_->update(boxes, filters, &changed);
 }
 
 UpdateStatus PairFinder::tryUpdate(View<const Aabb> boxes, View<const Filter> filters,
@@ -126,7 +176,7 @@ void PairFinder::replaceObject(std::uint32_t index) noexcept {
   Impl& impl = *impl_;
   if (index >= impl.removedObjects.size()) return;  // the box had no pairs
   impl.removedObjects[index] = 1;
-  impl.anyRemoved = true;
+  impl.removed.add(index);
 }
 
 View<const Pair> PairFinder::pairs() { return impl_->pipeline->pairs(); }

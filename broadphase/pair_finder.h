@@ -15,6 +15,7 @@
 namespace lbvh {
 
 struct PackedBoxes;
+class SparseBits;
 
 /// How an update ended.
 enum class UpdateStatus {
@@ -111,6 +112,13 @@ class GPULBVH_API PairFinder {
   // updateUnchanged(). Null if the update did not run on the host, or failed.
   friend const PackedBoxes* packedOf(const PairFinder& finder) { return finder.packed(); }
   const PackedBoxes* packed() const;
+  // update(), for a caller whose bits are in two levels. So it takes time only for what has
+  // changed.
+  friend void updateChanged(PairFinder& finder, View<const Aabb> boxes, View<const Filter> filters,
+                            const SparseBits& changed) {
+    finder.updateChanged(boxes, filters, changed);
+  }
+  void updateChanged(View<const Aabb> boxes, View<const Filter> filters, const SparseBits& changed);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

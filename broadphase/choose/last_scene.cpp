@@ -23,7 +23,7 @@ LastScene::Copying LastScene::prepare(const StepInput& input) {
         std::min(known_, known(to.filters.size(), last().filters.size(), input.filters.size()));
   to.boxes.resize(input.boxes.size());
   to.filters.resize(input.filters.size());
-  to.changed.resize(to.knowsChanged ? (input.boxes.size() + kMaskBits - 1) / kMaskBits : 0);
+  to.changed.resize(to.knowsChanged ? wordsFor(input.boxes.size()) : 0);
   if (to.knowsChanged) std::copy_n(input.changed.data(), to.changed.size(), to.changed.data());
   to.maxPairs = input.maxPairs;
   return Copying(*this, input);

@@ -74,6 +74,9 @@ struct StepInput {
   View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
+  /// A bit for each word of `changed`. Words without a bit are 0, and have no new boxes and no
+  /// removed objects. Null: any word may have some.
+  View<const std::uint64_t> changedWords = {};
   /// Work of the caller. A pipeline whose threads wait for a device may help with it. May be null.
   SharedWork* beside = nullptr;
 };

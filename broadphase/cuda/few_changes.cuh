@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "broadphase/core/changes.h"
+#include "broadphase/core/sparse_bits.h"
 #include "broadphase/cuda/kernels/changed_search.cuh"
 #include "broadphase/cuda/kernels/merge_changes.cuh"
 #include "broadphase/cuda/stages.cuh"
@@ -21,7 +21,7 @@ class ChangedList {
  public:
   explicit ChangedList(PinnedMemory memory) : list_(memory) {}
 
-  void assign(const ChangedSet& set, std::size_t count) {
+  void assign(const SparseBits& set, std::size_t count) {
     capacity_ = std::bit_ceil(std::max<std::size_t>(count, kThreads));
     std::uint32_t* const list = list_.ensure(capacity_ + 1).data();
     *list = static_cast<std::uint32_t>(count);

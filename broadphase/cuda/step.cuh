@@ -376,7 +376,7 @@ class CudaPipeline final : public Pipeline {
   bool hadLast_ = false;      ///< value of hasLastBoxes_ before this step
   std::size_t lastSize_ = 0;  ///< number of boxes of the last step
   bool hasFilters_ = false;   ///< whether the last step had filters
-  ChangedSet changed_;        ///< boxes that may differ from those of the last step
+  SparseBits changed_;        ///< boxes that may differ from those of the last step
   ChangedList changedList_{space_.hostMemory()};
   FewChangeBuffers fewBuffers_{space_.memory()};
   FewPlan fewPlan_;

@@ -47,6 +47,8 @@ void PairHistory::change(const StepInput& input, View<std::uint64_t> changes, Pa
   added_ = {listed.data(), added};
   removed_ = {listed.data() + added, listed.size() - added};
   size_ = pairs;
+  const bool isAsked = std::exchange(isAsked_, false);
+  if (listed_ == Listed::all && isAsked && changes.empty() && input.removedObjects.empty()) return;
   if (listed_ != Listed::all) {  // pairs() was not called after the last step
     pairs_ = {};
     list_ = Scratch();
@@ -68,6 +70,7 @@ void PairHistory::set(View<const Pair> pairs) {
 }
 
 bool PairHistory::listByChange() {
+  isAsked_ = true;
   if (listed_ != Listed::lacksChange) return listed_ == Listed::all;
   const View<Pair> patched = lendFound(size_);
   patchPairs(kernels_, pairs_, added_, removed_, patched);

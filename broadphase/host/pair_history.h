@@ -82,6 +82,8 @@ class PairHistory {
   NeighbourSort sort_;
   HostPairDelta delta_;
   Listed listed_ = Listed::all;
+  bool isAsked_ = false;  ///< whether the pairs were listed since the last step; if not, they are
+                          ///< not kept when nothing changes
   std::size_t size_ = 0;
   Scratch list_;   ///< memory of pairs_
   Scratch found_;  ///< what a search has found, later overwritten by added pairs

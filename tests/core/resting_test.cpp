@@ -298,6 +298,37 @@ TEST_F(Resting, CallersMayPassChangeBits) {
   EXPECT_EQ(packedOf(scene.finder), nullptr);
 }
 
+// The boxes of a row touch, so the smallest motion ends a pair, but no box leaves its skin. In the
+// row, neighbours have distant indices. What an earlier step has noted of a box must not count any
+// more.
+TEST_F(Resting, CallersMayPassFewChangeBits) {
+  Random random(60);
+  Watched scene(1);
+  const auto at = [](std::uint32_t i) { return static_cast<float>(i * 67 % 256); };
+  for (std::uint32_t i = 0; i < 256; ++i) scene.boxes.push_back(boxAt(at(i), 0, 0, 0.5f));
+  std::size_t changes = 0;
+  for (int k = 0; k < 1500 && !HasFailure(); ++k) {
+    const std::uint32_t i = random.below(256);
+    scene.boxes[i] = boxAt(at(i) + random.uniform(-0.01f, 0.01f), 0, 0, 0.5f);
+    EXPECT_LE(scene.step(true), k == 0 ? 256u : 1u);
+    changes += scene.finder.added().size() + scene.finder.removed().size();
+  }
+  EXPECT_GT(changes, 500u);
+}
+
+// The pairs of a replaced object end without a change that the step reports.
+TEST_F(Resting, PairsOfAReplacedObjectAreGone) {
+  Watched scene(1);
+  scene.boxes = test::rowOfBoxes(200);
+  scene.step();
+  ASSERT_EQ(scene.finder.pairs().size(), 199u);
+  scene.replaceObject(70);
+  scene.boxes[70] = boxAt(0, 100, 0, 1);
+  scene.step();
+  EXPECT_TRUE(scene.finder.added().empty());
+  EXPECT_TRUE(scene.finder.removed().empty());
+}
+
 /// Gives the pipeline other previous pairs, after three steps without a call of pairs().
 void expectPairsFromElsewhere(Pipeline& pipeline) {
   Random random(63);

@@ -65,7 +65,7 @@ class Uploaded {
 
   template <class Tasks>
   void upload(bool tells, Tasks& tasks) {
-    ChangedSet sent;
+    SparseBits sent;
     sent.begin(host_.size());
     const View<const T> there = space_.upload(
         view(host_), buffer_, tells ? view(changed_) : View<const std::uint64_t>{}, &sent, tasks);
@@ -81,7 +81,7 @@ class Uploaded {
 
  private:
   /// Checks that all elements that differ from the last upload have been sent.
-  void expectAllSent(const ChangedSet& sent) const {
+  void expectAllSent(const SparseBits& sent) const {
     std::vector<bool> isSent(host_.size());
     sent.forEach([&](std::uint32_t i) { isSent[i] = true; });
     for (std::size_t i = 0; i < host_.size(); ++i)

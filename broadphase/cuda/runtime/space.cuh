@@ -147,7 +147,7 @@ class CudaSpace {
   /// See UploadBuffer::upload().
   template <class T, class Tasks>
   View<const T> upload(View<const T> host, UploadBuffer<T>& buffer,
-                       View<const std::uint64_t> changed, ChangedSet* sent, Tasks& tasks) {
+                       View<const std::uint64_t> changed, SparseBits* sent, Tasks& tasks) {
     return buffer.upload(host, changed, sent, tasks, stream_,
                          [this](std::size_t n, const auto& body) { forEach(n, body); });
   }

@@ -82,7 +82,7 @@ class UploadBuffer {
   /// @param tasks the threads that compare and copy: HostTasks, or CallingThread
   /// @param forEach launches a stage on the stream: forEach(n, body)
   template <class Tasks, class ForEach>
-  View<const T> upload(View<const T> host, View<const std::uint64_t> changed, ChangedSet* sent,
+  View<const T> upload(View<const T> host, View<const std::uint64_t> changed, SparseBits* sent,
                        Tasks& tasks, cudaStream_t stream, const ForEach& forEach) {
     const std::size_t last = std::exchange(last_, host.size());
     if (host.empty()) return {};
@@ -116,7 +116,7 @@ class UploadBuffer {
     View<const T> host;
     View<const std::uint64_t> changed;
     std::size_t known;  ///< elements from this index on are sent in any case
-    ChangedSet* sent;   ///< may be null
+    SparseBits* sent;   ///< may be null
   };
 
   /// Adds up to a sixteenth of n, or up to 255 if n is small.
@@ -194,11 +194,11 @@ class UploadBuffer {
                   piece.masks[(first - piece.begin) / kMaskBits]);
   }
 
-  static void tell(const Piece& piece, ChangedSet& sent) {
+  static void tell(const Piece& piece, SparseBits& sent) {
     if (piece.count == 0) return;
     if (piece.isWhole()) return sent.addRange(piece.begin, piece.end);
     for (std::size_t first = piece.begin; first < piece.end; first += kMaskBits)
-      sent.add(piece.masks[(first - piece.begin) / kMaskBits], first);
+      sent.addMask(piece.masks[(first - piece.begin) / kMaskBits], first);
   }
 
   void sendRange(std::size_t begin, std::size_t end, cudaStream_t stream) {

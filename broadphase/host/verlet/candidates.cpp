@@ -142,8 +142,9 @@ bool Candidates::compare(const BoxChanges& changes, NeighbourLists lists) {
 /// have changed, it tests the candidates of all boxes. Each pair is then tested from one side only,
 /// which is faster.
 void Candidates::testChanged(const BoxChanges& changes) {
-  const std::size_t n = changes.boxes.size(), words = changes.left.size();
+  const std::size_t n = changes.boxes.size();
   const bool testsAll = 2 * changes.changes > n;
+  const std::size_t words = testsAll ? changes.left.size() : changes.words.size();
   const bool prefetches = n > (testsAll ? kMaxInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
   flips_.resize(parts);
@@ -157,9 +158,9 @@ void Candidates::testChanged(const BoxChanges& changes) {
       candidates += entries.size();
       testRow(changes, i, entries, found);
     };
-    const auto forTested = [&](std::size_t word, std::size_t last, const auto& visit) {
-      for (; word < last; ++word) {
-        const std::size_t first = word * kMaskBits;
+    const auto forTested = [&](std::size_t at, std::size_t last, const auto& visit) {
+      for (; at < last; ++at) {
+        const std::size_t word = testsAll ? at : changes.words[at], first = word * kMaskBits;
         const std::uint64_t tested = testsAll ? ~std::uint64_t{0} : changes.changed[word];
         forBits(tested & bitsBelow(n, first) & ~changes.left[word], first, visit);
       }

@@ -23,6 +23,7 @@ struct BoxChanges {
   View<const std::uint64_t> changed;
   std::size_t changes;                      ///< number of boxes in `changed` or `left`
   View<const std::uint64_t> left;           ///< a bit for each escaped box
+  View<const std::uint32_t> words;          ///< words of `changed` and `left` that may not be 0
   View<const std::uint32_t> escapedIds;     ///< indices of the escaped boxes
   View<const std::uint8_t> removedObjects;  ///< as in StepInput
   View<const Aabb> grown;                   ///< by box; escaped boxes have new grown boxes

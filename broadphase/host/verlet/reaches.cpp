@@ -88,8 +88,8 @@ void Reaches::forget() {
 std::size_t Reaches::beyondOf(const BoxChanges& changes) const {
   if (!isTrial_) return changes.changes;
   std::size_t count = 0;
-  for (const std::uint64_t bits : changes.changed)
-    count += static_cast<std::size_t>(std::popcount(bits & kTried));
+  for (const std::uint32_t word : changes.words)
+    count += static_cast<std::size_t>(std::popcount(changes.changed[word] & kTried));
   return kTriedOf * count;
 }
 
@@ -119,7 +119,7 @@ std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const 
   const std::size_t n = changes.boxes.size();
   if (!areWorthIt(changes, changed)) return 0;
   reaches_.resize(n);
-  const std::size_t words = changes.left.size(), parts = tasks.parts(words, kMeasureGrain);
+  const std::size_t words = changes.words.size(), parts = tasks.parts(words, kMeasureGrain);
   const std::uint64_t measured = isTrial_ ? kTried : ~std::uint64_t{0};
   parts_.resize(parts);
   // If both boxes of a pair are measured, each gets half of the length. So their order does not
@@ -128,11 +128,11 @@ std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const 
     Part& part = parts_[k];
     part.woken.clear();
     part.looks = 0;
-    for (; begin < end; ++begin)
-      forBits((changes.changed[begin] | changes.left[begin]) & measured &
-                  bitsBelow(n, begin * kMaskBits),
-              begin * kMaskBits,
+    for (; begin < end; ++begin) {
+      const std::size_t word = changes.words[begin], first = word * kMaskBits;
+      forBits((changes.changed[word] | changes.left[word]) & measured & bitsBelow(n, first), first,
               [&](std::uint32_t i) { reaches_[i] = measure(i, changes, rows, part); });
+    }
   });
   std::uint64_t looks = 0;
   for (const Part& part : parts_) {

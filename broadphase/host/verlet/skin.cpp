@@ -156,32 +156,51 @@ void Skin::growAll(const StepInput& input) {
   });
 }
 
+/// Lists the words that may have changed boxes. Empties the results of the last list.
+void Skin::listWords(const StepInput& input) {
+  const std::size_t words = wordsFor(input.boxes.size());
+  for (const std::uint32_t word : words_) {
+    if (word < beyond_.size()) beyond_[word] = 0;
+    if (word < escaped_.size()) escaped_[word] = 0;
+  }
+  words_.clear();
+  escaped_.resize(words);
+  beyond_.resize(words);
+  words_.reserve(words);
+  const bool areKnown = isTold(input) && input.changedWords.data() != nullptr;
+  for (std::size_t group = 0; group < wordsFor(words); ++group) {
+    forBits((areKnown ? input.changedWords[group] : ~std::uint64_t{0}) &
+                bitsBelow(words, group * kMaskBits),
+            group * kMaskBits, [&](std::uint32_t word) { words_.push_back(word); });
+  }
+}
+
 /// Finds the boxes that have escaped, and grows them. New boxes, and boxes with another filter or
 /// object than in the last step, are treated as escaped.
 void Skin::findEscaped(const StepInput& input) {
-  const std::size_t n = input.boxes.size(), words = (n + kMaskBits - 1) / kMaskBits;
+  const std::size_t n = input.boxes.size();
   known_ = grown_.size();
   grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
   filters_.resize(input.filters.size());
   const bool isTold = Skin::isTold(input), compares = isLastKnown_;
   isLastKnown_ = !isTold;
   last_.resize(isTold ? 0 : n);
-  differs_.resize(isTold ? 0 : words);
-  escaped_.resize(words);
-  beyond_.resize(words);
-  tasks_.forRanges(words, kMarkGrain, [&](std::size_t begin, std::size_t end) {
+  differs_.resize(isTold ? 0 : wordsFor(n));
+  listWords(input);
+  tasks_.forRanges(words_.size(), kMarkGrain, [&](std::size_t begin, std::size_t end) {
     for (; begin < end; begin += kMarkGrain) {
-      const std::size_t last = std::min(end, begin + kMarkGrain);
-      for (std::size_t word = begin; word < last && !isTold; ++word) {
-        const std::uint64_t differs = whatDiffers(input, word);
-        differs_[word] = compares ? differs : ~std::uint64_t{0};
+      const View<const std::uint32_t> some{words_.data() + begin,
+                                           std::min(end - begin, kMarkGrain)};
+      for (std::size_t k = 0; k < some.size() && !isTold; ++k) {
+        const std::uint64_t differs = whatDiffers(input, some[k]);
+        differs_[some[k]] = compares ? differs : ~std::uint64_t{0};
       }
-      findEscaped(input, begin, last);
+      findEscaped(input, some);
     }
   });
   escapedIds_.clear();
   changes_ = changesInAll_ = 0;
-  for (std::size_t word = 0; word < words; ++word) {
+  for (const std::uint32_t word : words_) {
     const std::uint64_t all = told(input)[word] & bitsBelow(n, word * kMaskBits);
     const auto count = [&](std::uint64_t bits) {
       return static_cast<std::size_t>(std::popcount(bits | escaped_[word]));
@@ -202,7 +221,7 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
     const std::size_t word = hub.id / kMaskBits;
     const std::uint64_t bit = std::uint64_t{1} << hub.id % kMaskBits;
     if ((escaped_[word] & bit) == 0) {
-      if (!differ(hub.box, box)) continue;
+      if (!hasBit(told(input), hub.id) || !differ(hub.box, box)) continue;
       changes_ += (beyond_[word] & bit) == 0;
       escaped_[word] |= bit;
       escapedIds_.push_back(hub.id);
@@ -213,9 +232,9 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   return candidates;
 }
 
-/// Finds the escaped boxes in a range of words, and grows them. In that range told() must be valid,
+/// Finds the escaped boxes in some words, and grows them. In these words told() must be valid,
 /// except for new boxes.
-void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_t lastWord) {
+void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) {
   const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
     const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
     forBits(told(input)[word] & known & ~but, word * kMaskBits, visit);
@@ -223,9 +242,9 @@ void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_
   Classes change{};
   const View<const Reach> reaches = reaches_.get();
   forPrefetched(
-      input.boxes.size() > kBoxesInCache, lastWord - firstWord,
+      input.boxes.size() > kBoxesInCache, words.size(),
       [&](std::size_t k) {
-        const std::size_t word = firstWord + k;
+        const std::size_t word = words[k];
         const std::uint64_t all = bitsBelow(input.boxes.size(), word * kMaskBits);
         std::uint64_t left = whatIsNew(input, word) & all, beyond = 0;
         forChanged(word, left, [&](std::uint32_t i) {
@@ -241,7 +260,7 @@ void Skin::findEscaped(const StepInput& input, std::size_t firstWord, std::size_
         forBits(left, word * kMaskBits, [&](std::uint32_t i) { growEscaped(input, i, change); });
       },
       [&](std::size_t k) {
-        forChanged(firstWord + k, 0, [&](std::uint32_t i) {
+        forChanged(words[k], 0, [&](std::uint32_t i) {
           prefetchObject(input.boxes[i]);
           prefetchObject(grown_[i]);
         });
@@ -305,7 +324,7 @@ std::size_t Skin::memoryBytes() const {
   return (grown_.capacity() + last_.capacity()) * sizeof(Aabb) +
          filters_.capacity() * sizeof(Filter) +
          (differs_.capacity() + escaped_.capacity() + beyond_.capacity()) * sizeof(std::uint64_t) +
-         escapedIds_.capacity() * sizeof(std::uint32_t);
+         (words_.capacity() + escapedIds_.capacity()) * sizeof(std::uint32_t);
 }
 
 }  // namespace lbvh

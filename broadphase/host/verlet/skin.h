@@ -65,6 +65,8 @@ class Skin {
   /// With Plan::escaped: a bit for each box that has changed, except boxes within their reach.
   /// Boxes that have escaped may have no bit.
   View<const std::uint64_t> changed() const { return {beyond_.data(), beyond_.size()}; }
+  /// The words of changed() and escaped() that may not be 0, sorted.
+  View<const std::uint32_t> words() const { return {words_.data(), words_.size()}; }
   /// Number of boxes in changed() or escaped().
   std::size_t changes() const { return changes_; }
   /// changes(), and the changed boxes within their reach.
@@ -84,8 +86,9 @@ class Skin {
   Plan searchAll(const StepInput& input);
   bool areFewEscaped(std::size_t boxes, std::size_t ofHubs) const;
   std::size_t leaveHubs(const StepInput& input, View<const Hub> hubs);
+  void listWords(const StepInput& input);
   void findEscaped(const StepInput& input);
-  void findEscaped(const StepInput& input, std::size_t firstWord, std::size_t lastWord);
+  void findEscaped(const StepInput& input, View<const std::uint32_t> words);
   View<const std::uint64_t> told(const StepInput& input) const {
     return isTold(input) ? input.changed
                          : View<const std::uint64_t>{differs_.data(), differs_.size()};
@@ -106,6 +109,7 @@ class Skin {
   std::vector<std::uint64_t> differs_;  ///< told(), if the caller gives no `changed` bits
   std::vector<std::uint64_t> beyond_;   ///< changed()
   std::vector<std::uint64_t> escaped_;
+  std::vector<std::uint32_t> words_;
   std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list, which threads can share
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
   bool isLastKnown_ = false;

@@ -53,8 +53,8 @@ void VerletLists::endEscaped(const StepInput& input, StepStats& stats, StepWork&
 }
 
 BoxChanges VerletLists::changesOf(const StepInput& input) const {
-  return {input.boxes,        skin_.changed(),      skin_.changes(),    skin_.escaped(),
-          skin_.escapedIds(), input.removedObjects, skin_.grown().boxes};
+  return {input.boxes,   skin_.changed(),    skin_.changes(),      skin_.escaped(),
+          skin_.words(), skin_.escapedIds(), input.removedObjects, skin_.grown().boxes};
 }
 
 /// Finds for each escaped hub all boxes that may have it in their rows.
