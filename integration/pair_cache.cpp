@@ -154,7 +154,6 @@ btBroadphasePair* GpuLbvhPairCache::addKnown(btBroadphaseProxy* a, btBroadphaseP
 bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
   reserve(m_filter == nullptr ? pairs.size() : 1);  // a callback may refuse most of them
-  m_partners.invalidate();
   forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
@@ -284,6 +283,10 @@ bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
   // Partners whose pairs were removed have the place kNullIndex.
   if (end > begin && end[-1] == lbvh::kNullIndex) --end;
   m_gathered.truncate(static_cast<std::size_t>(end - begin));
+  m_partners.keep(slot, m_gathered.size(), [&](std::size_t k) {
+    const lbvh::Pair pair = m_index[begin[k]];
+    return pair.first == slot ? pair.second : pair.first;
+  });
   return true;
 }
 

@@ -73,6 +73,9 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   }
   void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
 
+  /// For tests.
+  const GpuLbvhPartners& partners() const { return m_partners; }
+
  private:
   btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
   btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }

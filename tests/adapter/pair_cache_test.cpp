@@ -171,6 +171,32 @@ TEST(PairCache, EqualsBulletsHashedCacheElementForElement) {
   }
 }
 
+// A step that adds a few pairs must not make the next removal list the partners of all proxies
+// again.
+TEST(PairCache, FewAddedPairsAreAddedToTheListOfPartners) {
+  Own own(60);
+  own.addAllPairs();
+  GpuLbvhPairCache& cache = own.cache;
+  GpuLbvhProxy *a = own.proxies[3], *b = own.proxies[20];
+  const lbvh::Pair pair = slotsOf(a, b);
+  const auto partnersOf = [&](const GpuLbvhProxy* proxy) {
+    std::size_t count = 0;
+    cache.partners().forEachOf(proxy->m_slot, [&](std::uint32_t) { ++count; });
+    return count;
+  };
+  cache.removeOverlappingPairsContainingProxy(a, nullptr);
+  for (int k = 0; k < 100; ++k) {
+    ASSERT_TRUE(cache.add({&pair, 1}));
+    ASSERT_EQ(cache.getNumOverlappingPairs(), 59 * 58 / 2 + 1) << k;
+    ASSERT_TRUE(cache.partners().isValid()) << k;
+    cache.removeOverlappingPairsContainingProxy(a, nullptr);
+    ASSERT_EQ(cache.getNumOverlappingPairs(), 59 * 58 / 2) << k;
+    ASSERT_LT(partnersOf(a), 62u) << k;
+  }
+  cache.cleanProxyFromPairs(b, nullptr);
+  EXPECT_EQ(partnersOf(b), 58u) << "a pair that came and went is listed many times";
+}
+
 TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
   Random random(62);
   Own own(40);
@@ -322,7 +348,7 @@ TEST(Partners, ListEveryPartnerOnceBuilt) {
     if (a == b) continue;
     pairs.push_back(lbvh::makePair(a, b));
     partners.add(pairs.back());
-    if (random.below(200) == 0) pairs.clear(), partners.invalidate();
+    if (random.below(200) == 0) pairs.clear(), partners.shrink(0, 0);
     if (!partners.isValid() && random.below(10) == 0) {
       partners.reserve(pairs.size() + 10, slots);
       partners.build(pairs.size(), [&](std::size_t i) { return pairs[i]; });
