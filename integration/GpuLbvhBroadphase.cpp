@@ -37,16 +37,21 @@ std::unique_ptr<GpuLbvhPairSink> makeSink(GpuLbvhProxies& proxies, btOverlapping
   return makeHandedInPairSink(proxies, *handedIn, hasGhosts);
 }
 
+GpuLbvhProxies::Read readOf(const GpuLbvhOptions& options) {
+  if (options.announcedFilters) return GpuLbvhProxies::Read::none;
+  return options.readsAllFilters ? GpuLbvhProxies::Read::all : GpuLbvhProxies::Read::inTurn;
+}
+
 }  // namespace
 
 struct GpuLbvhBroadphase::Impl {
   Impl(const GpuLbvhOptions& options, btOverlappingPairCache* handedIn)
-      : proxies(options.margin, options.announcedFilters),
+      : proxies(options.margin),
         finder(makeFinder(options)),
         queries(proxies, finder),
         sink(makeSink(proxies, handedIn, options.cacheHasGhosts)),
         ghosts(proxies, queries, *sink),
-        step(proxies, finder, queries, *sink, ghosts) {}
+        step(proxies, finder, queries, *sink, ghosts, readOf(options)) {}
 
   /// Bullet sets every box in every step, so the common case of an unchanged box must be cheap.
   void setAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax) {

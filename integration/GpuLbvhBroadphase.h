@@ -44,8 +44,14 @@ struct GpuLbvhOptions : lbvh::Options {
   /// - removing the object from the world and adding it again
   /// - cleanProxyFromPairs or removeOverlappingPairsContainingProxy of the broad phase's own cache
   ///
-  /// False: every step reads all groups and masks, and no change need be announced.
+  /// False: no change need be announced. Each step reads the groups and masks of the objects whose
+  /// boxes have changed. In a world of up to 4,096 objects it also reads all others, in a larger
+  /// one 1,024 others in turn.
   bool announcedFilters = false;
+
+  /// True: each step reads all groups and masks, also in a large world. So a change in place takes
+  /// effect at the next step, even if its object rests. Has no effect with announcedFilters.
+  bool readsAllFilters = false;
 };
 
 /// Why the last step could not be finished. If the search failed, the pair cache is as it was
@@ -80,13 +86,15 @@ struct GpuLbvhNewProxy {
 /// Boxes: in units of the world. Boxes may be infinite. A box with a NaN overlaps nothing. An
 /// inverted box (min > max) overlaps a box if all six comparisons of min with max hold.
 ///
-/// Filters: each step reads every group and mask, except with GpuLbvhOptions::announcedFilters. A
-/// filter callback replaces groups and masks. It is called for each pair that begins to overlap.
-/// It is called again for a refused pair if one of the two boxes has changed since the last step.
-/// An accepted pair stays until its boxes part. After refilter(), or after the callback was
-/// replaced, it is called for every pair. docs/contract.md has the details. A pair cache of your
-/// own class decides in place of the callback: it is offered every pair of overlapping boxes,
-/// whatever their groups and masks, and gets only the calls that btDbvtBroadphase makes.
+/// Filters: a step reads the groups and masks of all objects, or in a world of more than 4,096
+/// objects those of changed objects and of 1,024 others in turn (GpuLbvhOptions::announcedFilters,
+/// GpuLbvhOptions::readsAllFilters). A filter callback replaces groups and masks. It is called for
+/// each pair that begins to overlap. It is called again for a refused pair if one of the two boxes
+/// has changed since the last step. An accepted pair stays until its boxes part. After refilter(),
+/// or after the callback was replaced, it is called for every pair. docs/contract.md has the
+/// details. A pair cache of your own class decides in place of the callback: it is offered every
+/// pair of overlapping boxes, whatever their groups and masks, and gets only the calls that
+/// btDbvtBroadphase makes.
 ///
 /// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
@@ -194,7 +202,8 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   void refilter();
 
   /// Call this after changing a proxy's group or mask in place; the next step uses the new values.
-  /// Needed only with GpuLbvhOptions::announcedFilters. If the answers of a filter callback have
+  /// Needed with GpuLbvhOptions::announcedFilters, and for a resting object in a world of more than
+  /// 4,096 objects, if it must not take several steps. If the answers of a filter callback have
   /// changed, call refilter() instead.
   void filterChanged(btBroadphaseProxy* proxy);
 

@@ -252,7 +252,10 @@ void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
 
 void GpuLbvhGhosts::addPair(lbvh::Pair pair) {
   GpuLbvhProxy *a = m_proxies.at(pair.first), *b = m_proxies.at(pair.second);
-  if (a->isAlive() && b->isAlive() && m_proxies.overlap(a, b)) m_sink.add(a, b);
+  if (!a->isAlive() || !b->isAlive() || !m_proxies.overlap(a, b)) return;
+  // The cache reads the current groups and masks, so the step must know them.
+  for (const GpuLbvhProxy* one : {a, b}) m_proxies.filterChanged(one);
+  m_sink.add(a, b);
 }
 
 void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher) {

@@ -24,7 +24,7 @@ class btDispatcher;
 /// btCollisionObjects, so only then are they read.
 class GpuLbvhGhosts {
  public:
-  GpuLbvhGhosts(const GpuLbvhProxies& proxies, GpuLbvhQueries& queries, GpuLbvhPairSink& sink)
+  GpuLbvhGhosts(GpuLbvhProxies& proxies, GpuLbvhQueries& queries, GpuLbvhPairSink& sink)
       : m_proxies(proxies), m_queries(queries), m_sink(sink), m_rule(sink.rule()) {}
 
   /// A cheap test for each setAabb(). If it returns false, areActive() would return false and
@@ -95,7 +95,7 @@ class GpuLbvhGhosts {
   bool rememberEarly(lbvh::Pair pair);
   void forgetRepeated();
 
-  const GpuLbvhProxies& m_proxies;
+  GpuLbvhProxies& m_proxies;
   GpuLbvhQueries& m_queries;
   GpuLbvhPairSink& m_sink;
   std::vector<Ghost> m_ghosts;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -16,6 +17,20 @@ bool mayMiss(float min, float max) {
   constexpr float kStep = std::numeric_limits<float>::epsilon();
   const float far = std::fabs(min) + std::fabs(max) + std::numeric_limits<float>::min();
   return !(max - min > kStep * far);
+}
+
+/// Whether any of kCount proxies has another filter than the known one.
+template <std::size_t kCount>
+bool differ(const GpuLbvhProxy* proxies, const lbvh::Filter* known) {
+  std::uint64_t difference = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const lbvh::Filter now = filterOf(proxies + i);
+    std::uint64_t bits, knownBits;
+    std::memcpy(&bits, &now, sizeof bits);
+    std::memcpy(&knownBits, known + i, sizeof bits);
+    difference |= bits ^ knownBits;
+  }
+  return difference != 0;
 }
 
 }  // namespace
@@ -59,7 +74,7 @@ void GpuLbvhProxies::setPlane(GpuLbvhProxy* proxy, const btVector3& normal, btSc
   clearPlane(proxy);
   m_planes.push_back({proxy, normal, constant});
   proxy->m_isPlane = true;
-  mark(m_changed, proxy->m_slot);
+  m_changed.add(proxy->m_slot);
 }
 
 void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
@@ -67,7 +82,7 @@ void GpuLbvhProxies::clearPlane(GpuLbvhProxy* proxy) {
   proxy->m_isPlane = false;
   m_planes.erase(std::find_if(m_planes.begin(), m_planes.end(),
                               [&](const Plane& one) { return one.proxy == proxy; }));
-  mark(m_changed, proxy->m_slot);
+  m_changed.add(proxy->m_slot);
 }
 
 void GpuLbvhProxies::addBlocks(std::size_t count) {
@@ -98,20 +113,17 @@ std::uint32_t GpuLbvhProxies::addSlot() {
   // it.
   if (slot == m_blocks.size() * GpuLbvhProxyBlock::kProxies) addBlocks(1 + m_blocks.size() / 16);
   reserveBoxes(slot + 1);
-  if (slot % 64 == 0) {
-    m_changed.push_back(0);
-    m_moved.push_back(0);
-    m_toAsk.push_back(0);
-  }
+  if (slot % lbvh::kMaskBits == 0) resizeSets(slot + lbvh::kMaskBits);
   m_boxes.push_back(kNanBox);
-  if (m_areFiltersAnnounced) m_filters.resize(m_boxes.size());
+  m_filters.emplace_back();
   at(slot)->m_slot = slot;
   return slot;
 }
 
 GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& aabbMax,
                                      void* client, int group, int mask) {
-  const std::uint32_t slot = m_count < m_boxes.size() ? m_free.takeLowest() : addSlot();
+  const std::uint32_t slot =
+      m_count < m_boxes.size() ? static_cast<std::uint32_t>(m_free.takeLowest()) : addSlot();
   GpuLbvhProxy* proxy = at(slot);
   ++m_count;
   proxy->m_clientObject = client;
@@ -121,8 +133,8 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
-  filterChanged(proxy);
-  mark(m_changed, slot);
+  m_filters[slot] = filterOf(proxy);
+  m_changed.add(slot);
   return proxy;
 }
 
@@ -130,11 +142,13 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity())
     m_boxes.reserve(all + m_boxes.size() / 16 + GpuLbvhProxyBlock::kProxies);
-  if (m_areFiltersAnnounced) m_filters.reserve(m_boxes.capacity());
-  m_changed.reserve(m_boxes.capacity() / 64 + 1);
-  m_moved.reserve(m_changed.capacity());
-  m_toAsk.reserve(m_changed.capacity());
-  m_free.reserve(m_boxes.capacity());
+  m_filters.reserve(m_boxes.capacity());
+  for (lbvh::SparseBits* set : {&m_changed, &m_moved, &m_toAsk, &m_free})
+    set->reserve(m_boxes.capacity() + lbvh::kMaskBits);
+}
+
+void GpuLbvhProxies::resizeSets(std::size_t slots) {
+  for (lbvh::SparseBits* set : {&m_changed, &m_moved, &m_toAsk, &m_free}) set->resize(slots);
 }
 
 void GpuLbvhProxies::reserve(std::size_t more) {
@@ -144,12 +158,39 @@ void GpuLbvhProxies::reserve(std::size_t more) {
   if (blocks > m_blocks.size()) addBlocks(blocks - m_blocks.size());
 }
 
+lbvh::View<const lbvh::Filter> GpuLbvhProxies::readFilters(Read read) {
+  const std::size_t n = m_boxes.size();
+  if (read == Read::all || (read == Read::inTurn && n <= kSmallWorld)) {
+    readFilters(0, n);
+  } else if (read == Read::inTurn) {
+    m_changed.forEach([this](std::uint32_t slot) { readFilterInStep(*at(slot)); });
+    const std::size_t first = m_nextFilter < n ? m_nextFilter : 0;
+    m_nextFilter = std::min(first + kInTurn, n);
+    readFilters(first, m_nextFilter);
+  }
+  return {m_filters.data(), n};
+}
+
+/// Reads the filters of some slots. Usually none has changed, so several are compared at once.
+void GpuLbvhProxies::readFilters(std::size_t begin, std::size_t end) {
+  constexpr std::size_t kTogether = 8;
+  constexpr std::size_t kProxies = GpuLbvhProxyBlock::kProxies;
+  while (begin < end) {
+    const GpuLbvhProxy* proxy = at(static_cast<std::uint32_t>(begin));
+    const std::size_t last = std::min(end, (begin / kProxies + 1) * kProxies);  // of the block
+    for (; begin + kTogether <= last; begin += kTogether, proxy += kTogether)
+      if (differ<kTogether>(proxy, &m_filters[begin]))
+        for (std::size_t i = 0; i < kTogether; ++i) readFilterInStep(proxy[i]);
+    for (; begin < last; ++begin) readFilterInStep(*proxy++);
+  }
+}
+
 void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   clearPlane(proxy);
   m_boxes[proxy->m_slot] = kNanBox;
   m_free.add(proxy->m_slot);
   --m_count;
-  mark(m_changed, proxy->m_slot);
+  m_changed.add(proxy->m_slot);
   proxy->m_uniqueId = 0;
   proxy->m_hasNoPairs = false;
   m_anyDestroyed = true;
@@ -158,12 +199,11 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
 
 void GpuLbvhProxies::giveBackSlots() {
   std::size_t slots = m_boxes.size();
-  while (slots > 0 && m_free.contains(static_cast<std::uint32_t>(slots - 1))) --slots;
+  while (slots > 0 && m_free.contains(slots - 1)) --slots;
   if (slots == m_boxes.size()) return;
   m_boxes.resize(slots);
-  if (m_filters.size() > slots) m_filters.resize(slots);
-  for (std::vector<std::uint64_t>* bits : {&m_changed, &m_moved, &m_toAsk}) cutBits(*bits, slots);
-  m_free.cut(slots);
+  m_filters.resize(slots);
+  resizeSets(slots);
 }
 
 // Keeps as many blocks for new objects as there are in use, so that memory does not come and go

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "broadphase/core/compiler.h"
+#include "broadphase/core/sparse_bits.h"
 #include "broadphase/types.h"
-#include "slot_set.h"
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
@@ -200,11 +200,8 @@ class GpuLbvhProxyBlocks {
 class GpuLbvhProxies {
  public:
   /// @param margin by how much boxes are fattened on all sides, in units of the world
-  /// @param announcedFilters whether filterChanged() is called for each change of a filter
-  explicit GpuLbvhProxies(btScalar margin = 0, bool announcedFilters = false)
-      : m_margin(margin > 0 ? margin : 0),
-        m_isExact(!kRoundsBoxes && m_margin == 0),
-        m_areFiltersAnnounced(announcedFilters) {}
+  explicit GpuLbvhProxies(btScalar margin = 0)
+      : m_margin(margin > 0 ? margin : 0), m_isExact(!kRoundsBoxes && m_margin == 0) {}
 
   /// @throws std::bad_alloc, with nothing changed
   GpuLbvhProxy* create(const btVector3& aabbMin, const btVector3& aabbMax, void* client, int group,
@@ -222,7 +219,7 @@ class GpuLbvhProxies {
     lbvh::Aabb& box = m_boxes[proxy->m_slot];
     if (m_margin > 0 && contains(box, aabbMin, aabbMax)) return false;
     box = fattened(aabbMin, aabbMax);
-    mark(m_changed, proxy->m_slot);
+    m_changed.add(proxy->m_slot);
     return true;
   }
 
@@ -234,8 +231,8 @@ class GpuLbvhProxies {
     lbvh::Aabb& box = m_boxes[slot];
     if (corners.areThoseOf(box)) return false;
     corners.copyTo(proxy, box);
-    mark(m_toAsk, slot);
-    mark(m_changed, slot);
+    m_toAsk.add(slot);
+    m_changed.add(slot);
     return true;
   }
   bool areExact() const { return m_isExact; }
@@ -282,48 +279,30 @@ class GpuLbvhProxies {
   /// outward. The box of a free slot is NaN, so that it overlaps nothing.
   lbvh::View<const lbvh::Aabb> boxes() const { return {m_boxes.data(), m_boxes.size()}; }
 
-  /// The current groups and masks by slot. Reads those of all proxies, because programs change
-  /// them in place, unless changes are announced. @throws std::bad_alloc
-  lbvh::View<const lbvh::Filter> readFilters() {
-    if (m_areFiltersAnnounced) return {m_filters.data(), m_filters.size()};
-    m_filters.reserve(m_boxes.capacity());
-    m_filters.resize(m_boxes.size());
-    // Usually nothing has changed, so several proxies are compared at once.
-    constexpr std::size_t kTogether = 8;
-    std::size_t slot = 0;
-    for (const GpuLbvhProxyBlock* block : m_blocks) {
-      const GpuLbvhProxy* proxy = block->proxies;
-      const std::size_t end = std::min(slot + block->kProxies, m_filters.size());
-      for (; slot + kTogether <= end; slot += kTogether, proxy += kTogether)
-        if (differ<kTogether>(proxy, &m_filters[slot]))
-          for (std::size_t i = 0; i < kTogether; ++i) readFilter(proxy[i], m_filters[slot + i]);
-      for (; slot < end; ++slot) readFilter(*proxy++, m_filters[slot]);
-    }
-    return {m_filters.data(), m_filters.size()};
-  }
+  /// The proxies whose groups and masks a step reads.
+  enum class Read {
+    none,    ///< no others than filterChanged() has announced
+    inTurn,  ///< those of changed proxies, and kInTurn others; in a small world those of all
+    all
+  };
+  /// The groups and masks by slot, as they were when they were read last.
+  lbvh::View<const lbvh::Filter> readFilters(Read read);
   /// Call this when the proxy's group or mask may have changed.
-  void filterChanged(GpuLbvhProxy* proxy) {
-    if (m_areFiltersAnnounced) readFilter(*proxy, m_filters[proxy->m_slot]);
-  }
+  void filterChanged(const GpuLbvhProxy* proxy) { readFilter(*proxy); }
 
-  /// A bit for each slot: whether its box, plane or known filter has changed since the last step.
-  lbvh::View<const std::uint64_t> changedBits() const {
-    return {m_changed.data(), m_changed.size()};
-  }
-  bool anyChanged() const {
-    return m_anyDestroyed ||
-           std::any_of(m_changed.begin(), m_changed.end(), [](std::uint64_t w) { return w != 0; });
-  }
+  /// The slots whose box, plane or known filter has changed since the last step.
+  const lbvh::SparseBits& changed() const { return m_changed; }
+  bool anyChanged() const { return m_anyDestroyed || !m_changed.isEmpty(); }
   /// Lets the next step offer the proxy's refused pairs again (refused_pairs.h).
-  void askAgain(const GpuLbvhProxy* proxy) { mark(m_toAsk, proxy->m_slot); }
-  /// A bit for each slot: whether askAgain() was called for its proxy, or the proxy got another
-  /// box, even if boxes() is unchanged.
-  lbvh::View<const std::uint64_t> marksToAsk() const { return {m_toAsk.data(), m_toAsk.size()}; }
-  void clearMarksToAsk() { std::fill(m_toAsk.begin(), m_toAsk.end(), std::uint64_t{0}); }
+  void askAgain(const GpuLbvhProxy* proxy) { m_toAsk.add(proxy->m_slot); }
+  /// The slots for whose proxies askAgain() was called, or which got another box, even if boxes()
+  /// is unchanged.
+  const lbvh::SparseBits& toAsk() const { return m_toAsk; }
+  void clearToAsk() { m_toAsk.clear(); }
 
   void endStep() {
-    m_moved.swap(m_changed);
-    std::fill(m_changed.begin(), m_changed.end(), std::uint64_t{0});
+    std::swap(m_moved, m_changed);
+    m_changed.clear();
     m_lastIdOfStep = m_lastId;
     m_anyDestroyed = false;
   }
@@ -335,12 +314,13 @@ class GpuLbvhProxies {
   /// wereInLastStep() for a pair of the last step, but usually faster. False if a callback has
   /// destroyed one of the two objects since.
   bool stillLives(lbvh::Pair pair) const { return !m_anyDestroyed || wereInLastStep(pair); }
-  bool movedInLastStep(const GpuLbvhProxy* proxy) const {
-    return (m_moved[proxy->m_slot / 64] >> proxy->m_slot % 64 & 1) != 0;
-  }
+  bool movedInLastStep(const GpuLbvhProxy* proxy) const { return m_moved.contains(proxy->m_slot); }
 
  private:
   static constexpr bool kRoundsBoxes = sizeof(btScalar) > sizeof(float);
+  static constexpr std::size_t kInTurn = 1024;  ///< proxies whose filters a step reads in turn
+  static constexpr std::size_t kSmallWorld =
+      4 * kInTurn;  ///< slots; a step reads all their filters
 
   struct Plane {
     const GpuLbvhProxy* proxy;
@@ -372,45 +352,38 @@ class GpuLbvhProxies {
     return {{roundDown(lo.x()), roundDown(lo.y()), roundDown(lo.z())},
             {roundUp(hi.x()), roundUp(hi.y()), roundUp(hi.z())}};
   }
-  /// Whether any of kCount proxies has another filter than the known one.
-  template <std::size_t kCount>
-  static bool differ(const GpuLbvhProxy* proxies, const lbvh::Filter* known) {
-    std::uint64_t difference = 0;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const lbvh::Filter now = filterOf(proxies + i);
-      std::uint64_t bits, knownBits;
-      std::memcpy(&bits, &now, sizeof bits);
-      std::memcpy(&knownBits, known + i, sizeof bits);
-      difference |= bits ^ knownBits;
-    }
-    return difference != 0;
-  }
-  void readFilter(const GpuLbvhProxy& proxy, lbvh::Filter& known) {
+  /// @return whether the filter has changed
+  bool readFilter(const GpuLbvhProxy& proxy) {
+    lbvh::Filter& known = m_filters[proxy.m_slot];
     const lbvh::Filter now = filterOf(&proxy);
-    if (known.group == now.group && known.mask == now.mask) return;
+    if (known.group == now.group && known.mask == now.mask) return false;
     known = now;
-    mark(m_changed, proxy.m_slot);
+    m_changed.add(proxy.m_slot);
+    return true;
   }
+  /// Also lets the step offer refused pairs again: their cache may have read another filter.
+  void readFilterInStep(const GpuLbvhProxy& proxy) {
+    if (readFilter(proxy)) m_toAsk.add(proxy.m_slot);
+  }
+  void readFilters(std::size_t begin, std::size_t end);
   std::uint32_t addSlot();
-  static void mark(std::vector<std::uint64_t>& bits, std::uint32_t slot) {
-    bits[slot / 64] |= std::uint64_t{1} << slot % 64;
-  }
+  void resizeSets(std::size_t slots);
   void reserveBoxes(std::size_t all);
   void addBlocks(std::size_t count);
 
   const btScalar m_margin;
-  const bool m_isExact;              ///< boxes() equal the boxes that the proxies were given
-  const bool m_areFiltersAnnounced;  ///< whether filterChanged() keeps m_filters up to date
+  const bool m_isExact;  ///< boxes() equal the boxes that the proxies were given
   std::vector<GpuLbvhProxyBlocks> m_groups;
   std::vector<GpuLbvhProxyBlock*> m_blocks;  ///< by slot
   std::vector<const GpuLbvhProxyBlock*> m_byAddress;
   std::vector<lbvh::Aabb> m_boxes;
   std::vector<Plane> m_planes;  ///< only a few, so they are searched one by one
   std::vector<lbvh::Filter> m_filters;
-  std::vector<std::uint64_t> m_changed;
-  std::vector<std::uint64_t> m_moved;  ///< m_changed of the last step
-  std::vector<std::uint64_t> m_toAsk;
-  GpuLbvhSlotSet m_free;
+  std::size_t m_nextFilter = 0;  ///< the slot whose filter is next in turn
+  lbvh::SparseBits m_changed;
+  lbvh::SparseBits m_moved;  ///< m_changed of the last step
+  lbvh::SparseBits m_toAsk;
+  lbvh::SparseBits m_free;  ///< slots below m_boxes.size() without a living proxy
   std::size_t m_count = 0;
   int m_lastId = 0, m_lastIdOfStep = 0;
   bool m_anyDestroyed = false;  ///< whether a proxy was destroyed since the last step

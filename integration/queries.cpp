@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
 #include "queries.h"
 
-#include <bit>
 #include <exception>
 #include <new>
 
@@ -45,11 +44,9 @@ void GpuLbvhQueries::noteChanged(GpuLbvhProxy* proxy) {
 void GpuLbvhQueries::noteEarlier() {
   if (m_isNoting || m_isStale.load(std::memory_order_relaxed)) return;
   m_isNoting = true;
-  const lbvh::View<const std::uint64_t> bits = m_proxies.changedBits();
-  for (std::size_t word = 0; word < bits.size(); ++word)
-    for (std::uint64_t left = bits[word]; left != 0 && m_isNoting; left &= left - 1)
-      noteChanged(m_proxies.at(static_cast<std::uint32_t>(64 * word) +
-                               static_cast<std::uint32_t>(std::countr_zero(left))));
+  m_proxies.changed().forEach([this](std::uint32_t slot) {
+    if (m_isNoting) noteChanged(m_proxies.at(slot));
+  });
   if (m_isNoting && m_changed.waiting() <= kOneByOne)
     m_isBehind.store(false, std::memory_order_release);
 }

@@ -2,8 +2,8 @@
 // Answers ray and box queries of the broad phase. A query searches the blocks of the last step, or
 // packs all boxes into blocks first. Then it searches the proxies that have changed since, so it
 // sees every change at once. Until there is a query, changes are not listed: the first query finds
-// the changed proxies in changedBits(), which the next step will read. Many threads may query at
-// the same time, between changes. Not installed.
+// the changed proxies in GpuLbvhProxies::changed(), which the next step will read. Many threads may
+// query at the same time, between changes. Not installed.
 #pragma once
 
 #include <atomic>

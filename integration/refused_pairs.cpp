@@ -87,7 +87,12 @@ bool GpuLbvhRefusedPairs::find(lbvh::Pair pair) const {
   return row != nullptr && std::binary_search(row->begin(), row->end(), pair.second);
 }
 
+// The step may have used an old group or mask of a resting object, while the cache has read the
+// current one. If they differ, the next step must read it again: it may be the old one by then.
 void GpuLbvhRefusedPairs::noteChange(lbvh::Pair pair, bool isRefused) noexcept {
+  if (isRefused)
+    for (const std::uint32_t slot : {pair.first, pair.second})
+      m_proxies.filterChanged(m_proxies.at(slot));
   try {
     (isRefused ? m_refused : m_accepted).push_back(pair);
   } catch (const std::bad_alloc&) {
@@ -161,12 +166,9 @@ void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
 /// Calls visit(slot, row) for each marked proxy with refused pairs, in the order of slots.
 template <class Visit>
 void GpuLbvhRefusedPairs::forEachMarked(const Visit& visit) const {
-  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
-  for (std::size_t page = 0; page < std::min(marks.size(), m_pages.size()); ++page)
-    for (std::uint64_t left = m_pages[page] ? marks[page] : 0; left != 0; left &= left - 1) {
-      const auto inPage = static_cast<std::size_t>(std::countr_zero(left));
-      visit(static_cast<std::uint32_t>(64 * page + inPage), (*m_pages[page])[inPage]);
-    }
+  m_proxies.toAsk().forEach([&](std::uint32_t slot) {
+    if (const Row* row = rowOf(slot)) visit(slot, *row);
+  });
 }
 
 lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::withMarked(lbvh::View<const lbvh::Pair> added) {
@@ -178,7 +180,6 @@ lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::withMarked(lbvh::View<const lb
     return added;
   }
   // A pair of two marked proxies is found at its first one.
-  const lbvh::View<const std::uint64_t> marks = m_proxies.marksToAsk();
   const auto firstAfter = [](std::uint32_t slot, const Row& row) {
     return std::upper_bound(row.begin(), row.end(), slot);
   };
@@ -188,7 +189,7 @@ lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::withMarked(lbvh::View<const lb
     const auto end = firstAfter(slot, row);
     ahead += static_cast<std::size_t>(row.end() - end);
     for (auto partner = row.begin(); partner != end; ++partner)
-      if ((marks[*partner / 64] >> *partner % 64 & 1) == 0) m_behind.push_back({*partner, slot});
+      if (!m_proxies.toAsk().contains(*partner)) m_behind.push_back({*partner, slot});
   });
   sortByFirst(m_behind);
   const auto behind = static_cast<std::ptrdiff_t>(m_behind.size());

@@ -16,7 +16,7 @@
 
 class GpuLbvhRefusedPairs {
  public:
-  explicit GpuLbvhRefusedPairs(const GpuLbvhProxies& proxies) : m_proxies(proxies) {}
+  explicit GpuLbvhRefusedPairs(GpuLbvhProxies& proxies) : m_proxies(proxies) {}
 
   /// Number of pairs.
   std::size_t size() const { return m_entries / 2; }
@@ -45,7 +45,7 @@ class GpuLbvhRefusedPairs {
 
  private:
   using Row = std::vector<std::uint32_t>;
-  using Page = std::array<Row, 64>;  ///< as many slots as a word of GpuLbvhProxies::marksToAsk()
+  using Page = std::array<Row, 64>;
 
   bool find(lbvh::Pair pair) const;
   /// contains(), but faster for a pair of withMarked().
@@ -67,7 +67,7 @@ class GpuLbvhRefusedPairs {
   void forEachMarked(const Visit& visit) const;
   void lose();
 
-  const GpuLbvhProxies& m_proxies;
+  GpuLbvhProxies& m_proxies;
   std::vector<std::unique_ptr<Page>> m_pages;     ///< null: no proxy of the page has refused pairs
   std::size_t m_entries = 0;                      ///< in all rows; each pair has two
   std::vector<lbvh::Pair> m_refused, m_accepted;  ///< notes that were not applied yet

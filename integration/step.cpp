@@ -63,7 +63,7 @@ bool GpuLbvhStep::mayRun(const char* call) {
 bool GpuLbvhStep::findPairs(bool byGroup) {
   try {
     m_proxies.giveBackSlots();
-    const auto filters = byGroup ? m_proxies.readFilters() : lbvh::View<const lbvh::Filter>{};
+    const auto filters = byGroup ? readFilters() : lbvh::View<const lbvh::Filter>{};
     if (!m_mustFind && !m_proxies.anyChanged() && byGroup == m_wasByGroup) {
       m_finder.updateUnchanged();
       m_queries.keepLastStep();
@@ -71,7 +71,7 @@ bool GpuLbvhStep::findPairs(bool byGroup) {
       m_proxies.endStep();
       return true;
     }
-    m_finder.update(m_proxies.boxes(), filters, m_proxies.changedBits());
+    updateChanged(m_finder, m_proxies.boxes(), filters, m_proxies.changed());
     m_mustFind = false;
     m_proxies.endStep();
     m_wasByGroup = byGroup;
@@ -85,6 +85,12 @@ bool GpuLbvhStep::findPairs(bool byGroup) {
     m_queries.invalidateScene();
     return false;
   }
+}
+
+lbvh::View<const lbvh::Filter> GpuLbvhStep::readFilters() {
+  using Read = GpuLbvhProxies::Read;
+  const bool mustReadAll = m_mustRefilter || !m_wasByGroup;
+  return m_proxies.readFilters(mustReadAll ? Read::all : m_usualRead);
 }
 
 void GpuLbvhStep::decideExactly() {
@@ -109,7 +115,7 @@ void GpuLbvhStep::passOn(bool mustAskAll, btDispatcher* dispatcher) {
     const bool offersAll = refused.takeLoss() || !cacheHadAll || mustAskAll;
     const lbvh::View<const lbvh::Pair> toOffer =
         offersAll ? lbvh::View<const lbvh::Pair>{} : refused.withMarked(added());
-    m_proxies.clearMarksToAsk();
+    m_proxies.clearToAsk();
     // From here on callbacks may change the broad phase.
     m_sink.remove(removed(), dispatcher);
     if (!cacheHadAll) removeStale(dispatcher);

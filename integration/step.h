@@ -18,13 +18,14 @@ class btDispatcher;
 class GpuLbvhStep {
  public:
   GpuLbvhStep(GpuLbvhProxies& proxies, lbvh::PairFinder& finder, GpuLbvhQueries& queries,
-              GpuLbvhPairSink& sink, GpuLbvhGhosts& ghosts)
+              GpuLbvhPairSink& sink, GpuLbvhGhosts& ghosts, GpuLbvhProxies::Read usualRead)
       : m_proxies(proxies),
         m_finder(finder),
         m_queries(queries),
         m_sink(sink),
         m_ghosts(ghosts),
         m_exact(proxies, finder),
+        m_usualRead(usualRead),
         m_lastRule(sink.rule()) {}
 
   /// Throws only what a callback throws. Any other failure is in error().
@@ -51,6 +52,7 @@ class GpuLbvhStep {
 
  private:
   bool findPairs(bool byGroup);
+  lbvh::View<const lbvh::Filter> readFilters();
   void decideExactly();
   lbvh::View<const lbvh::Pair> added() const {
     return m_decides ? m_exact.added() : m_finder.added();
@@ -73,6 +75,7 @@ class GpuLbvhStep {
   GpuLbvhGhosts& m_ghosts;
   GpuLbvhExactPairs m_exact;
 
+  const GpuLbvhProxies::Read m_usualRead;
   const void* m_lastRule;       ///< GpuLbvhPairSink::rule() of the last step
   bool m_mustFind = true;       ///< search even if nothing has changed since the last step
   bool m_decides = false;       ///< m_exact has the last step's changes, not m_finder

@@ -8,33 +8,11 @@
 #include <set>
 
 #include "GpuLbvhBroadphase.h"
-#include "integration/slot_set.h"
 #include "twins.h"
 
 namespace {
 
 using namespace twins;
-
-TEST(SlotSet, GivesOutTheLowestSlot) {
-  Random random(4);
-  GpuLbvhSlotSet slots;
-  std::set<std::uint32_t> model;
-  for (int call = 0; call < 20000; ++call) {
-    const std::uint32_t most = 1u << random.below(16), slot = random.below(most),
-                        what = random.below(20);
-    if (what < 9) {
-      slots.add(slot);
-      model.insert(slot);
-    } else if (what < 19 && !model.empty()) {
-      ASSERT_EQ(slots.takeLowest(), *model.begin());
-      model.erase(model.begin());
-    } else if (what == 19) {
-      slots.cut(slot);
-      model.erase(model.lower_bound(slot), model.end());
-    }
-    ASSERT_EQ(slots.contains(slot), model.count(slot) == 1);
-  }
-}
 
 /// Objects, ghosts among them, in a broad phase of its own.
 class Crowd {

@@ -64,7 +64,7 @@ class RefusedPairs : public testing::Test {
   /// Marks proxies, and returns what is to be offered then.
   Pairs mark(std::uint32_t count, const Pairs& added) {
     std::set<std::uint32_t> marked;
-    m_proxies.clearMarksToAsk();
+    m_proxies.clearToAsk();
     for (std::uint32_t i = 0; i < count; ++i) {
       const GpuLbvhProxy* one = m_alive[count == kProxies ? i : m_random.below(kProxies)];
       m_proxies.askAgain(one);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Zlib
+// Tests worlds of more than 4,096 objects, in which a step does not read the filters of all resting
+// objects.
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace {
+
+using namespace twins;
+
+/// Pairs of boxes, far from each other. Box i is a partner of box i ^ 1.
+class LargeWorld {
+ public:
+  explicit LargeWorld(int count, const GpuLbvhOptions& options = {})
+      : broadphase(options), m_numbers(static_cast<std::size_t>(count)) {
+    for (int i = 0; i < count; ++i) {
+      m_numbers[static_cast<std::size_t>(i)] = i;
+      const btVector3 at = place(i);
+      proxies.push_back(broadphase.createProxy(
+          at, at + btVector3(1, 1, 1), 0, &m_numbers[static_cast<std::size_t>(i)], 1, -1, nullptr));
+    }
+    step();
+    EXPECT_EQ(pairs(), count / 2);
+  }
+
+  static btVector3 place(int i) {
+    return {btScalar(i / 2 % 100 * 3), btScalar(i / 200 * 3), btScalar(i % 2) / 2};
+  }
+  void moveTo(std::size_t i, const btVector3& at) {
+    broadphase.setAabb(proxies[i], at, at + btVector3(1, 1, 1), nullptr);
+  }
+  void setMask(std::size_t i, int mask) { proxies[i]->m_collisionFilterMask = mask; }
+  int step() {
+    broadphase.calculateOverlappingPairs(nullptr);
+    return pairs();
+  }
+  int pairs() { return broadphase.getOverlappingPairCache()->getNumOverlappingPairs(); }
+
+  GpuLbvhBroadphase broadphase;
+  std::vector<btBroadphaseProxy*> proxies;
+
+ private:
+  std::vector<int> m_numbers;
+};
+
+TEST(AdapterLargeWorld, FiltersOfRestingObjectsAreReadInTurn) {
+  LargeWorld world(10000);
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t i : {0u, 1500u, 4096u, 7777u, 9999u}) world.setMask(i, 0);
+    EXPECT_GT(world.step(), 4995) << "a step reads only some of them";
+    for (int k = 1; k < 10; ++k) world.step();
+    EXPECT_EQ(world.pairs(), 4995);
+    for (const std::size_t i : {0u, 1500u, 4096u, 7777u, 9999u}) world.setMask(i, -1);
+    for (int k = 0; k < 10; ++k) world.step();
+    EXPECT_EQ(world.pairs(), 5000);
+  }
+}
+
+TEST(AdapterLargeWorld, ASmallWorldReadsAllFilters) {
+  LargeWorld world(4096);
+  for (const std::size_t i : {0u, 1500u, 2222u, 4095u}) {
+    world.setMask(i, 0);
+    EXPECT_EQ(world.step(), 2047);
+    world.setMask(i, -1);
+    EXPECT_EQ(world.step(), 2048);
+  }
+}
+
+TEST(AdapterLargeWorld, AnOptionReadsAllFilters) {
+  GpuLbvhOptions options;
+  options.readsAllFilters = true;
+  LargeWorld world(10000, options);
+  for (const std::size_t i : {0u, 5000u, 9999u}) {
+    world.setMask(i, 0);
+    EXPECT_EQ(world.step(), 4999);
+    world.setMask(i, -1);
+    EXPECT_EQ(world.step(), 5000);
+  }
+}
+
+TEST(AdapterLargeWorld, FiltersAreReadAtOnceIfTheObjectMovesOrTheProgramAsks) {
+  LargeWorld world(10000);
+  int expected = 5000;
+  const auto change = [&](std::size_t i) {
+    world.setMask(i, 0);
+    --expected;
+  };
+  for (std::size_t i = 5000; i < 5100; i += 10) {
+    change(i);
+    world.moveTo(i, world.proxies[i]->m_aabbMin + btVector3(0, btScalar(0.01), 0));
+    EXPECT_EQ(world.step(), expected);
+    change(i + 2);
+    world.broadphase.filterChanged(world.proxies[i + 2]);
+    EXPECT_EQ(world.step(), expected);
+    change(i + 4);
+    world.broadphase.refilter();
+    EXPECT_EQ(world.step(), expected);
+    world.setMask(i + 4, -1);
+    ++expected;
+    world.broadphase.refilter();
+    EXPECT_EQ(world.step(), expected);
+    change(i + 6);
+    world.broadphase.getOverlappingPairCache()->cleanProxyFromPairs(world.proxies[i + 6], nullptr);
+    EXPECT_EQ(world.step(), expected);
+  }
+}
+
+TEST(AdapterLargeWorld, ANewObjectInAnOldSlotHasItsOwnFilter) {
+  LargeWorld world(10000);
+  for (std::size_t i = 6000; i < 6010; i += 2) {
+    const btVector3 at = world.proxies[i]->m_aabbMin;
+    void* const number = world.proxies[i]->m_clientObject;
+    world.broadphase.destroyProxy(world.proxies[i], nullptr);
+    world.proxies[i] =
+        world.broadphase.createProxy(at, at + btVector3(1, 1, 1), 0, number, 1, 0, nullptr);
+    world.proxies[i]->m_collisionFilterMask = -1;  // before any step
+    EXPECT_EQ(world.step(), 5000);
+  }
+}
+
+// The step finds the pair by the known mask, but the cache refuses it by the current one. After
+// that the old mask is back, before its turn.
+TEST(AdapterLargeWorld, AMaskThatChangesForOneStepLosesNoPair) {
+  LargeWorld world(10000);
+  for (std::size_t i = 5000; i < 5020; i += 2) {
+    world.moveTo(i + 1, btVector3(0, 0, btScalar(100 + i)));
+    EXPECT_EQ(world.step(), 4999);
+    world.setMask(i, 0);
+    world.moveTo(i + 1, LargeWorld::place(static_cast<int>(i + 1)));
+    EXPECT_EQ(world.step(), 4999);
+    world.setMask(i, -1);
+    for (int k = 0; k < 11; ++k) world.step();
+    EXPECT_EQ(world.pairs(), 5000);
+  }
+}
+
+TEST(AdapterLargeWorld, FiltersThatACallbackReplacedAreReadAtOnce) {
+  struct All : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      return true;
+    }
+  } all;
+  LargeWorld world(10000);
+  btOverlappingPairCache* const cache = world.broadphase.getOverlappingPairCache();
+  world.setMask(8000, 0);
+  world.broadphase.refilter();
+  EXPECT_EQ(world.step(), 4999);
+  cache->setOverlapFilterCallback(&all);
+  EXPECT_EQ(world.step(), 5000);
+  world.setMask(7000, 0);
+  world.setMask(8000, -1);
+  cache->setOverlapFilterCallback(nullptr);
+  EXPECT_EQ(world.step(), 4999);
+  world.setMask(7000, -1);
+  world.broadphase.refilter();
+  EXPECT_EQ(world.step(), 5000);
+}
+
+// The pair of a ghost is added at once, by the current mask. The step must not remove it again.
+TEST(AdapterLargeWorld, GhostsMeetARestingObjectByItsCurrentMask) {
+  GpuLbvhBroadphase broadphase;
+  btGhostPairCallback callback;
+  broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
+  std::vector<btCollisionObject> objects(9000);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const btVector3 at = 2 * LargeWorld::place(static_cast<int>(2 * i));
+    objects[i].setBroadphaseHandle(
+        broadphase.createProxy(at, at + btVector3(1, 1, 1), 0, &objects[i], 1, 0, nullptr));
+  }
+  btGhostObject ghost;
+  const btVector3 away(0, 0, 1000);
+  btBroadphaseProxy* const proxy =
+      broadphase.createProxy(away, away + btVector3(1, 1, 1), 0, &ghost, 1, -1, nullptr);
+  broadphase.calculateOverlappingPairs(nullptr);
+  for (std::size_t i = 7000; i < 7010; ++i) {
+    const btBroadphaseProxy* const met = objects[i].getBroadphaseHandle();
+    objects[i].getBroadphaseHandle()->m_collisionFilterMask = -1;
+    broadphase.setAabb(proxy, met->m_aabbMin, met->m_aabbMax, nullptr);
+    ASSERT_EQ(ghost.getNumOverlappingObjects(), 1);
+    EXPECT_EQ(ghost.getOverlappingObject(0), &objects[i]);
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(ghost.getNumOverlappingObjects(), 1);
+    broadphase.setAabb(proxy, away, away + btVector3(1, 1, 1), nullptr);
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(ghost.getNumOverlappingObjects(), 0);
+  }
+  broadphase.destroyProxy(proxy, nullptr);
+  for (btCollisionObject& object : objects)
+    broadphase.destroyProxy(object.getBroadphaseHandle(), nullptr);
+}
+
+// One broad phase reads all filters, the other one reads them in turn. Random objects move, come,
+// go, and get other filters. After ten steps without other changes both have the same pairs.
+TEST(AdapterLargeWorld, EndsWithThePairsOfABroadPhaseThatReadsAllFilters) {
+  GpuLbvhOptions options;
+  options.readsAllFilters = true;
+  LargeWorld worlds[] = {LargeWorld(9000), LargeWorld(9000, options)};
+  Random random(71);
+  const auto any = [&] { return std::size_t{random.below(9000)}; };
+  std::size_t changes = 0;
+  for (int round = 0; round < 12; ++round) {
+    for (int step = 0; step < 6; ++step) {
+      for (int k = 0; k < 20; ++k) {
+        const std::size_t i = any(), j = any(), l = any();
+        const int mask = random.below(2) == 0 ? -1 : static_cast<int>(random.below(2));
+        const btVector3 at = LargeWorld::place(static_cast<int>(any()));
+        for (LargeWorld& world : worlds) {
+          world.setMask(i, mask);
+          world.moveTo(j, at);
+          if (k != 0) continue;
+          void* const number = world.proxies[l]->m_clientObject;
+          world.broadphase.destroyProxy(world.proxies[l], nullptr);
+          world.proxies[l] =
+              world.broadphase.createProxy(at, at + btVector3(1, 1, 1), 0, number, 1, -1, nullptr);
+        }
+      }
+      for (LargeWorld& world : worlds) world.step();
+    }
+    changes += pairsOf(worlds[0].broadphase) != pairsOf(worlds[1].broadphase);
+    for (int step = 0; step < 10; ++step)
+      for (LargeWorld& world : worlds) world.step();
+    ASSERT_EQ(pairsOf(worlds[0].broadphase), pairsOf(worlds[1].broadphase)) << round;
+  }
+  EXPECT_GT(changes, 3u) << "too few filters were read in turn";
+}
+
+}  // namespace
