@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks invariants of the stages' results, in checked builds and in tests. Slow and simple on
-// purpose. Functions named why... return an empty string, or one line that says what is wrong. Host
-// only.
+// Checks the results of steps, in checked builds and in tests. Slow and simple on purpose.
+// Functions named why... return an empty string, or one line that says what is wrong. Host only.
 #pragma once
 
 #include <string>
@@ -12,18 +11,10 @@
 namespace lbvh {
 
 #if defined(GPULBVH_CHECKED)
-inline constexpr bool kValidate = true;  ///< whether steps and trees check their results
+inline constexpr bool kValidate = true;  ///< whether steps check their results
 #else
 inline constexpr bool kValidate = false;
 #endif
-
-/// Prints `whyWrong` and aborts, unless it is empty. A broken invariant is a bug in this library.
-void check(const std::string& whyWrong);
-
-/// Checks that a traversal reaches every leaf once, and that bounds are tight. Ropes must lead to
-/// the node where a traversal with a stack continues. Nodes must be numbered by THE INDEX RULE
-/// (types.h).
-std::string whyTreeIsWrong(View<const Node> nodes, View<const Aabb> boxes);
 
 /// Checks that pairs are sorted and unique, and that each one is valid, overlaps and should
 /// collide. Looks for missing pairs only for a sample of the boxes.
@@ -36,7 +27,8 @@ std::string whyDeltaIsWrong(View<const Pair> oldPairs, View<const Pair> newPairs
                             View<const Pair> added, View<const Pair> removed,
                             View<const std::uint8_t> removedObjects);
 
-/// Checks the result of a step on the host. Skips the check if memory for it runs out.
+/// Checks the result of a step on the host. If it is wrong, prints why and aborts, because that is
+/// a bug in this library. Skips the check if memory for it runs out.
 void checkStep(const StepInput& input, View<const Pair> oldPairs, View<const Pair> newPairs,
                View<const Pair> added, View<const Pair> removed);
 

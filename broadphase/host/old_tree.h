@@ -3,7 +3,6 @@
 #pragma once
 
 #include "broadphase/core/limits.h"
-#include "broadphase/core/validate.h"
 #include "broadphase/host/parallel/space.h"
 #include "broadphase/lbvh/tree_stages.h"
 
@@ -22,7 +21,6 @@ class OldTree : TreeStages<HostSpace> {
     measure(boxes, times);
     buildNodes(boxes, header()->scene.ordinary, times);
     tree_ = treeOver(header()->scene);
-    if constexpr (kValidate) check(whyTreeIsWrong(tree_.nodes, boxes));
   }
 
   Tree nodes() const { return tree_; }

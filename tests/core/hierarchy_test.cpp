@@ -10,9 +10,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "broadphase/core/validate.h"
 #include "broadphase/host/parallel/space.h"
 #include "support.h"
+#include "tree_check.h"
 
 namespace lbvh {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 using test::Boxes;
 using test::Random;
 using test::view;
+using test::whyTreeIsWrong;
 
 template <class Key>
 std::vector<Node> build(const std::vector<Key>& codes, const Boxes& boxes, int threads = 1) {
