@@ -193,6 +193,10 @@ def small_worlds(options):
         return found["gpu-lbvh"]["pairs"], [[float(found[ours][field]), float(found["dbvt"][field])]
                                             for field in moves.values() for ours in ("gpu-lbvh", "announced")]
 
+    def one_replaced(_):
+        found = summaries(run(options, "one_moves", 100000, "--replace"))
+        return 0, [[float(found["gpu-lbvh"][field]), float(found["dbvt"][field])] for field in ("alone_us", "alone_p95_us")]
+
     def in_turn(_):
         found = re.search(r"gpu_lbvh_ms=(\S+) dbvt_ms=(\S+) hits=(\d+)", run(options, "in_turn", boxes, *world.split()))
         return found[3], [[float(found[1]), float(found[2])]]
@@ -218,6 +222,7 @@ def small_worlds(options):
     moves = {"us a step, all set": "all_us", "p95, all set": "all_p95_us", "us a step, one set": "alone_us",
              "p95, one set": "alone_p95_us", "ns to set an unchanged box": "set_unchanged_ns"}
     rows("one moves", 100000, [figure + told for figure in moves for told in ("", " (announced filters)")], one_moves)
+    rows("one replaced", 100000, ["us a step", "p95"], one_replaced)
     for boxes in (5000, 50000):
         for world in ("--actors 20", "--actors 200", "--actors 20 --never-step", "--actors 200 --never-step"):
             rows(f"in turn {world}", boxes, ["ms a frame"], in_turn)

@@ -3,7 +3,8 @@
 // measurements of our broad phase and Bullet's alternate. Bullet calls setAabb for all objects in
 // each step, but a program may call it only for the moved object. Also times setAabb for a box that
 // did not change. The boxes are those of walk.h. `announced` is our broad phase with
-// GpuLbvhOptions::announcedFilters.
+// GpuLbvhOptions::announcedFilters. With --replace, the program that calls setAabb for one object
+// destroys it instead, and creates it again.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -28,10 +29,7 @@ class Crowd {
  public:
   Crowd(btBroadphaseInterface& broadphase, std::vector<Corners>& boxes)
       : broadphase_(broadphase), boxes_(boxes) {
-    for (Corners& box : boxes_)
-      proxies_.push_back(broadphase_.createProxy(box.low, box.high, BOX_SHAPE_PROXYTYPE, &box,
-                                                 btBroadphaseProxy::DefaultFilter,
-                                                 btBroadphaseProxy::AllFilter, nullptr));
+    for (Corners& box : boxes_) proxies_.push_back(create(box));
     broadphase_.calculateOverlappingPairs(nullptr);
   }
   ~Crowd() {
@@ -48,6 +46,10 @@ class Crowd {
   void set(std::size_t i) {
     broadphase_.setAabb(proxies_[i], boxes_[i].low, boxes_[i].high, nullptr);
   }
+  void replace(std::size_t i) {
+    broadphase_.destroyProxy(proxies_[i], nullptr);
+    proxies_[i] = create(boxes_[i]);
+  }
   void findPairs() { broadphase_.calculateOverlappingPairs(nullptr); }
   int pairs() const { return broadphase_.getOverlappingPairCache()->getNumOverlappingPairs(); }
 
@@ -55,6 +57,12 @@ class Crowd {
   struct RemoveAll : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return true; }
   };
+
+  btBroadphaseProxy* create(Corners& box) {
+    return broadphase_.createProxy(box.low, box.high, BOX_SHAPE_PROXYTYPE, &box,
+                                   btBroadphaseProxy::DefaultFilter, btBroadphaseProxy::AllFilter,
+                                   nullptr);
+  }
 
   btBroadphaseInterface& broadphase_;
   std::vector<Corners>& boxes_;
@@ -70,7 +78,8 @@ struct Contestant {
 };
 
 /// Times a step of both worlds, after box `moved` has moved.
-void step(Contestant& one, std::size_t moved) {
+/// @param replaces whether the object is replaced in the world that sets only this box
+void step(Contestant& one, std::size_t moved, bool replaces) {
   const Stopwatch all;
   one.asBullet.setAll();
   one.setAll.push_back(all.milliseconds());
@@ -80,7 +89,10 @@ void step(Contestant& one, std::size_t moved) {
   one.asBullet.setAll();
   one.setUnchanged.push_back(unchanged.milliseconds());
   const Stopwatch alone;
-  one.alone.set(moved);
+  if (replaces)
+    one.alone.replace(moved);
+  else
+    one.alone.set(moved);
   one.alone.findPairs();
   one.stepOfOne.push_back(alone.milliseconds());
 }
@@ -95,7 +107,7 @@ void print(const Contestant& one, std::size_t boxes) {
       1e6 * median(one.setUnchanged) / double(boxes), one.asBullet.pairs());
 }
 
-int run(int count, int steps) {
+int run(int count, int steps, bool replaces) {
   const Walk walk(static_cast<std::uint32_t>(count), 1);
   std::vector<Corners> boxes;
   for (const lbvh::Aabb& box : walk.boxes())
@@ -123,7 +135,7 @@ int run(int count, int steps) {
     boxes[moved].high += by;
     for (Contestant& one : contestants) {
       if (i == 0) forget(one);
-      step(one, moved);
+      step(one, moved, replaces);
     }
   }
   for (const Contestant& one : contestants) print(one, boxes.size());
@@ -134,9 +146,12 @@ int run(int count, int steps) {
 
 int main(int argc, char** argv) {
   int boxes = 100000, steps = 200;
+  bool replaces = false;
   CommandLine line("Moves one of many boxes per step, with our broad phase and Bullet's.",
                    "one_moves");
   line.add("BOXES", boxes, "number of boxes").range(1, 10000000).showDefault();
   line.add("--steps", steps, "number of steps").range(1, 1000000).showDefault();
-  return runProgram(line, argc, argv, [&] { return run(boxes, steps); });
+  line.addFlag("--replace", replaces,
+               "replace the object, where setAabb would be called only for it");
+  return runProgram(line, argc, argv, [&] { return run(boxes, steps, replaces); });
 }
