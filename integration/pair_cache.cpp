@@ -37,10 +37,6 @@ void prefetchManifold(const btBroadphasePair& pair) {
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
 constexpr std::size_t kFew = 64;
 
-std::size_t bytesFor(std::size_t pairs) {
-  return (pairs + pairs / 4 + 64) * sizeof(btBroadphasePair);
-}
-
 // A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
 // processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
 // pointers that the stage before it has prefetched.
@@ -61,8 +57,8 @@ void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
 
 btBroadphasePair* GpuLbvhPairCache::findPair(btBroadphaseProxy* a, btBroadphaseProxy* b) {
   const std::uint32_t pair =
-      m_proxies.ownBoth(a, b) ? m_index.find(slotsOf(a, b)) : lbvh::kNullIndex;
-  return pair == lbvh::kNullIndex ? nullptr : &at(pair);
+      m_proxies.ownBoth(a, b) ? m_table.find(slotsOf(a, b)) : lbvh::kNullIndex;
+  return pair == lbvh::kNullIndex ? nullptr : &m_table[pair];
 }
 
 bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const {
@@ -70,61 +66,22 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
   return lbvh::shouldCollide(filterOf(a), filterOf(b));
 }
 
-void GpuLbvhPairCache::reserve(std::size_t more) {
-  m_index.reserve(more);
-  const std::size_t all = static_cast<std::size_t>(m_pairs.size()) + more;
-  m_partners.reserve(all, m_proxies.boxes().size());
-  m_gathered.reserve(m_partners.capacity());
-  if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
-  // Bullet's array would copy all pairs into new memory, which would make this a slow step.
-  m_memory.grow(bytesFor(all));
-  useMemory();
-}
-
-/// Gives back memory if there were far more pairs. The pairs stay where they are.
-void GpuLbvhPairCache::giveBackMemory() noexcept {
-  m_index.giveBackMemory();
-  const std::size_t bytes = bytesFor(static_cast<std::size_t>(m_pairs.size()));
-  if (m_memory.bytes() <= 8 * bytes || !m_memory.shrink(bytes)) return;
-  useMemory();
-  m_partners.shrink(m_index.size(), m_proxies.boxes().size());
-  m_gathered.clear();
-  m_gathered.shrink(m_partners.capacity());
-}
-
-/// Tells Bullet's array where its memory is, and how large.
-void GpuLbvhPairCache::useMemory() {
-  const int size = m_pairs.size();
-  m_pairs.resizeNoInitialize(0);
-  m_pairs.initializeFromBuffer(m_memory.data(), size,
-                               static_cast<int>(m_memory.bytes() / sizeof(btBroadphasePair)));
-}
-
-void GpuLbvhPairCache::takeOut(std::uint32_t& link) {
-  const std::uint32_t place = m_index.takeOut(link);
-  if (static_cast<int>(place) + 1 < m_pairs.size()) at(place) = m_pairs[m_pairs.size() - 1];
-  m_pairs.pop_back();
-}
-
-btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair slots, btBroadphaseProxy* a,
+btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair pair, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
   const GpuLbvhObjects both(a, b);
   if (!needsBroadphaseCollision(a, b) || !both.areAlive()) return nullptr;
-  std::uint32_t there = m_index.find(slots);
-  if (there != lbvh::kNullIndex) return &at(there);
-  reserve(1);
+  std::uint32_t there = m_table.find(pair);
+  if (there != lbvh::kNullIndex) return &m_table[there];
+  m_table.reserve(1, slots());
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) {
     m_ghost->addOverlappingPair(a, b);
     if (!both.areAlive()) return nullptr;
-    there = m_index.find(slots);
-    if (there != lbvh::kNullIndex) return &at(there);
-    reserve(1);  // the callback may have used the reserved capacity
+    there = m_table.find(pair);
+    if (there != lbvh::kNullIndex) return &m_table[there];
+    m_table.reserve(1, slots());  // the callback may have used the reserved capacity
   }
-  m_pairs.push_back(btBroadphasePair(*a, *b));
-  m_index.push(slots);
-  m_partners.add(slots);
-  return &m_pairs[m_pairs.size() - 1];
+  return &m_table.push(pair, btBroadphasePair(*a, *b));
 }
 
 btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
@@ -153,7 +110,8 @@ btBroadphasePair* GpuLbvhPairCache::addKnown(btBroadphaseProxy* a, btBroadphaseP
 // removals may have changed them. This takes less than 0.6 % of a replay's instructions.
 bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
-  reserve(m_filter == nullptr ? pairs.size() : 1);  // a callback may refuse most of them
+  m_table.reserve(m_filter == nullptr ? pairs.size() : 1,
+                  slots());  // a callback may refuse most of them
   forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
@@ -162,21 +120,21 @@ bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
         if (m_proxies.stillLives(pair)) m_refused.note(pair, !isIn);
       },
       [this](lbvh::Pair pair) {
-        m_index.prefetchBucket(pair);
+        m_table.index().prefetchBucket(pair);
         for (const std::uint32_t slot : {pair.first, pair.second}) {
           const GpuLbvhProxy* proxy = m_proxies.at(slot);
           lbvh::prefetch(&proxy->m_collisionFilterGroup);
           lbvh::prefetch(&proxy->m_uniqueId);
         }
       },
-      [this](lbvh::Pair pair) { m_index.prefetchFirst(pair); },
-      [this](lbvh::Pair pair) { m_index.prefetchSecond(pair); });
+      [this](lbvh::Pair pair) { m_table.index().prefetchFirst(pair); },
+      [this](lbvh::Pair pair) { m_table.index().prefetchSecond(pair); });
   return true;
 }
 
 void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
-  giveBackMemory();
-  if (m_index.size() == 0) return;
+  m_table.giveBackMemory(slots());
+  if (m_table.size() == 0) return;
   const auto numberOf = [pairs](const lbvh::Pair& pair) {
     return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kFew);
   };
@@ -185,30 +143,31 @@ void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* 
     return [this, numberOf, stage](const lbvh::Pair& pair) {
       stage(pair);
       const std::uint32_t back = numberOf(pair) + 1;
-      if (back <= m_index.size()) stage(m_index[static_cast<std::uint32_t>(m_index.size()) - back]);
+      if (back <= m_table.size())
+        stage(m_table.slots(static_cast<std::uint32_t>(m_table.size()) - back));
     };
   };
   std::uint32_t places[kFew];  // the places before the first of these pairs is removed
   const auto withPair = [&](const auto& stage) {
     return [this, numberOf, stage, &places](const lbvh::Pair& pair) {
       const std::uint32_t there = places[numberOf(pair)];
-      if (there != lbvh::kNullIndex) stage(at(there));
+      if (there != lbvh::kNullIndex) stage(m_table[there]);
     };
   };
   forEachPrefetched(
       pairs,
       [&](lbvh::Pair pair) {
-        std::uint32_t& link = m_index.linkTo(pair);
+        std::uint32_t& link = m_table.linkTo(pair);
         if (link == lbvh::kNullIndex || !m_proxies.stillLives(pair)) return;
-        if (concernsOthers(at(link)))
+        if (concernsOthers(m_table[link]))
           removeAt(link, dispatcher);
         else
-          takeOut(link);
+          m_table.takeOut(link);
       },
-      withLast([this](lbvh::Pair pair) { m_index.prefetchBucket(pair); }),
-      withLast([this](lbvh::Pair pair) { m_index.prefetchFirst(pair); }),
-      withLast([this](lbvh::Pair pair) { m_index.prefetchSecond(pair); }),
-      [&](const lbvh::Pair& pair) { places[numberOf(pair)] = m_index.find(pair); },
+      withLast([this](lbvh::Pair pair) { m_table.index().prefetchBucket(pair); }),
+      withLast([this](lbvh::Pair pair) { m_table.index().prefetchFirst(pair); }),
+      withLast([this](lbvh::Pair pair) { m_table.index().prefetchSecond(pair); }),
+      [&](const lbvh::Pair& pair) { places[numberOf(pair)] = m_table.find(pair); },
       withPair([](const btBroadphasePair& pair) { lbvh::prefetch(&pair); }),
       withPair([](const btBroadphasePair& pair) { lbvh::prefetch(pair.m_algorithm); }),
       withPair([dispatcher](const btBroadphasePair& pair) {
@@ -218,22 +177,22 @@ void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* 
 }
 
 void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
-  void* userData = at(pair).m_internalInfo1;
-  if (concernsOthers(at(pair))) pair = announceRemoval(pair, dispatcher);
-  if (pair != lbvh::kNullIndex) takeOut(m_index.linkTo(m_index[pair]));
+  void* userData = m_table[pair].m_internalInfo1;
+  if (concernsOthers(m_table[pair])) pair = announceRemoval(pair, dispatcher);
+  if (pair != lbvh::kNullIndex) m_table.takeOut(m_table.linkTo(m_table.slots(pair)));
   return userData;
 }
 
 /// Frees the pair's algorithm and calls the ghost callback. Both may change this cache. Returns the
 /// pair's new place, or kNullIndex if a callback has removed the pair.
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_index[pair];
-  btBroadphaseProxy *a = at(pair).m_pProxy0, *b = at(pair).m_pProxy1;
+  const lbvh::Pair slots = m_table.slots(pair);
+  btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
   const GpuLbvhObjects both(a, b);
-  leaveAlgorithm(at(pair), dispatcher);
-  cleanOverlappingPair(at(pair), dispatcher);
+  leaveAlgorithm(m_table[pair], dispatcher);
+  cleanOverlappingPair(m_table[pair], dispatcher);
   if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
-  return both.areAlive() ? m_index.find(slots) : lbvh::kNullIndex;
+  return both.areAlive() ? m_table.find(slots) : lbvh::kNullIndex;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
@@ -244,7 +203,7 @@ void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphase
 
 void* GpuLbvhPairCache::removeKnown(btBroadphaseProxy* a, btBroadphaseProxy* b,
                                     btDispatcher* dispatcher) {
-  const std::uint32_t pair = m_index.find(slotsOf(a, b));
+  const std::uint32_t pair = m_table.find(slotsOf(a, b));
   return pair == lbvh::kNullIndex ? nullptr : removeAt(pair, dispatcher);
 }
 
@@ -256,57 +215,20 @@ void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher
   dispatcher->freeCollisionAlgorithm(algorithm);
 }
 
-/// Writes the places of the proxy's pairs into m_gathered, in ascending order. Allocates only if a
-/// callback calls this cache. A program may have freed its bodies before its world, which then
-/// reads proxies in freed memory, and removes them. An allocation could overwrite that memory.
-/// @return false if there is no memory
-bool GpuLbvhPairCache::gatherPairsOf(std::uint32_t slot) {
-  if (!m_partners.isValid())
-    m_partners.build(m_index.size(), [this](std::size_t pair) {
-      return m_index[static_cast<std::uint32_t>(pair)];
-    });
-  m_gathered.clear();
-  try {
-    m_gathered.reserve(m_partners.capacity());
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-    if (m_index.size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
-    m_gathered.push_back(partner);
-  });
-  std::uint32_t *const begin = m_gathered.data(), *end = begin + m_gathered.size();
-  for (std::uint32_t* one = begin; one < end; ++one)
-    *one = m_index.find(lbvh::makePair(slot, *one));
-  std::sort(begin, end);
-  end = std::unique(begin, end);
-  // Partners whose pairs were removed have the place kNullIndex.
-  if (end > begin && end[-1] == lbvh::kNullIndex) --end;
-  m_gathered.truncate(static_cast<std::size_t>(end - begin));
-  m_partners.keep(slot, m_gathered.size(), [&](std::size_t k) {
-    const lbvh::Pair pair = m_index[begin[k]];
-    return pair.first == slot ? pair.second : pair.first;
-  });
-  return true;
-}
-
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
   // Programs call this after changing a group or mask, or the answers of their filter callback.
   m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
   m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
-  if (!gatherPairsOf(slot)) {
-    for (std::uint32_t pair = 0; pair < m_index.size(); ++pair)
-      if (contains(pair, slot)) cleanOverlappingPair(at(pair), dispatcher);
+  const GpuLbvhPairTable::PlacesOf places(m_table, slot);
+  if (!places.areListed()) {
+    for (std::uint32_t pair = 0; pair < m_table.size(); ++pair)
+      if (contains(pair, slot)) cleanOverlappingPair(m_table[pair], dispatcher);
     return;
   }
-  Places places;
-  std::swap(places, m_gathered);  // a callback may call this again, and move pairs
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places[i] < m_index.size() && contains(places[i], slot))
-      cleanOverlappingPair(at(places[i]), dispatcher);
-  std::swap(places, m_gathered);
+  for (std::size_t i = 0; i < places.size(); ++i)  // a callback may move pairs
+    if (contains(places[i], slot)) cleanOverlappingPair(m_table[places[i]], dispatcher);
 }
 
 void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* proxy,
@@ -317,28 +239,27 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
   m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add pairs of the proxy
   do {
-    if (!gatherPairsOf(slot)) return removeByScan(slot, dispatcher);
     // Removes the pairs in the order in which a scan from the front would. The last pair takes the
     // place of a removed one. If it is the proxy's, too, it is the next to be removed.
-    Places places;
-    std::swap(places, m_gathered);  // a callback may call this again
+    const GpuLbvhPairTable::PlacesOf places(m_table, slot);
+    if (!places.areListed()) return removeByScan(slot, dispatcher);
+    mayBeMore = mayBeMore && places.size() != 0;
     for (std::size_t begin = 0, end = places.size(); begin < end;) {
-      const std::size_t before = m_index.size();
-      if (places[begin] >= before || !contains(places[begin], slot)) break;
+      const std::size_t before = m_table.size();
+      if (!contains(places[begin], slot)) break;
       const bool lastIsNext = end - begin > 1 && places[end - 1] == before - 1;
       removeAt(places[begin], dispatcher);
-      mayBeMore = mayBeMore || m_index.size() + 1 != before;
+      mayBeMore = mayBeMore || m_table.size() + 1 != before;
       if (lastIsNext)
         --end;
       else
         ++begin;
     }
-    std::swap(places, m_gathered);
-  } while (mayBeMore && m_gathered.size() != 0);
+  } while (mayBeMore);
 }
 
 void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher) {
-  for (std::uint32_t pair = 0; pair < m_index.size();)
+  for (std::uint32_t pair = 0; pair < m_table.size();)
     if (contains(pair, slot))
       removeAt(pair, dispatcher);
     else
@@ -351,7 +272,7 @@ void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher
 void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   const auto ahead = [&](int stages) {
     const int pair = at + 3 * stages;
-    return pair < m_pairs.size() ? &m_pairs[pair] : nullptr;
+    return pair < getNumOverlappingPairs() ? &m_table.array()[pair] : nullptr;
   };
   const auto isMoving = [this](const btBroadphasePair& pair) {
     return m_proxies.movedInLastStep(static_cast<const GpuLbvhProxy*>(pair.m_pProxy0)) ||
@@ -375,10 +296,10 @@ void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
 /// @return what the callback returned
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
-  const lbvh::Pair slots = m_index[pair];
-  const GpuLbvhObjects both(at(pair).m_pProxy0, at(pair).m_pProxy1);
-  if (!callback->processOverlap(at(pair))) return false;
-  pair = both.areAlive() ? m_index.find(slots) : lbvh::kNullIndex;
+  const lbvh::Pair slots = m_table.slots(pair);
+  const GpuLbvhObjects both(m_table[pair].m_pProxy0, m_table[pair].m_pProxy1);
+  if (!callback->processOverlap(m_table[pair])) return false;
+  pair = both.areAlive() ? m_table.find(slots) : lbvh::kNullIndex;
   if (pair != lbvh::kNullIndex) removeAt(pair, dispatcher);
   return true;
 }
@@ -386,7 +307,7 @@ bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
 void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
                                                   btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs");
-  for (int i = 0; i < m_pairs.size();) {
+  for (int i = 0; i < getNumOverlappingPairs();) {
     prefetchForNarrowPhase(i);
     if (!process(static_cast<std::uint32_t>(i), callback, dispatcher)) ++i;
   }
@@ -400,19 +321,17 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs, sorted");
   std::vector<btBroadphasePair> order;
   try {
-    order.assign(first(), first() + m_pairs.size());
+    order.assign(m_table.data(), m_table.data() + m_table.size());
   } catch (const std::bad_alloc&) {
     return processAllOverlappingPairs(callback, dispatcher);
   }
   std::stable_sort(order.begin(), order.end(), isBefore);
   for (const btBroadphasePair& wanted : order) {
-    const std::uint32_t pair = m_index.find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
+    const std::uint32_t pair = m_table.find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
     if (pair != lbvh::kNullIndex) process(pair, callback, dispatcher);
   }
 }
 
 void GpuLbvhPairCache::sortOverlappingPairs(btDispatcher* /*dispatcher*/) {
-  std::stable_sort(first(), first() + m_pairs.size(), isBefore);
-  m_index.reorder(
-      [this](std::uint32_t place) { return slotsOf(at(place).m_pProxy0, at(place).m_pProxy1); });
+  m_table.sort(isBefore);
 }

@@ -10,10 +10,8 @@
 
 #include <cstdint>
 
-#include "growing_array.h"
-#include "pair_index.h"
 #include "pair_sink.h"
-#include "partners.h"
+#include "pair_table.h"
 #include "proxies.h"
 
 class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairCache {
@@ -49,12 +47,12 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   }
   bool hasDeferredRemoval() override { return false; }
 
-  btBroadphasePair* getOverlappingPairArrayPtr() override { return first(); }
+  btBroadphasePair* getOverlappingPairArrayPtr() override { return m_table.data(); }
   const btBroadphasePair* getOverlappingPairArrayPtr() const override {
-    return const_cast<GpuLbvhPairCache*>(this)->first();
+    return const_cast<GpuLbvhPairCache*>(this)->m_table.data();
   }
-  btBroadphasePairArray& getOverlappingPairArray() override { return m_pairs; }
-  int getNumOverlappingPairs() const override { return m_pairs.size(); }
+  btBroadphasePairArray& getOverlappingPairArray() override { return m_table.array(); }
+  int getNumOverlappingPairs() const override { return m_table.array().size(); }
 
   // For the step and the ghosts, which pass only proxies of this broad phase:
 
@@ -63,7 +61,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override;
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override { return addKnown(a, b) != nullptr; }
   bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
-    return m_index.find(slotsOf(a, b)) != lbvh::kNullIndex;
+    return m_table.find(slotsOf(a, b)) != lbvh::kNullIndex;
   }
   void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
     removeKnown(a, b, dispatcher);
@@ -74,13 +72,15 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
 
   /// For tests.
-  const GpuLbvhPartners& partners() const { return m_partners; }
+  const GpuLbvhPartners& partners() const { return m_table.partners(); }
 
  private:
-  btBroadphasePair* first() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
-  btBroadphasePair& at(std::uint32_t pair) { return m_pairs[static_cast<int>(pair)]; }
-  bool contains(std::uint32_t pair, std::uint32_t slot) const {
-    return m_index[pair].first == slot || m_index[pair].second == slot;
+  std::size_t slots() const { return m_proxies.boxes().size(); }
+  /// Whether a pair of this slot is at the place now.
+  bool contains(std::uint32_t place, std::uint32_t slot) const {
+    if (place >= m_table.size()) return false;
+    const lbvh::Pair pair = m_table.slots(place);
+    return pair.first == slot || pair.second == slot;
   }
 
   /// Whether removing the pair destroys an algorithm or calls a ghost callback.
@@ -88,30 +88,17 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
     return pair.m_algorithm != nullptr || m_ghost != nullptr;
   }
 
-  /// Reserves all memory that adding these pairs and removing them later takes.
-  /// @throws std::bad_alloc
-  void reserve(std::size_t more);
-  void giveBackMemory() noexcept;
-  void useMemory();
-  void takeOut(std::uint32_t& link);
   btBroadphasePair* refuseForeign();
-  btBroadphasePair* add(lbvh::Pair slots, btBroadphaseProxy* a, btBroadphaseProxy* b);
+  btBroadphasePair* add(lbvh::Pair pair, btBroadphaseProxy* a, btBroadphaseProxy* b);
   btBroadphasePair* addKnown(btBroadphaseProxy* a, btBroadphaseProxy* b);
   void* removeKnown(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher* dispatcher);
   void* removeAt(std::uint32_t pair, btDispatcher* dispatcher);
   std::uint32_t announceRemoval(std::uint32_t pair, btDispatcher* dispatcher);
   bool process(std::uint32_t pair, btOverlapCallback* callback, btDispatcher* dispatcher);
-  bool gatherPairsOf(std::uint32_t slot);
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void prefetchForNarrowPhase(int at) const;
 
-  using Places = GpuLbvhGrowingArray<std::uint32_t>;
-
-  GpuLbvhPages m_memory;  ///< the memory of m_pairs
-  btBroadphasePairArray m_pairs;
-  GpuLbvhPairIndex m_index;  ///< the place of each pair in m_pairs
-  GpuLbvhPartners m_partners;
-  Places m_gathered;  ///< scratch: the pairs of one proxy
+  GpuLbvhPairTable m_table;
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;
   bool m_hasRefused = false;  ///< the message about another broad phase's pair was printed

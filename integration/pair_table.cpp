@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Zlib
+#include "pair_table.h"
+
+#include <algorithm>
+#include <new>
+
+#include "proxies.h"
+
+namespace {
+
+std::size_t bytesFor(std::size_t pairs) {
+  return (pairs + pairs / 4 + 64) * sizeof(btBroadphasePair);
+}
+
+}  // namespace
+
+void GpuLbvhPairTable::reserve(std::size_t more, std::size_t slots) {
+  m_index.reserve(more);
+  const std::size_t all = size() + more;
+  m_partners.reserve(all, slots);
+  m_spare.reserve(m_partners.capacity());
+  if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
+  // Bullet's array would copy all pairs into new memory, which would make this a slow step.
+  m_memory.grow(bytesFor(all));
+  useMemory();
+}
+
+void GpuLbvhPairTable::giveBackMemory(std::size_t slots) noexcept {
+  m_index.giveBackMemory();
+  const std::size_t bytes = bytesFor(size());
+  if (m_memory.bytes() <= 8 * bytes || !m_memory.shrink(bytes)) return;
+  useMemory();
+  m_partners.shrink(size(), slots);
+  m_spare.clear();
+  m_spare.shrink(m_partners.capacity());
+}
+
+/// Tells Bullet's array where its memory is, and how large.
+void GpuLbvhPairTable::useMemory() {
+  const int size = m_pairs.size();
+  m_pairs.resizeNoInitialize(0);
+  m_pairs.initializeFromBuffer(m_memory.data(), size,
+                               static_cast<int>(m_memory.bytes() / sizeof(btBroadphasePair)));
+}
+
+btBroadphasePair& GpuLbvhPairTable::push(lbvh::Pair slots, const btBroadphasePair& pair) {
+  m_pairs.push_back(pair);
+  m_index.push(slots);
+  m_partners.add(slots);
+  return m_pairs[m_pairs.size() - 1];
+}
+
+void GpuLbvhPairTable::takeOut(std::uint32_t& link) {
+  const std::uint32_t place = m_index.takeOut(link);
+  if (static_cast<int>(place) + 1 < m_pairs.size()) (*this)[place] = m_pairs[m_pairs.size() - 1];
+  m_pairs.pop_back();
+}
+
+void GpuLbvhPairTable::sort(bool (*isBefore)(const btBroadphasePair& a,
+                                             const btBroadphasePair& b)) {
+  std::stable_sort(data(), data() + size(), isBefore);
+  m_index.reorder([this](std::uint32_t place) {
+    return slotsOf((*this)[place].m_pProxy0, (*this)[place].m_pProxy1);
+  });
+}
+
+/// @return false if there is no memory
+bool GpuLbvhPairTable::list(std::uint32_t slot, Places& places) {
+  if (!m_partners.isValid())
+    m_partners.build(
+        size(), [this](std::size_t pair) { return m_index[static_cast<std::uint32_t>(pair)]; });
+  places.clear();
+  try {
+    places.reserve(m_partners.capacity());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  m_partners.forEachOf(slot, [&](std::uint32_t partner) {
+    if (size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
+    places.push_back(partner);
+  });
+  std::uint32_t *const begin = places.data(), *end = begin + places.size();
+  for (std::uint32_t* one = begin; one < end; ++one)
+    *one = m_index.find(lbvh::makePair(slot, *one));
+  std::sort(begin, end);
+  end = std::unique(begin, end);
+  // Partners whose pairs were removed have the place kNullIndex.
+  if (end > begin && end[-1] == lbvh::kNullIndex) --end;
+  places.truncate(static_cast<std::size_t>(end - begin));
+  m_partners.keep(slot, places.size(), [&](std::size_t k) {
+    const lbvh::Pair pair = m_index[begin[k]];
+    return pair.first == slot ? pair.second : pair.first;
+  });
+  return true;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Zlib
+// Holds the pairs of the broad phase's own cache: Bullet's array, the place of each pair in it, and
+// the partners of each proxy. As in Bullet's cache, the last pair moves to the place of a removed
+// one. Pairs are identified by slots, because the memory of proxies may be freed before their pairs
+// are removed. Calls no filter and no callback. Not installed.
+#pragma once
+
+#include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "growing_array.h"
+#include "pair_index.h"
+#include "partners.h"
+
+class GpuLbvhPairTable {
+ public:
+  class PlacesOf;
+
+  std::size_t size() const { return m_index.size(); }
+  btBroadphasePair& operator[](std::uint32_t place) { return m_pairs[static_cast<int>(place)]; }
+  lbvh::Pair slots(std::uint32_t place) const { return m_index[place]; }
+  /// The pair's place, or kNullIndex.
+  std::uint32_t find(lbvh::Pair slots) const { return m_index.find(slots); }
+
+  /// Bullet's array. Its caller must not change which pairs it has, nor their order.
+  btBroadphasePairArray& array() { return m_pairs; }
+  const btBroadphasePairArray& array() const { return m_pairs; }
+  /// Null if there are no pairs.
+  btBroadphasePair* data() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
+
+  /// Reserves all memory that adding so many pairs and removing them later takes.
+  /// @param slots number of slots
+  /// @throws std::bad_alloc
+  void reserve(std::size_t more, std::size_t slots);
+  /// Gives back memory if there were far more pairs. The pairs stay where they are.
+  void giveBackMemory(std::size_t slots) noexcept;
+
+  /// Appends a new pair. Requires reserved memory.
+  btBroadphasePair& push(lbvh::Pair slots, const btBroadphasePair& pair);
+  /// The link to a pair has its place, or kNullIndex. It is valid until the next change.
+  std::uint32_t& linkTo(lbvh::Pair slots) { return m_index.linkTo(slots); }
+  void takeOut(std::uint32_t& link);
+
+  /// Sorts the pairs. They keep their algorithms.
+  void sort(bool (*isBefore)(const btBroadphasePair& a, const btBroadphasePair& b));
+
+  /// For prefetching.
+  const GpuLbvhPairIndex& index() const { return m_index; }
+  /// For tests.
+  const GpuLbvhPartners& partners() const { return m_partners; }
+
+ private:
+  using Places = GpuLbvhGrowingArray<std::uint32_t>;
+
+  void useMemory();
+  bool list(std::uint32_t slot, Places& places);
+
+  GpuLbvhPages m_memory;  ///< the memory of m_pairs
+  btBroadphasePairArray m_pairs;
+  GpuLbvhPairIndex m_index;
+  GpuLbvhPartners m_partners;
+  Places m_spare;  ///< memory for one PlacesOf
+};
+
+/// Lists the places of one proxy's pairs in ascending order. Later changes of the table do not
+/// change the list. Allocates only if another list exists, which happens if a callback calls the
+/// cache. A program may have freed its bodies before its world, which then reads proxies in freed
+/// memory, and removes them. An allocation could overwrite that memory.
+class GpuLbvhPairTable::PlacesOf {
+ public:
+  PlacesOf(GpuLbvhPairTable& table, std::uint32_t slot) : m_table(table) {
+    std::swap(m_places, table.m_spare);
+    m_areListed = table.list(slot, m_places);
+  }
+  ~PlacesOf() { std::swap(m_places, m_table.m_spare); }
+  PlacesOf(const PlacesOf&) = delete;
+  PlacesOf& operator=(const PlacesOf&) = delete;
+
+  /// False if there was no memory.
+  bool areListed() const { return m_areListed; }
+  std::size_t size() const { return m_places.size(); }
+  std::uint32_t operator[](std::size_t i) const { return m_places[i]; }
+
+ private:
+  GpuLbvhPairTable& m_table;
+  Places m_places;
+  bool m_areListed;
+};
