@@ -83,16 +83,16 @@ void DevicePairFinder::anyHits(const RayBatch& rays, std::uint8_t* hits, CUstrea
   impl_->pipeline->anyHits(rays, hits, stream);
 }
 
-DeviceHits DevicePairFinder::allHits(const RayBatch& rays, View<std::uint32_t> room,
+DeviceHits DevicePairFinder::allHits(const RayBatch& rays, View<std::uint32_t> list,
                                      CUstream_st* stream) {
-  requireUsable(rays, room);
-  return impl_->pipeline->allHits(rays, room, stream);
+  requireUsable(rays, list);
+  return impl_->pipeline->allHits(rays, list, stream);
 }
 
-DeviceHits DevicePairFinder::allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+DeviceHits DevicePairFinder::allHits(const BoxBatch& boxes, View<std::uint32_t> list,
                                      CUstream_st* stream) {
-  requireUsable(boxes, room);
-  return impl_->pipeline->allHits(boxes, room, stream);
+  requireUsable(boxes, list);
+  return impl_->pipeline->allHits(boxes, list, stream);
 }
 
 void DevicePairFinder::reserveQueries(std::size_t queries, std::size_t hits) {

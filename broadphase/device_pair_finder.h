@@ -96,14 +96,14 @@ class GPULBVH_API DevicePairFinder {
   /// @throws as find() does
   void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream);
   /// Queues a query on `stream`: all boxes that each ray hits, as found by BoxTree::rayTest().
-  /// @param room memory for the list; null: the finder's memory, which grows like the memory of the
+  /// @param list memory for the list; null: the finder's memory, which grows like the memory of the
   ///   pair lists
   /// @throws as find() does
-  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream);
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list, CUstream_st* stream);
   /// Queues a query on `stream`: all boxes that overlap each of `boxes`, as found by
   /// BoxTree::aabbTest().
   /// @throws as find() does
-  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room, CUstream_st* stream);
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list, CUstream_st* stream);
   /// Allocates memory for queries in captured streams. Call it after reserve() for the searches.
   /// @param queries maximum number of queries in a call
   /// @param hits maximum number of hits of all queries in a call; 0: eight per query

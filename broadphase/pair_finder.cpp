@@ -28,11 +28,11 @@ struct PairFinder::Impl {
   std::optional<OldTree> tree;
   Stats stats;
 
-  template <class Told>
-  void update(View<const Aabb> boxes, View<const Filter> filters, const Told* told);
+  template <class Announced>
+  void update(View<const Aabb> boxes, View<const Filter> filters, const Announced* announced);
   void prepare(std::size_t boxes);
-  template <class Told>
-  void collectChanges(std::size_t boxes, const Told& told);
+  template <class Announced>
+  void collectChanges(std::size_t boxes, const Announced& announced);
   void forgetRemoved(std::size_t boxes);
   void forgetResults();
   void tellSpace();
@@ -46,10 +46,10 @@ void PairFinder::Impl::prepare(std::size_t boxes) {
 }
 
 /// Lists what the caller says has changed, new boxes, and boxes with another object.
-template <class Told>
-void PairFinder::Impl::collectChanges(std::size_t boxes, const Told& told) {
+template <class Announced>
+void PairFinder::Impl::collectChanges(std::size_t boxes, const Announced& announced) {
   changed.begin(boxes);
-  changed.addAll(told);
+  changed.addAll(announced);
   changed.addRange(removedObjects.size(), boxes);
   removed.forEach([&](std::uint32_t i) {
     if (i < boxes) changed.add(i);
@@ -101,10 +101,10 @@ PairFinder::~PairFinder() = default;
 PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
-/// @param told what the caller says has changed; null: nothing is known
-template <class Told>
+/// @param announced what the caller says has changed; null: nothing is known
+template <class Announced>
 void PairFinder::Impl::update(View<const Aabb> boxes, View<const Filter> filters,
-                              const Told* told) {
+                              const Announced* announced) {
   prepare(boxes.size());
   static_cast<StepStats&>(stats) = StepStats{};
   stats.searched = boxes.size();  // unless the pipeline sets another number
@@ -112,8 +112,8 @@ void PairFinder::Impl::update(View<const Aabb> boxes, View<const Filter> filters
     StageTimer timer(stats.totalMs);
     StepInput input{boxes, filters, {}, options.maxPairs};
     if (!removed.isEmpty()) input.removedObjects = {removedObjects.data(), removedObjects.size()};
-    if (told != nullptr) {
-      collectChanges(boxes.size(), *told);
+    if (announced != nullptr) {
+      collectChanges(boxes.size(), *announced);
       input.changed = changed.words();
       input.changedWords = changed.used();
     }

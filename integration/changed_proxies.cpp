@@ -7,11 +7,11 @@ namespace {
 
 /// The box enlarged by an eighth of its size on each side. A proxy usually stays within it for some
 /// steps.
-btDbvtVolume roomFor(const GpuLbvhProxy* proxy) {
+btDbvtVolume enlargedBoxOf(const GpuLbvhProxy* proxy) {
   const btVector3 size = proxy->m_aabbMax - proxy->m_aabbMin;
-  btVector3 room(0, 0, 0);
-  for (int axis = 0; axis < 3; ++axis) room[axis] = std::max(btScalar(0), size[axis] / 8);
-  return btDbvtVolume::FromMM(proxy->m_aabbMin - room, proxy->m_aabbMax + room);
+  btVector3 margin(0, 0, 0);
+  for (int axis = 0; axis < 3; ++axis) margin[axis] = std::max(btScalar(0), size[axis] / 8);
+  return btDbvtVolume::FromMM(proxy->m_aabbMin - margin, proxy->m_aabbMax + margin);
 }
 
 bool hasNan(const GpuLbvhProxy* proxy) {
@@ -43,11 +43,11 @@ void GpuLbvhChangedProxies::place() {
     proxy->m_isWaiting = false;
     if (!proxy->isAlive() || hasNan(proxy)) continue;  // no query visits such proxies
     btDbvtNode*& leaf = m_leaves[proxy->m_slot];
-    btDbvtVolume room = roomFor(proxy);
+    btDbvtVolume enlarged = enlargedBoxOf(proxy);
     if (leaf == nullptr)
-      leaf = m_tree.insert(room, proxy);
+      leaf = m_tree.insert(enlarged, proxy);
     else if (!leaf->volume.Contain(btDbvtVolume::FromMM(proxy->m_aabbMin, proxy->m_aabbMax)))
-      m_tree.update(leaf, room);
+      m_tree.update(leaf, enlarged);
   }
   m_waiting.clear();
 }

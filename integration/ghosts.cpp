@@ -42,14 +42,14 @@ constexpr std::size_t kMaxNear = 256;
 
 /// The box enlarged by a fifth of its size on each side. A ghost usually stays within it for some
 /// steps.
-lbvh::Aabb roomFor(const lbvh::Aabb& box) {
-  lbvh::Aabb room = box;
+lbvh::Aabb enlargedBoxOf(const lbvh::Aabb& box) {
+  lbvh::Aabb enlarged = box;
   for (int axis = 0; axis < 3; ++axis) {
     const float more = std::max(0.0f, (box.max[axis] - box.min[axis]) / 5);
-    room.min[axis] -= more;
-    room.max[axis] += more;
+    enlarged.min[axis] -= more;
+    enlarged.max[axis] += more;
   }
-  return room;
+  return enlarged;
 }
 
 btDbvtVolume volumeOf(const lbvh::Aabb& box) {
@@ -101,7 +101,7 @@ void GpuLbvhGhosts::addIfGhost(GpuLbvhProxy* proxy) {
 void GpuLbvhGhosts::placeLeaf(Ghost& ghost) {
   ghost.knowsNear = false;
   const lbvh::Aabb box = m_proxies.boxes()[ghost.proxy->m_slot];
-  btDbvtVolume volume = volumeOf(roomFor(box));
+  btDbvtVolume volume = volumeOf(enlargedBoxOf(box));
   const bool hasNan = !lbvh::overlap(box, kEverything);
   if (ghost.leaf != nullptr && !hasNan) return m_tree.update(ghost.leaf, volume);
   if (ghost.leaf != nullptr) m_tree.remove(ghost.leaf);
@@ -153,11 +153,11 @@ void GpuLbvhGhosts::renewNear(Ghost& ghost) {
   placeLeaf(ghost);
   ghost.near.clear();
   if (ghost.leaf == nullptr) return;  // a box with a NaN overlaps nothing
-  const lbvh::Aabb room = roomFor(m_proxies.boxes()[ghost.proxy->m_slot]);
-  if (m_proxies.count() != m_ghosts.size()) findAmongAll(room);
+  const lbvh::Aabb enlarged = enlargedBoxOf(m_proxies.boxes()[ghost.proxy->m_slot]);
+  if (m_proxies.count() != m_ghosts.size()) findAmongAll(enlarged);
   const auto isGhost = [](const GpuLbvhProxy* one) { return one->m_isGhost; };
   m_partners.erase(std::remove_if(m_partners.begin(), m_partners.end(), isGhost), m_partners.end());
-  forEachLeaf(m_tree, room, [&](const btDbvtNode&, GpuLbvhProxy* other) {
+  forEachLeaf(m_tree, enlarged, [&](const btDbvtNode&, GpuLbvhProxy* other) {
     if (other == ghost.proxy) return;
     m_partners.push_back(other);
     addNear(m_ghosts[other->m_ghost], ghost.proxy->m_slot);

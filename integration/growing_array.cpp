@@ -5,8 +5,8 @@ namespace {
 
 constexpr std::align_val_t kAlign{16};
 
-void* copyOf(const void* bytes, std::size_t size, std::size_t room) {
-  void* const copy = ::operator new(room, kAlign);
+void* copyOf(const void* bytes, std::size_t size, std::size_t capacity) {
+  void* const copy = ::operator new(capacity, kAlign);
   if (size != 0) std::memcpy(copy, bytes, size);
   return copy;
 }

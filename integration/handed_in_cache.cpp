@@ -51,7 +51,7 @@ class HandedInPairSink : public GpuLbvhPairSink {
 
   void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) override {
     if (dispatcher == nullptr)
-      leaveAlgorithms([&](const btBroadphasePair& pair) { return isOneOf(pairs, pair); });
+      deferAlgorithms([&](const btBroadphasePair& pair) { return isOneOf(pairs, pair); });
     for (const lbvh::Pair pair : pairs)
       if (m_proxies.stillLives(pair))
         takeOut(m_proxies.at(pair.first), m_proxies.at(pair.second), dispatcher);
@@ -63,7 +63,7 @@ class HandedInPairSink : public GpuLbvhPairSink {
   void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) final {
     if (proxy->m_hasNoPairs) return;
     if (dispatcher == nullptr)
-      leaveAlgorithms([&](const btBroadphasePair& pair) {
+      deferAlgorithms([&](const btBroadphasePair& pair) {
         return pair.m_pProxy0 == proxy || pair.m_pProxy1 == proxy;
       });
     m_cache.removeOverlappingPairsContainingProxy(proxy, dispatcher);
@@ -92,12 +92,12 @@ class HandedInPairSink : public GpuLbvhPairSink {
   btOverlappingPairCache& m_cache;
 
  private:
-  /// leaveAlgorithm() for each pair that is removed.
+  /// deferAlgorithm() for each pair that is removed.
   template <class IsRemoved>
-  void leaveAlgorithms(const IsRemoved& isRemoved) {
+  void deferAlgorithms(const IsRemoved& isRemoved) {
     btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
     for (int i = 0; i < pairs.size(); ++i)
-      if (isRemoved(pairs[i])) leaveAlgorithm(pairs[i], nullptr);
+      if (isRemoved(pairs[i])) deferAlgorithm(pairs[i], nullptr);
   }
 };
 
@@ -110,7 +110,7 @@ void HandedInPairSink::removeInOnePass(btBroadphaseProxy* const* proxies, int co
           (!static_cast<GpuLbvhProxy*>(pair.m_pProxy0)->m_hasNoPairs &&
            !static_cast<GpuLbvhProxy*>(pair.m_pProxy1)->m_hasNoPairs))
         return false;
-      sink.leaveAlgorithm(pair, dispatcher);
+      sink.deferAlgorithm(pair, dispatcher);
       return true;
     }
     HandedInPairSink& sink;
@@ -141,10 +141,10 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
     }
     pairs.swap(i, pairs.size() - 1);
     pairs.pop_back();
-    const int left = pairs.size();
-    leaveAlgorithm(pair, dispatcher);
+    const int rest = pairs.size();
+    deferAlgorithm(pair, dispatcher);
     m_cache.cleanOverlappingPair(pair, dispatcher);
-    if (pairs.size() != left) i = 0;  // a contact-ended callback has moved pairs
+    if (pairs.size() != rest) i = 0;  // a contact-ended callback has moved pairs
   }
 }
 
@@ -203,7 +203,7 @@ class HashedPairSink final : public HandedInPairSink {
   void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) override {
     btBroadphasePair* const pair = m_cache.findPair(a, b);
     if (!isOurs(pair, a)) return;
-    leaveAlgorithm(*pair, dispatcher);
+    deferAlgorithm(*pair, dispatcher);
     takeOut(a, b, dispatcher);
   }
   void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,

@@ -35,7 +35,7 @@ void prefetchManifold(const btBroadphasePair& pair) {
 }
 
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
-constexpr std::size_t kFew = 64;
+constexpr std::size_t kBatch = 64;
 
 // A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
 // processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
@@ -43,8 +43,8 @@ constexpr std::size_t kFew = 64;
 template <class Do, class... Prefetch>
 void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
                        const Prefetch&... stages) {
-  for (std::size_t begin = 0; begin < pairs.size(); begin += kFew) {
-    const std::size_t end = std::min(begin + kFew, pairs.size());
+  for (std::size_t begin = 0; begin < pairs.size(); begin += kBatch) {
+    const std::size_t end = std::min(begin + kBatch, pairs.size());
     const auto forFew = [&](const auto& call) {
       for (std::size_t i = begin; i < end; ++i) call(pairs[i]);
     };
@@ -136,7 +136,7 @@ void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* 
   m_table.giveBackMemory(slots());
   if (m_table.size() == 0) return;
   const auto numberOf = [pairs](const lbvh::Pair& pair) {
-    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kFew);
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kBatch);
   };
   // Each removal also moves the last pair, which usually is the next one from the end.
   const auto withLast = [this, numberOf](const auto& stage) {
@@ -147,7 +147,7 @@ void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* 
         stage(m_table.slots(static_cast<std::uint32_t>(m_table.size()) - back));
     };
   };
-  std::uint32_t places[kFew];  // the places before the first of these pairs is removed
+  std::uint32_t places[kBatch];  // the places before the first of these pairs is removed
   const auto withPair = [&](const auto& stage) {
     return [this, numberOf, stage, &places](const lbvh::Pair& pair) {
       const std::uint32_t there = places[numberOf(pair)];
@@ -189,7 +189,7 @@ std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher
   const lbvh::Pair slots = m_table.slots(pair);
   btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
   const GpuLbvhObjects both(a, b);
-  leaveAlgorithm(m_table[pair], dispatcher);
+  deferAlgorithm(m_table[pair], dispatcher);
   cleanOverlappingPair(m_table[pair], dispatcher);
   if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
   return both.areAlive() ? m_table.find(slots) : lbvh::kNullIndex;

@@ -8,20 +8,20 @@
 #include <new>
 #include <utility>
 
-void GpuLbvhPairSink::leaveAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher) {
+void GpuLbvhPairSink::deferAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher) {
   if (dispatcher != nullptr || pair.m_algorithm == nullptr) return;
   try {
-    m_left.push_back(pair.m_algorithm);
+    m_deferred.push_back(pair.m_algorithm);
     pair.m_algorithm = nullptr;
   } catch (const std::bad_alloc&) {
     // then it is never freed, as with Bullet's own broad phases
   }
 }
 
-void GpuLbvhPairSink::freeLeftAlgorithms(btDispatcher* dispatcher) {
-  if (dispatcher == nullptr || m_left.empty()) return;
-  const auto left = std::exchange(m_left, {});  // a contact-ended callback may remove pairs
-  for (btCollisionAlgorithm* algorithm : left) {
+void GpuLbvhPairSink::freeDeferredAlgorithms(btDispatcher* dispatcher) {
+  if (dispatcher == nullptr || m_deferred.empty()) return;
+  const auto deferred = std::exchange(m_deferred, {});  // a contact-ended callback may remove pairs
+  for (btCollisionAlgorithm* algorithm : deferred) {
     algorithm->~btCollisionAlgorithm();
     dispatcher->freeCollisionAlgorithm(algorithm);
   }

@@ -61,7 +61,7 @@ class GpuLbvhPairSink {
                                 btDispatcher* dispatcher) = 0;
 
   /// Frees the algorithms of pairs that were removed without a dispatcher since the last step.
-  void freeLeftAlgorithms(btDispatcher* dispatcher);
+  void freeDeferredAlgorithms(btDispatcher* dispatcher);
 
   /// This broad phase's pairs in the cache, sorted. @throws std::bad_alloc
   std::vector<lbvh::Pair> pairs();
@@ -74,13 +74,13 @@ class GpuLbvhPairSink {
  protected:
   /// Call this before a pair is removed. Without a dispatcher nothing could free its algorithm, and
   /// the dispatcher would keep its manifold for ever. So the algorithm is left to the next step.
-  void leaveAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher);
+  void deferAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher);
 
   GpuLbvhProxies& m_proxies;
   GpuLbvhRefusedPairs m_refused;
 
  private:
-  std::vector<btCollisionAlgorithm*> m_left;
+  std::vector<btCollisionAlgorithm*> m_deferred;
   btOverlappingPairCallback* const* const m_ghostCallback;
 };
 

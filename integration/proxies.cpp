@@ -102,8 +102,8 @@ void GpuLbvhProxies::addBlocks(std::size_t count) {
 
 bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
   const std::less<const void*> isBefore;  // unlike <, a total order of pointers
-  const auto behind = std::upper_bound(m_byAddress.begin(), m_byAddress.end(), proxy, isBefore);
-  return behind != m_byAddress.begin() && isBefore(proxy, behind[-1] + 1);
+  const auto after = std::upper_bound(m_byAddress.begin(), m_byAddress.end(), proxy, isBefore);
+  return after != m_byAddress.begin() && isBefore(proxy, after[-1] + 1);
 }
 
 /// Adds a slot at the end.

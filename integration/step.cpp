@@ -31,7 +31,7 @@ GpuLbvhError codeOf(const std::exception& e) {
 void GpuLbvhStep::run(btDispatcher* dispatcher) {
   m_errorCode = GpuLbvhError::none;
   m_error[0] = '\0';
-  m_sink.freeLeftAlgorithms(dispatcher);
+  m_sink.freeDeferredAlgorithms(dispatcher);
   const void* rule = m_sink.rule();
   if (!findPairs(rule == nullptr)) return;
   const bool isAnother = m_ghosts.beginStep(rule);

@@ -40,7 +40,7 @@ inline void findOnDevice(FindProblem<CatalogueCuda>& problem) {
   space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
                                  PackBlocks{boxes, problem.ids, leaves, header});
   FindBlockPairs search{leaves, {}, header, FindBlockPairs::partsFor(n)};
-  search.out.room = problem.out.pairs;
+  search.out.pairs = problem.out.pairs;
   search.out.limit = problem.out.limit;
   search.out.count = reinterpret_cast<unsigned long long*>(&header->pairs);
   search.out.counts = counts.data();

@@ -128,9 +128,9 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
 void AdaptivePipeline::takeOver() {
   if (serving_ == Where::host) return;
   StepStats unread;
-  const View<const Pair>* const told = gpuWasWrong ? fetched() : nullptr;
-  if (told != nullptr)
-    host_->setPreviousPairs(viewOf(possible(*told, lastScene_.get().boxes.size())));
+  const View<const Pair>* const last = gpuWasWrong ? fetched() : nullptr;
+  if (last != nullptr)
+    host_->setPreviousPairs(viewOf(possible(*last, lastScene_.get().boxes.size())));
   else
     host_->step(lastScene_.get(), unread);
   serving_ = Where::host;

@@ -67,7 +67,7 @@ std::string whyUnavailable(Backend backend, int device) {
   if (backend != Backend::cuda) return {};
   if (gpuWasWrong) return "no cuda: the GPU has found wrong pairs in this process";
   if (device < 0) device = currentCudaDevice();
-  std::string why;  // asked on another thread, because CUDA keeps errors and device per thread
+  std::string why;  // found out on another thread, because CUDA keeps errors and device per thread
   std::thread([&] { why = whyNoCuda(device); }).join();
   return why;
 }
@@ -97,9 +97,9 @@ std::string whyUnavailable(InstructionSet instructions) {
   return std::string("this build or this processor does not have the instruction set ") + name;
 }
 
-std::unique_ptr<Pipeline> choosePipeline(const Options& asked, Stats& stats) {
-  Options options = asked;
-  options.threads = HostTasks::threadsFor(std::max(asked.threads, 0));
+std::unique_ptr<Pipeline> choosePipeline(const Options& requested, Stats& stats) {
+  Options options = requested;
+  options.threads = HostTasks::threadsFor(std::max(requested.threads, 0));
   const char* const named = oldInstructions(options);
   const SimdKernels& kernels = named != nullptr ? *simdKernels(named) : simdKernels();
   stats.threads = options.threads;

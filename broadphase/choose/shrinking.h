@@ -22,7 +22,7 @@ class ShrinkingPipeline final : public Pipeline {
 
   void step(const StepInput& input, StepStats& stats) override {
     const std::size_t boxes = input.boxes.size();
-    if (kMostTimes * std::max(last_, boxes) + kFewBoxes < most_) makeAgain();
+    if (kMaxRatio * std::max(last_, boxes) + kExtraBoxes < most_) makeAgain();
     most_ = std::max(most_, boxes);
     pipeline_->step(input, stats);
     last_ = boxes;
@@ -38,8 +38,8 @@ class ShrinkingPipeline final : public Pipeline {
   std::size_t memoryBytes() const override { return pipeline_->memoryBytes(); }
 
  private:
-  /// A pipeline is kept while it has had at most kMostTimes times the boxes, and kFewBoxes more.
-  static constexpr std::size_t kMostTimes = 8, kFewBoxes = 256;
+  /// A pipeline is kept while it has had at most kMaxRatio times the boxes, and kExtraBoxes more.
+  static constexpr std::size_t kMaxRatio = 8, kExtraBoxes = 256;
 
   /// If memory runs out, the old pipeline stays.
   void makeAgain() noexcept try {

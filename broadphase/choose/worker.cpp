@@ -64,13 +64,13 @@ struct Worker::Thread {
   void loop() noexcept;
   bool endsSoon(State s) const noexcept {
     std::atomic<int>& blind = blindWaits[s];
-    if (const int left = blind.load(std::memory_order_relaxed); left > 0) {
-      blind.store(left - 1, std::memory_order_relaxed);
+    if (const int rest = blind.load(std::memory_order_relaxed); rest > 0) {
+      blind.store(rest - 1, std::memory_order_relaxed);
       return false;
     }
     const auto end = std::chrono::steady_clock::now() + kLook[s];
     do
-      for (int looks = 0; looks < 32; ++looks) {
+      for (int polls = 0; polls < 32; ++polls) {
         if (state.load(std::memory_order_acquire) != s) return true;
         relax();
       }

@@ -78,7 +78,7 @@ struct GatherBoxes {
     std::uint32_t error = 0;
     if (i == 0 && scene.boxCount != nullptr && count > scene.boxCapacity)
       error |= bitOf(DeviceError::boxCountTooLarge);
-    if (i < scene.boxCapacity) error |= pack(i, count);
+    if (i < scene.boxCapacity) error |= gather(i, count);
     if (i < scene.excluded.size() && !isInOrder(i)) error |= bitOf(DeviceError::excludedUnsorted);
     if (error != 0) setBits(errors, error);
   }
@@ -86,7 +86,7 @@ struct GatherBoxes {
  private:
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-  GPULBVH_HD std::uint32_t pack(std::uint32_t i, std::uint32_t count) const {
+  GPULBVH_HD std::uint32_t gather(std::uint32_t i, std::uint32_t count) const {
     std::uint32_t error = 0;
     const Aabb box = i < count ? boxAt(i) : nothing();
     const std::uint32_t rank = i < count ? rankOf(i) : nowhere();

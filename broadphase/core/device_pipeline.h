@@ -27,9 +27,9 @@ class DevicePipeline {
 
   virtual void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream) = 0;
   virtual void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream) = 0;
-  virtual DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room,
+  virtual DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list,
                              CUstream_st* stream) = 0;
-  virtual DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+  virtual DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list,
                              CUstream_st* stream) = 0;
   virtual void reserveQueries(std::size_t queries, std::size_t hits) = 0;
 };

@@ -46,7 +46,7 @@ void requireStrided(const StridedVec3& triples, const char* array) {
 /// A list in the caller's memory must have at least `least` elements. A null list is in the
 /// finder's memory.
 template <class T>
-void requireRoom(View<T> list, std::size_t least, const char* array) {
+void requireCapacity(View<T> list, std::size_t least, const char* array) {
   if (list.data() == nullptr && list.size() != 0)
     fail(array, "is null, but its size is " + std::to_string(list.size()) + " instead of 0");
   requireAligned(list.data(), array);
@@ -90,12 +90,12 @@ void requireUsable(const DeviceScene& scene, const DeviceRequest& request) {
   requireScene(scene);
   require(!request.changes || request.layout == PairLayout::sorted, "changes",
           "is set, but needs PairLayout::sorted");
-  requireRoom(request.pairs, 0, "pairs");
-  requireRoom(request.neighbours, 0, "neighbours");
-  requireRoom(request.offsets, scene.boxCapacity + 1, "offsets");
-  requireRoom(request.added, 0, "added");
-  requireRoom(request.removed, 0, "removed");
-  requireRoom(request.byWorld, std::size_t{scene.worldCount} + 1, "byWorld");
+  requireCapacity(request.pairs, 0, "pairs");
+  requireCapacity(request.neighbours, 0, "neighbours");
+  requireCapacity(request.offsets, scene.boxCapacity + 1, "offsets");
+  requireCapacity(request.added, 0, "added");
+  requireCapacity(request.removed, 0, "removed");
+  requireCapacity(request.byWorld, std::size_t{scene.worldCount} + 1, "byWorld");
 }
 
 std::uint64_t mostPairs(std::uint64_t maxPairs, const DeviceRequest& request) {
@@ -113,16 +113,16 @@ void requireUsable(const RayBatch& rays, const std::uint8_t* hits) {
   requireArray(hits, rays.rays.size(), "hits");
 }
 
-void requireUsable(const RayBatch& rays, View<std::uint32_t> room) {
+void requireUsable(const RayBatch& rays, View<std::uint32_t> list) {
   requireRays(rays);
-  requireRoom(room, 0, "room");
+  requireCapacity(list, 0, "list");
 }
 
-void requireUsable(const BoxBatch& boxes, View<std::uint32_t> room) {
+void requireUsable(const BoxBatch& boxes, View<std::uint32_t> list) {
   requireFitting(boxes.boxes, {});
   requireArray(boxes.boxes.data(), boxes.boxes.size(), "boxes");
   requireAligned(boxes.worlds, "worlds of boxes");
-  requireRoom(room, 0, "room");
+  requireCapacity(list, 0, "list");
 }
 
 }  // namespace lbvh

@@ -17,7 +17,7 @@ std::uint64_t mostPairs(std::uint64_t maxPairs, const DeviceRequest& request);
 /// @throws std::invalid_argument, std::length_error as DevicePairFinder::find() does
 void requireUsable(const RayBatch& rays, const RayHit* hits);
 void requireUsable(const RayBatch& rays, const std::uint8_t* hits);
-void requireUsable(const RayBatch& rays, View<std::uint32_t> room);
-void requireUsable(const BoxBatch& boxes, View<std::uint32_t> room);
+void requireUsable(const RayBatch& rays, View<std::uint32_t> list);
+void requireUsable(const BoxBatch& boxes, View<std::uint32_t> list);
 
 }  // namespace lbvh

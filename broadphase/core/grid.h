@@ -17,13 +17,13 @@ struct ChooseGrid {
   View<const Aabb> boxes;
   const StepArguments* arguments;  ///< null: there is no padding, and there are no old pairs
   StepHeader* header;
-  bool hasLargeLayer = true;  ///< whether large boxes come behind the others in the order
+  bool hasLargeLayer = true;  ///< whether large boxes come after the others in the order
 
   GPULBVH_HD void operator()(std::uint32_t) const {
     header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size(), 0};
     header->pairs = 0;
     header->delta = DeltaCount{};
-    header->extents = header->looks = 0;
+    header->extents = header->tests = 0;
     const SceneBounds& scene = header->scene;
     Grid grid{};
     float hi[3] = {0, 0, 0};

@@ -14,7 +14,7 @@ class SharedWork {
   SharedWork& operator=(const SharedWork&) = delete;
 
   /// The number of pieces that no thread has begun.
-  std::size_t left() const noexcept {
+  std::size_t remaining() const noexcept {
     const std::size_t begun = begun_.load(std::memory_order_relaxed);
     return begun < pieces_ ? pieces_ - begun : 0;
   }

@@ -42,7 +42,7 @@ class SparseBits {
     words_.reserve(wordsFor(n));
     used_.reserve(wordsFor(wordsFor(n)));
   }
-  /// Makes room for the indices below n, and removes all others. @throws std::bad_alloc
+  /// Reserves memory for the indices below n, and removes all others. @throws std::bad_alloc
   void resize(std::size_t n) {
     for (std::size_t word = wordsFor(n); word < words_.size(); ++word) set(word, 0);
     used_.resize(wordsFor(wordsFor(n)));
@@ -53,7 +53,7 @@ class SparseBits {
     forWords([this](std::size_t word, std::uint64_t) { words_[word] = 0; });
     std::fill(used_.begin(), used_.end(), std::uint64_t{0});
   }
-  /// Empties the set, and makes room for the indices below n. @throws std::bad_alloc
+  /// Empties the set, and reserves memory for the indices below n. @throws std::bad_alloc
   void begin(std::size_t n) {
     clear();
     resize(n);
@@ -75,7 +75,7 @@ class SparseBits {
     for (std::size_t word = 0; word < words_.size(); ++word)
       if (bits[word] != 0) addMask(bits[word], word * kMaskBits);
   }
-  /// Adds the indices of a set that has room for no more of them.
+  /// Adds the indices of a set with the same number of possible indices.
   void addAll(const SparseBits& other) {
     other.forWords(
         [this](std::size_t word, std::uint64_t bits) { addMask(bits, word * kMaskBits); });

@@ -40,7 +40,7 @@ struct Grid {
   float lo[3] = {0, 0, 0};
   float perLength = 0;  ///< 1 / length of the longest axis; 0 if that length is 0
   int bits = 10;        ///< 10, 14 or 21 (see grid.h); on the host also 0: boxes are not sorted
-  /// Boxes with a side of at least this length are large. They are sorted behind the others.
+  /// Boxes with a side of at least this length are large. They are sorted after the others.
   float largeFrom = SceneBounds::kFar;
 
   /// The cell of a coordinate on an axis of 2^cellBits cells. Coordinates outside of the grid
@@ -95,7 +95,7 @@ struct StepHeader {
 
   /// Number of pairs found. Those beyond the buffer's capacity were not written.
   std::uint64_t pairs = 0;
-  std::uint64_t looks = 0;  ///< on a GPU: tests of blocks and boxes, in a sample of the blocks
+  std::uint64_t tests = 0;  ///< on a GPU: tests of blocks and boxes, in a sample of the blocks
 };
 static_assert(sizeof(void*) != 8 /* no GPU */ || offsetof(StepHeader, pairs) == 128,
               "counters that many threads change need another cache line than what they read");

@@ -46,7 +46,7 @@ class FewChangeBuffers {
 
   struct Lent {
     ChangeMarks marks;
-    TileChain chain, told;
+    TileChain chain, reported;
     /// The words of all members except `marks.news`; the caller must set them to 0.
     View<unsigned long long> words;
   };
@@ -57,7 +57,7 @@ class FewChangeBuffers {
     lent.words = words_.ensure(2 + 2 * tiles + (boxWords + blocks + rows + tiles + 1) / 2);
     unsigned long long* const next = lent.words.data();
     lent.chain = {next, next + 2};
-    lent.told = {next + 1, next + 2 + tiles};
+    lent.reported = {next + 1, next + 2 + tiles};
     auto* at = reinterpret_cast<std::uint32_t*>(next + 2 + 2 * tiles);
     const auto take = [&at](std::size_t n) { return std::exchange(at, at + n); };
     lent.marks.boxes = reinterpret_cast<std::uint8_t*>(take(boxWords));
@@ -117,7 +117,7 @@ inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedLi
   space.launch<mergeChangesKernel>(
       tiles, kThreads,
       MergeChanges{step.old, lent.marks, step.pairs, step.offsets.data(), step.added, step.removed,
-                   run.header(), step.report, lent.chain, lent.told});
+                   run.header(), step.report, lent.chain, lent.reported});
 }
 
 }  // namespace lbvh

@@ -34,16 +34,16 @@ class DeviceQueries {
   template <class Queries>
   DeviceHits all(const Queries& queries, View<std::uint32_t> list, std::size_t most) {
     const std::size_t n = queries.size();
-    const std::size_t room = list.data() != nullptr ? list.size() : most;
+    const std::size_t capacity = list.data() != nullptr ? list.size() : most;
     const bool isFirst = header_.data() == nullptr;
     StepHeader* const header = header_.ensure(1).data();
     // Copies of the header include its padding.
     if (isFirst) space_.fill(View<StepHeader>{header, 1}, 0);
     const View<std::uint32_t> offsets = offsets_.ensure(n + 1);
-    std::uint32_t* const words = words_.ensure(2 * room).data();
-    const FoundPairs found{pairs_.ensure(room), limit_, countOf(&header->pairs), {},
-                           offsets.data(),      words};
-    if (list.data() == nullptr) list = boxes_.ensure(room);
+    std::uint32_t* const words = words_.ensure(2 * capacity).data();
+    const FoundPairs found{pairs_.ensure(capacity), limit_, countOf(&header->pairs), {},
+                           offsets.data(),          words};
+    if (list.data() == nullptr) list = boxes_.ensure(capacity);
     space_.fill(offsets, 0);
     const Chains chains = buffers_.chainsFor(n, n);
     space_.fill(chains.words, 0);
@@ -51,21 +51,21 @@ class DeviceQueries {
     space_.launch<findHitsKernel<Queries>>(
         blocksFor(n), kThreads, FindHits<Queries>{queries, searched_, found, &header->errors});
     const StepRun run{buffers_};
-    scatterPairs(run, found, n, chains, words + room);
-    const PairLists hits{found.room.data(), offsets.data(), static_cast<std::uint32_t>(n)};
+    scatterPairs(run, found, n, chains, words + capacity);
+    const PairLists hits{found.pairs.data(), offsets.data(), static_cast<std::uint32_t>(n)};
     ListComparison sort{};
-    sort.fresh = hits;
-    sort.partners = words + room;
-    sort.sortedPairs = found.room.data();
+    sort.current = hits;
+    sort.partners = words + capacity;
+    sort.sortedPairs = found.pairs.data();
     sort.header = header;
     sort.chain = chains.compare;
     sort.hubs = chains.hubs;
     sort.others = &searched_->boxes;
     compareLists(run, sort);
-    space_.forEach(room, CopyPartners{hits, list.data()});
+    space_.forEach(capacity, CopyPartners{hits, list.data()});
     QueryReport* const report = report_.ensure(1).data();
-    space_.forEach(1,
-                   WriteQueryReport{header, report, static_cast<std::uint32_t>(n), limit_, room});
+    space_.forEach(
+        1, WriteQueryReport{header, report, static_cast<std::uint32_t>(n), limit_, capacity});
     return {offsets, list, report};
   }
 

@@ -82,18 +82,18 @@ class StreamSearch {
     on(stream, ask, ask);
   }
   template <class Queries>
-  DeviceHits allHits(const Queries& queries, View<std::uint32_t> room, cudaStream_t stream) {
+  DeviceHits allHits(const Queries& queries, View<std::uint32_t> list, cudaStream_t stream) {
     return on(
         stream,
         [&] {
           adapt();
-          hits_ = std::max({hits_, reservedHits_, roomFor(8 * queries.size())});
-          const DeviceHits found = queries_.all(queries, room, hits_);
+          hits_ = std::max({hits_, reservedHits_, capacityFor(8 * queries.size())});
+          const DeviceHits found = queries_.all(queries, list, hits_);
           space_.forEach(Report::kWords, Report{queries_.header(), reported_.ensure(2).data() + 1});
           wereHitsAsked_ = true;
           return found;
         },
-        [&] { return queries_.all(queries, room, reservedHits_); });
+        [&] { return queries_.all(queries, list, reservedHits_); });
   }
 
   /// Allocates memory as reserve() does, by running queries.
@@ -171,9 +171,9 @@ class StreamSearch {
     if (!isOver()) return;
     if (std::exchange(wasAsked_, false)) plan_.adaptTo(reported_.data()[0]);
     if (std::exchange(wereHitsAsked_, false))
-      hits_ = std::max(hits_, roomFor(reported_.data()[1].pairs / 8 * 9 + 9));
+      hits_ = std::max(hits_, capacityFor(reported_.data()[1].pairs / 8 * 9 + 9));
   }
-  std::size_t roomFor(std::uint64_t hits) const {
+  std::size_t capacityFor(std::uint64_t hits) const {
     return static_cast<std::size_t>(std::min<std::uint64_t>(hits, limit_));
   }
 
@@ -184,7 +184,7 @@ class StreamSearch {
           std::to_string(reservedBoxes_) + " boxes, not " + std::to_string(scene.boxCapacity) +
           ": reserve() before the capture");
     const SearchPlan plan{scene.boxCapacity > (1u << 20) ? 14 : 10,
-                          search_.roomInCapture(request, reservedPairs_)};
+                          search_.capacityInCapture(request, reservedPairs_)};
     const DeviceLists lists = search_.search(scene, request, plan);
     if (request.changes) search_.fixKept();
     return lists;
@@ -287,17 +287,17 @@ class CudaDevicePipeline final : public DevicePipeline {
       search_->anyHits(rays, hits, stream);
     });
   }
-  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream) override {
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list, CUstream_st* stream) override {
     return answered(stream, [&] {
-      places_.require(rays.rays.data(), rays.worlds, room.data());
-      return search_->allHits(RayQueries{rays}, room, stream);
+      places_.require(rays.rays.data(), rays.worlds, list.data());
+      return search_->allHits(RayQueries{rays}, list, stream);
     });
   }
-  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list,
                      CUstream_st* stream) override {
     return answered(stream, [&] {
-      places_.require(boxes.boxes.data(), boxes.worlds, room.data());
-      return search_->allHits(BoxQueries{boxes}, room, stream);
+      places_.require(boxes.boxes.data(), boxes.worlds, list.data());
+      return search_->allHits(BoxQueries{boxes}, list, stream);
     });
   }
   void reserveQueries(std::size_t queries, std::size_t hits) override {

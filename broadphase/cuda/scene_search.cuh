@@ -94,21 +94,21 @@ class DeviceSearch {
   }
 
   /// The capacity of lists in the finder's memory during a capture, in which no memory may grow.
-  std::size_t roomInCapture(const DeviceRequest& request, std::size_t room) const {
+  std::size_t capacityInCapture(const DeviceRequest& request, std::size_t capacity) const {
     const bool isBoth = request.layout == PairLayout::neighbours;
     const std::size_t each = isBoth ? 2 : 1;
-    const auto fit = [&room](std::size_t capacity) { room = std::min(room, capacity); };
+    const auto fit = [&capacity](std::size_t size) { capacity = std::min(capacity, size); };
     fit(found_.pairs.capacity());
     if (request.layout != PairLayout::unsorted) fit(words_.capacity() / (2 * each));
     if (isBoth) fit(directed_.capacity() / 2);
     if (isBoth && request.neighbours.data() == nullptr) fit(neighbours_.capacity() / 2);
     if (request.changes) fit(keptPairs_);
     if (request.changes && request.added.data() == nullptr) fit(added_.capacity());
-    if (room == 0)
+    if (capacity == 0)
       throw std::length_error(
           "DevicePairFinder: the stream is captured, and memory is reserved for 0 pairs: "
           "reserve() before the capture");
-    return room;
+    return capacity;
   }
 
  private:
@@ -135,7 +135,7 @@ class DeviceSearch {
     View<std::uint32_t> counts() const {
       return {found.counts, found.counts != nullptr ? boxes + 1 : 0};
     }
-    PairLists fresh() const { return {sorted, found.counts, static_cast<std::uint32_t>(boxes)}; }
+    PairLists current() const { return {sorted, found.counts, static_cast<std::uint32_t>(boxes)}; }
   };
 
   static CudaSpaceOptions spaceOptions(const DeviceOptions& options) {
@@ -161,12 +161,12 @@ class DeviceSearch {
     lists.boxes = scene.boxCapacity;
     const bool isBoth = request.layout == PairLayout::neighbours;
     const std::uint64_t limit = mostPairs(limit_, request);
-    auto room = static_cast<std::size_t>(std::min<std::uint64_t>(pairs, limit));
-    if (isBoth && request.neighbours.data() != nullptr) room = request.neighbours.size() / 2;
-    if (!isBoth && request.pairs.data() != nullptr) room = request.pairs.size();
+    auto capacity = static_cast<std::size_t>(std::min<std::uint64_t>(pairs, limit));
+    if (isBoth && request.neighbours.data() != nullptr) capacity = request.neighbours.size() / 2;
+    if (!isBoth && request.pairs.data() != nullptr) capacity = request.pairs.size();
     const bool isTheirs = !isBoth && !request.changes && request.pairs.data() != nullptr;
     FoundPairs& found = lists.found;
-    found.room = isTheirs ? request.pairs : found_.pairs.ensure(room);
+    found.pairs = isTheirs ? request.pairs : found_.pairs.ensure(capacity);
     found.limit = limit;
     found.count = countOf(&header()->pairs);
     found.rule = PairRule(scene);
@@ -179,28 +179,28 @@ class DeviceSearch {
     found.counts = isBoth && request.offsets.data() != nullptr
                        ? request.offsets.data()
                        : found_.offsets.ensure(lists.boxes + 1).data();
-    std::uint32_t* words = words_.ensure(2 * lists.each * room).data();
+    std::uint32_t* words = words_.ensure(2 * lists.each * capacity).data();
     found.places = words;
-    if (isBoth) found.otherPlaces = words + room;
-    lists.partners = words + lists.each * room;
-    lists.sorted = isBoth ? directed_.ensure(2 * room).data() : found.room.data();
+    if (isBoth) found.otherPlaces = words + capacity;
+    lists.partners = words + lists.each * capacity;
+    lists.sorted = isBoth ? directed_.ensure(2 * capacity).data() : found.pairs.data();
     if (isBoth)
-      lists.neighbours =
-          request.neighbours.data() != nullptr ? request.neighbours : neighbours_.ensure(2 * room);
+      lists.neighbours = request.neighbours.data() != nullptr ? request.neighbours
+                                                              : neighbours_.ensure(2 * capacity);
     if (request.changes) listChanges(request, lists);
     return lists;
   }
 
   void listChanges(const DeviceRequest& request, Lists& lists) {
-    const std::size_t room = lists.found.room.size();
-    keepRoom(lists.boxes, room);
-    lists.added = request.added.data() != nullptr ? request.added : added_.ensure(room);
+    const std::size_t capacity = lists.found.pairs.size();
+    reserveKept(lists.boxes, capacity);
+    lists.added = request.added.data() != nullptr ? request.added : added_.ensure(capacity);
     lists.removed =
         request.removed.data() != nullptr ? request.removed : removed_.ensure(keptPairs_);
   }
 
   /// Grows the lists that are kept for the next search with `changes`. Their contents are kept.
-  void keepRoom(std::size_t boxes, std::size_t pairs) {
+  void reserveKept(std::size_t boxes, std::size_t pairs) {
     if (boxes <= keptBoxes_ && pairs <= keptPairs_ && kept_.offsets.data() != nullptr) return;
     if (isKeptFixed_) {
       isRunning_ = false;  // nothing was queued yet
@@ -211,13 +211,13 @@ class DeviceSearch {
     }
     ListBuffers larger(space_.memory());
     const std::size_t most = boxes <= keptBoxes_ ? keptBoxes_ : boxes + boxes / 8;
-    const View<Pair> room = larger.pairs.ensure(std::max(pairs, keptPairs_));
+    const View<Pair> memory = larger.pairs.ensure(std::max(pairs, keptPairs_));
     const View<std::uint32_t> offsets = larger.offsets.ensure(most + 1);
     space_.forEach(KeepLists::elements(keptPairs_, offsets.size()),
-                   KeepLists{kept_.of(keptBoxes_), room.data(), offsets});
+                   KeepLists{kept_.of(keptBoxes_), memory.data(), offsets});
     kept_ = std::move(larger);
     keptBoxes_ = most;
-    keptPairs_ = room.size();
+    keptPairs_ = memory.size();
   }
 
   static void sort(const StepRun& run, const Boxes& boxes, int bits) {
@@ -241,14 +241,14 @@ class DeviceSearch {
 
   void countByWorld(const Boxes& boxes, const Lists& lists) {
     space_.fill(lists.byWorld, 0);
-    space_.forEach(lists.found.room.size(), CountByWorld{lists.found.room, &header()->pairs,
-                                                         boxes.ranks, lists.byWorld.data()});
+    space_.forEach(lists.found.pairs.size(), CountByWorld{lists.found.pairs, &header()->pairs,
+                                                          boxes.ranks, lists.byWorld.data()});
   }
 
   ListComparison comparisonOf(const Lists& lists, const DeviceRequest& request,
                               const Chains& chains) const {
     ListComparison comparison{};
-    comparison.fresh = lists.fresh();
+    comparison.current = lists.current();
     comparison.partners = lists.partners;
     comparison.sortedPairs = lists.sorted;
     comparison.header = header();
@@ -266,23 +266,23 @@ class DeviceSearch {
   /// Copies the lists to the caller's memory, and to the lists kept for the next search with
   /// `changes`.
   void copyLists(const Lists& lists, const DeviceRequest& request) {
-    const std::size_t room = lists.found.room.size();
+    const std::size_t capacity = lists.found.pairs.size();
     if (lists.each == 2)
-      space_.forEach(2 * room, CopyPartners{lists.fresh(), lists.neighbours.data()});
+      space_.forEach(2 * capacity, CopyPartners{lists.current(), lists.neighbours.data()});
     if (!request.changes) return;
     const View<std::uint32_t> offsets{kept_.offsets.data(), keptBoxes_ + 1};
-    space_.forEach(KeepLists::elements(room, offsets.size()),
-                   KeepLists{lists.fresh(), kept_.pairs.data(), offsets, &header()->pairs,
-                             std::min<std::uint64_t>(room, lists.found.limit)});
+    space_.forEach(KeepLists::elements(capacity, offsets.size()),
+                   KeepLists{lists.current(), kept_.pairs.data(), offsets, &header()->pairs,
+                             std::min<std::uint64_t>(capacity, lists.found.limit)});
     if (request.pairs.data() != nullptr)
-      space_.forEach(room, KeepLists{lists.fresh(), request.pairs.data(), {}});
+      space_.forEach(capacity, KeepLists{lists.current(), request.pairs.data(), {}});
   }
 
   WriteReport reportOf(const DeviceScene& scene, const DeviceRequest& request,
                        const Searched& searched, const Lists& lists) {
-    return {header(),          report_.data(),          scene.boxCount,     scene.boxCapacity,
-            lists.found.limit, lists.found.room.size(), lists.added.size(), lists.removed.size(),
-            request.changes,   !searched.hasWorlds,     searched,           searched_.data()};
+    return {header(),          report_.data(),           scene.boxCount,     scene.boxCapacity,
+            lists.found.limit, lists.found.pairs.size(), lists.added.size(), lists.removed.size(),
+            request.changes,   !searched.hasWorlds,      searched,           searched_.data()};
   }
 
   DeviceLists answer(const DeviceRequest& request, const Lists& lists) const {
@@ -295,7 +295,7 @@ class DeviceSearch {
       answer.offsets = {lists.found.counts, lists.boxes + 1};
       answer.neighbours = lists.neighbours;
     } else {
-      answer.pairs = request.pairs.data() != nullptr ? request.pairs : lists.found.room;
+      answer.pairs = request.pairs.data() != nullptr ? request.pairs : lists.found.pairs;
     }
     return answer;
   }

@@ -269,15 +269,16 @@ inline void scatterPairs(const StepRun& run, const FoundPairs& found, std::size_
   const View<std::uint32_t> offsets{found.counts, lists + 1};
   run.space().launch<sumCountsKernel>(SumCounts::tiles(offsets.size()), kThreads,
                                       SumCounts{offsets, chains.sum, chains.hubs});
-  run.space().forEach(found.room.size(), ScatterPairs{found.room, found.count, found.places,
-                                                      found.otherPlaces, offsets.data(), partners});
+  run.space().forEach(found.pairs.size(),
+                      ScatterPairs{found.pairs, found.count, found.places, found.otherPlaces,
+                                   offsets.data(), partners});
 }
 
 /// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the last
 /// step.
 inline void compareLists(const StepRun& run, ListComparison comparison) {
   const auto timer = run.timed("delta", &StepStats::deltaMs);
-  comparison.boxes = std::max(comparison.fresh.boxes, comparison.old.boxes);
+  comparison.boxes = std::max(comparison.current.boxes, comparison.old.boxes);
   run.space().launch<compareListsKernel>(ListComparison::tiles(comparison.boxes), kThreads,
                                          comparison);
 }

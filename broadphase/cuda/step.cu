@@ -91,8 +91,8 @@ class KeptDevice {
 };
 
 /// @throws SpaceError if the device cannot run our kernels
-int deviceOf(int asked) {
-  const int device = asked < 0 ? currentCudaDevice() : asked;
+int deviceOf(int requested) {
+  const int device = requested < 0 ? currentCudaDevice() : requested;
   const Obstacle obstacle = obstacleTo(device);
   if (!obstacle.why.empty()) throw SpaceError(obstacle.why, obstacle.isForGood);
   return device;

@@ -78,8 +78,8 @@ class CudaPipeline final : public Pipeline {
 
   // Steps alternate between two lists of pairs: those of the last step, and those of the current
   // step.
-  ListBuffers& oldLists() { return lists_[current_]; }
-  ListBuffers& newLists() { return lists_[1 - current_]; }
+  ListBuffers& oldLists() { return lists_[old_]; }
+  ListBuffers& newLists() { return lists_[1 - old_]; }
 
   /// Runs f so that it does not disturb captures of the program. After an error it waits until none
   /// of our work is running.
@@ -98,8 +98,8 @@ class CudaPipeline final : public Pipeline {
   }
 
   void fetchPairs() {
-    Pair* const room = fetched_.ensure(pairs_).data();
-    space_.copy(View<const Pair>{oldLists().pairs.data(), pairs_}, room);
+    Pair* const memory = fetched_.ensure(pairs_).data();
+    space_.copy(View<const Pair>{oldLists().pairs.data(), pairs_}, memory);
     hasFetched_ = true;
   }
 
@@ -136,7 +136,8 @@ class CudaPipeline final : public Pipeline {
   }
 
   void helpWith(SharedWork& work) noexcept {
-    const std::size_t threads = std::min(work.left(), static_cast<std::size_t>(tasks_.threads()));
+    const std::size_t threads =
+        std::min(work.remaining(), static_cast<std::size_t>(tasks_.threads()));
     if (threads == 0) return;
     try {
       tasks_.forParts(threads, threads,
@@ -218,11 +219,11 @@ class CudaPipeline final : public Pipeline {
     added_ = removed_ = {};
     hasFetched_ = false;
     pairs_ = boxesBefore_ = 0;  // so that they are 0 if an allocation fails
-    const View<Pair> room = oldLists().pairs.ensure(pairs.size());
-    space_.abandonAndCopy(pairs, room.data());
+    const View<Pair> memory = oldLists().pairs.ensure(pairs.size());
+    space_.abandonAndCopy(pairs, memory.data());
     const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size() - 1].first + std::size_t{1};
     const View<std::uint32_t> offsets = oldLists().offsets.ensure(boxes + 1);
-    space_.forEach(pairs.size() + 1, IndexLists{room, offsets});
+    space_.forEach(pairs.size() + 1, IndexLists{memory, offsets});
     boxesBefore_ = boxes;
     pairs_ = pairs.size();
   }
@@ -250,7 +251,7 @@ class CudaPipeline final : public Pipeline {
     std::size_t few;  ///< maximum number of boxes to search for; 0: all boxes
     bool knowsSlots;
     std::size_t pairs, listed;
-    int current;
+    int old;
     std::size_t boxesBefore;
     const StepStats* times;  ///< where the stage times are written; null: stages are not timed
 
@@ -265,7 +266,7 @@ class CudaPipeline final : public Pipeline {
             searchesFew_ && knowsSlots_,
             plan_.pairs,
             plan_.listed,
-            current_,
+            old_,
             boxesBefore_,
             space_.timesStages() ? &stats : nullptr};
   }
@@ -283,8 +284,8 @@ class CudaPipeline final : public Pipeline {
   }
 
   Outcome lendChanges() {
-    Pair* room = changes_.ensure(2 * plan_.listed).data();
-    return {{room, plan_.listed}, {room + plan_.listed, plan_.listed}};
+    Pair* memory = changes_.ensure(2 * plan_.listed).data();
+    return {{memory, plan_.listed}, {memory + plan_.listed, plan_.listed}};
   }
 
   Chains chainsFor(std::size_t boxes) {
@@ -293,7 +294,7 @@ class CudaPipeline final : public Pipeline {
 
   ListComparison comparisonOf(const StepInput& there, const Outcome& lists) {
     ListComparison comparison{};
-    comparison.fresh = newLists().of(there.boxes.size());
+    comparison.current = newLists().of(there.boxes.size());
     comparison.old = oldLists().of(boxesBefore_);
     comparison.removedObjects = there.removedObjects;
     comparison.added = lists.added;
@@ -311,17 +312,17 @@ class CudaPipeline final : public Pipeline {
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
-    Pair* room = copiedLists_.ensure(added + removed).data();
-    outcome.added = {room, added};
-    outcome.removed = {room + added, removed};
+    Pair* memory = copiedLists_.ensure(added + removed).data();
+    outcome.added = {memory, added};
+    outcome.removed = {memory + added, removed};
     pairScratch_.reset(scratchBytes<Pair>(std::max(added, removed)));
     const View<Pair> lent = pairScratch_.lendRest<Pair>("copied lists");
     Pair* const list = lent.data();
     if (added + removed <= lent.size())
       return copyAgain({{list, added}, {list + added, removed}}, there, {list, added + removed},
-                       room);
-    copyAgain({{list, added}, {}}, there, {list, added}, room);
-    copyAgain({{}, {list, removed}}, there, {list, removed}, room + added);
+                       memory);
+    copyAgain({{list, added}, {}}, there, {list, added}, memory);
+    copyAgain({{}, {list, removed}}, there, {list, removed}, memory + added);
   }
 
   void copyAgain(const Outcome& lists, const StepInput& there, View<const Pair> written, Pair* to) {
@@ -347,7 +348,7 @@ class CudaPipeline final : public Pipeline {
     plan_.order.succeed(boxes);
     if (searchesFew_) fewPlan_.succeed();
     knowsSlots_ = searchesFew_ || (knowsSlots_ && !plan_.order.sorts());
-    current_ = 1 - current_;
+    old_ = 1 - old_;
     pairs_ = static_cast<std::size_t>(report().pairs);
     boxesBefore_ = boxes;
     added_ = {outcome.added.data(), static_cast<std::size_t>(report().delta.added)};
@@ -367,7 +368,7 @@ class CudaPipeline final : public Pipeline {
   CudaSpace& space_ = buffers_.space;
   StepPlan plan_;
   ListBuffers lists_[2] = {ListBuffers(space_.memory()), ListBuffers(space_.memory())};
-  int current_ = 0;  ///< index of the lists of the last step
+  int old_ = 0;  ///< index of the lists of the last step
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};

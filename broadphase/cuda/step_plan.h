@@ -41,9 +41,9 @@ class OrderPlan {
     isWorn_ = changesCodes || !covers(step);
     if (sorts_) {
       extents_ = step.extents;
-      looks_ = step.looks;
+      tests_ = step.tests;
     } else {
-      isWorn_ |= 5 * step.looks > 6 * looks_ + 1024;  // 1024 is added because a small sample varies
+      isWorn_ |= 5 * step.tests > 6 * tests_ + 1024;  // 1024 is added because a small sample varies
     }
   }
 
@@ -62,7 +62,7 @@ class OrderPlan {
   std::uint64_t handedIn_ = 0;  ///< number of boxes without padding at the last sort
   std::uint64_t asked_ = 0;     ///< number of boxes without padding in this step
   std::uint64_t extents_ = 0;
-  std::uint64_t looks_ = 0;
+  std::uint64_t tests_ = 0;
 };
 
 /// Decides whether a step searches only for changed boxes, and keeps the last pairs of all other
@@ -75,7 +75,7 @@ class FewPlan {
       --resting_;
       return false;
     }
-    return kMostShare * changed <= boxes;
+    return kBoxesPerChanged * changed <= boxes;
   }
 
   /// The step ran again for all boxes, because it had too many new pairs. After such a step others
@@ -89,7 +89,7 @@ class FewPlan {
  private:
   /// At most an eighth of the boxes may have changed. Such a step costs half as much as a step for
   /// all boxes, by the interpreter's counts.
-  static constexpr std::size_t kMostShare = 8;
+  static constexpr std::size_t kBoxesPerChanged = 8;
   static constexpr int kLongestPause = 64;
 
   int resting_ = 0,  ///< number of further steps that search for all boxes

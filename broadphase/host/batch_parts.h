@@ -48,14 +48,15 @@ class BatchParts {
     return sum;
   }
 
-  /// Writes the hits of all queries, but at most `room` of them. The hits of each query are
+  /// Writes the hits of all queries, but at most `capacity` of them. The hits of each query are
   /// ascending.
   /// @param offsets where the hits of each query begin
   template <class Offset>
-  void write(const Offset* offsets, std::uint32_t* boxes, std::size_t room) {
+  void write(const Offset* offsets, std::uint32_t* boxes, std::size_t capacity) {
     forParts([&](const Found& found, std::size_t begin, std::size_t) {
       const auto at = static_cast<std::size_t>(offsets[begin]);
-      if (at < room) std::copy_n(found.begin(), std::min(found.size(), room - at), boxes + at);
+      if (at < capacity)
+        std::copy_n(found.begin(), std::min(found.size(), capacity - at), boxes + at);
     });
   }
 

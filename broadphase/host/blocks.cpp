@@ -202,10 +202,10 @@ bool BlockBuilder::keepBeside(std::uint32_t id) {
 
 void BlockBuilder::dropFromBeside(std::uint32_t id) {
   if (places_[id] != kBeside) return;
-  const std::size_t left = packed_.oversized.size() - 1;
-  std::uint32_t* const last = beside_.data() + left;
+  const std::size_t rest = packed_.oversized.size() - 1;
+  std::uint32_t* const last = beside_.data() + rest;
   *std::find(beside_.data(), last, id) = *last;
-  packed_.oversized = {beside_.data(), left};
+  packed_.oversized = {beside_.data(), rest};
   places_[id] = kNullIndex;
 }
 

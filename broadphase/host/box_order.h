@@ -19,7 +19,7 @@ class BoxOrder {
   using Scratch = lbvh::Scratch<HostMemory>;
 
   /// Up to this many boxes need no order for a search: ordering would cost more than it saves.
-  static constexpr std::size_t kFew = 256;
+  static constexpr std::size_t kMaxUnordered = 256;
 
   BoxOrder(HostSpace& space, const SimdKernels& kernels)
       : space_(space), curve_(space.tasks(), kernels) {}

@@ -13,10 +13,11 @@
 namespace lbvh {
 namespace {
 
-int threadsFor(int asked) {
-  if (asked < 0)
-    throw std::invalid_argument("threads is " + std::to_string(asked) + ", but must be 0 or more");
-  return HostTasks::threadsFor(asked);
+int threadsFor(int requested) {
+  if (requested < 0)
+    throw std::invalid_argument("threads is " + std::to_string(requested) +
+                                ", but must be 0 or more");
+  return HostTasks::threadsFor(requested);
 }
 
 /// @param visitHits visitHits(i, visit) calls visit(box index) for each box that query i hits
@@ -45,11 +46,11 @@ struct BoxTree::Impl {
 
   void build(View<const Aabb> boxes) {
     // One block needs no order.
-    constexpr std::size_t kFew = kLanes;
+    constexpr std::size_t kMaxUnordered = kLanes;
     StepStats stats;  // not reported
     scratch.reset(BoxOrder::scratchBytesFor(boxes.size()));
     std::uint32_t* const sorted = ids.ensure(boxes.size()).data();
-    order.find(boxes, kFew, header, sorted, scratch, stats);
+    order.find(boxes, kMaxUnordered, header, sorted, scratch, stats);
     const std::size_t ranks = boxes.size() - header.scene.nan;
     blocks.pack(boxes, {}, {sorted, boxes.size()}, ranks, header.grid.bits == 0);
     packed = &blocks.packed();

@@ -46,7 +46,8 @@ class CurveOrder {
   static int lowestBit(const StepHeader& step) {
     constexpr int kShortBits = 7;
     const float cell = 1 / (step.grid.perLength * (1 << kShortBits));
-    if (step.arguments.boxes > kFewBoxes || ChooseGrid::isTooCoarse(step.scene, cell)) return 0;
+    if (step.arguments.boxes > kMaxForShortKeys || ChooseGrid::isTooCoarse(step.scene, cell))
+      return 0;
     return AssignCodes<std::uint32_t>::lowestBit(kShortBits);
   }
 
@@ -54,7 +55,7 @@ class CurveOrder {
 
  private:
   static constexpr std::size_t kGrain = 4096;  // boxes
-  static constexpr std::size_t kFewBoxes = 65536;
+  static constexpr std::size_t kMaxForShortKeys = 65536;
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;

@@ -24,9 +24,9 @@ void PairHistory::compare(const StepInput& input, NeighbourLists lists, std::siz
     sort_.writePairs(lists, input.boxes.size(), sorted);
   }
   const auto timer = space_.timed("delta", stats.deltaMs);
-  const View<Pair> room = lendFound(pairs);  // the lists are not needed any more
+  const View<Pair> memory = lendFound(pairs);  // the lists are not needed any more
   const auto found = delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects,
-                                    room.data(), pairs_.data());
+                                    memory.data(), pairs_.data());
   added_ = found.added;
   removed_ = found.removed;
   pairs_ = sorted;
@@ -63,9 +63,9 @@ void PairHistory::set(View<const Pair> pairs) {
   added_ = removed_ = pairs_ = {};
   size_ = 0;
   listed_ = Listed::all;
-  const View<Pair> room = lend(list_, pairs.size());
-  std::copy(pairs.begin(), pairs.end(), room.begin());
-  pairs_ = room;
+  const View<Pair> memory = lend(list_, pairs.size());
+  std::copy(pairs.begin(), pairs.end(), memory.begin());
+  pairs_ = memory;
   size_ = pairs.size();
 }
 

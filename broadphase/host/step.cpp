@@ -34,7 +34,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     scene_ = nullptr;
     isPacked_ = true;
     work_ = {};
-    space_.setTimesStages(timesSmallSteps_ || input.boxes.size() > kFew);
+    space_.setTimesStages(timesSmallSteps_ || input.boxes.size() > kMaxUnordered);
     const std::vector<Pair> oldPairs = kValidate ? copyOfPairs() : std::vector<Pair>();
     switch (plan(input, stats)) {
       case VerletLists::Plan::plain:
@@ -166,11 +166,12 @@ class HostPipeline final : public Pipeline, HostSearch {
     // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. Memory
     // that is not touched costs nothing, but a second search would cost time.
     const std::size_t n = input.boxes.size();
-    const Room room{history_.foundMemory(), 8 * (history_.size() + n), 4 * input.maxPairs + n};
-    // Up to kFew boxes stay in index order. Then the number of tests of a plain search says nothing
-    // about this search.
-    const std::uint64_t most = n <= kFew ? kNoLimit : verlet_.mostTests(n);
-    if (!findAll(verlet_.grown(input), room, most, lists, stats)) return false;
+    const ListMemory memory{history_.foundMemory(), 8 * (history_.size() + n),
+                            4 * input.maxPairs + n};
+    // Up to kMaxUnordered boxes stay in index order. Then the number of tests of a plain search
+    // says nothing about this search.
+    const std::uint64_t most = n <= kMaxUnordered ? kNoLimit : verlet_.mostTests(n);
+    if (!findAll(verlet_.grown(input), memory, most, lists, stats)) return false;
     const auto timer = space_.timed("traversal", stats.traversalMs);
     verlet_.adopt(input, lists, stats, work_);
     return true;
@@ -210,9 +211,9 @@ class HostPipeline final : public Pipeline, HostSearch {
                                StepStats& stats) try {
     const View<const std::uint32_t> ids = verlet_.escapedIds();
     if (ids.empty()) return true;
-    const Room room{history_.foundMemory(), kNeighbours * ids.size(),
-                    4 * input.maxPairs + ids.size()};
-    lists = findEscaped(verlet_.grown(input), ids, room, stats);
+    const ListMemory memory{history_.foundMemory(), kNeighbours * ids.size(),
+                            4 * input.maxPairs + ids.size()};
+    lists = findEscaped(verlet_.grown(input), ids, memory, stats);
     return true;
   } catch (const std::length_error&) {
     return false;
@@ -229,7 +230,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   NeighbourLists listVerlet() {
-    const NeighbourLists lists = lendLists(verlet_.roomForLists(), verlet_.boxes());
+    const NeighbourLists lists = lendLists(verlet_.capacityForLists(), verlet_.boxes());
     verlet_.writeLists(lists);
     return lists;
   }

@@ -34,12 +34,12 @@ class HostSearch {
         search_(space_.tasks(), kernels) {}
   ~HostSearch() = default;
 
-  static constexpr std::size_t kFew = BoxOrder::kFew;
+  static constexpr std::size_t kMaxUnordered = BoxOrder::kMaxUnordered;
   /// The order is kept if the number of added boxes is at most an eighth of the number of boxes.
-  static constexpr std::size_t kFewNew = 8;
+  static constexpr std::size_t kOldPerNew = 8;
   /// 16-bit integers are not worth their cost if they cannot decide more than a quarter of the
   /// tests, because many boxes just touch.
-  static constexpr std::uint64_t kFewUnsure = 4;
+  static constexpr std::uint64_t kTestsPerUnsure = 4;
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   /// Up to this many escaped boxes are handled by one thread.
   static constexpr std::size_t kEscapedGrain = 1024;
@@ -49,7 +49,7 @@ class HostSearch {
   enum class PackedFor { ranks, bothSides };
 
   /// The memory and the limit of a search.
-  struct Room {
+  struct ListMemory {
     Scratch& indices;      ///< memory for the neighbours
     std::size_t expected;  ///< expected number of neighbours; 0: unknown
     std::uint64_t most;    ///< maximum number of neighbours
@@ -58,14 +58,14 @@ class HostSearch {
   /// Runs stages 1 to 5 for all boxes, in a new order. Each box is in its own list.
   /// @param lists valid until the next search
   /// @return false if the search has stopped after `mostTests` tests
-  /// @throws std::length_error if there are more than room.most neighbours
-  bool findAll(const StepInput& input, const Room& room, std::uint64_t mostTests,
+  /// @throws std::length_error if there are more than memory.most neighbours
+  bool findAll(const StepInput& input, const ListMemory& memory, std::uint64_t mostTests,
                NeighbourLists& lists, StepStats& stats) {
     const std::size_t n = input.boxes.size();
     orderAll(input, PackedFor::bothSides, stats);
     lists.byBox = lendByBox(n);
     const PackedBoxes& all = allBlocks_.packed();
-    const bool isWhole = findNeighbours(all, ListKind::full, lists, room, mostTests, stats);
+    const bool isWhole = findNeighbours(all, ListKind::full, lists, memory, mostTests, stats);
     budget_.begin(n, search_.tests());
     return isWhole;
   }
@@ -88,7 +88,8 @@ class HostSearch {
   bool keepOrder(const StepInput& input, View<const std::uint32_t> oversized, StepStats& stats) {
     if (!rankBudget_.mayKeep()) return false;
     const std::size_t n = input.boxes.size(), before = ids_.size();
-    if (n < before || n > before + before / kFewNew || (n <= kFew) != (before <= kFew))
+    if (n < before || n > before + before / kOldPerNew ||
+        (n <= kMaxUnordered) != (before <= kMaxUnordered))
       return false;
     for (std::size_t id = before; id < n; ++id) ids_.push_back(static_cast<std::uint32_t>(id));
     const auto isNan = [&](std::uint32_t id) { return classify(input.boxes[id]) == BoxClass::nan; };
@@ -112,9 +113,9 @@ class HostSearch {
     const PackedBoxes& all = allBlocks_.packed();
     NeighbourLists lists{};
     lists.byBox = lendByBox(ranks_);
-    const Room room{memory, expected, mostPairs};
+    const ListMemory list{memory, expected, mostPairs};
     const std::uint64_t most = isInIndexOrder() ? kNoLimit : rankBudget_.mostTests(ranks_);
-    if (!findNeighbours(all, ListKind::ranked, lists, room, most, stats)) {
+    if (!findNeighbours(all, ListKind::ranked, lists, list, most, stats)) {
       rankBudget_.stopped();
       return false;
     }
@@ -127,7 +128,7 @@ class HostSearch {
   /// Must be called after the first search by rank in a new order.
   void beginRanks() {
     rankBudget_.begin(ranks_, search_.tests());
-    if (search_.unsure() * kFewUnsure > search_.tests()) usesShorts_ = false;
+    if (search_.unsure() * kTestsPerUnsure > search_.tests()) usesShorts_ = false;
   }
   /// Must be called after each search by rank in an order that was kept.
   /// @return whether keeping the order has cost as much as a new order
@@ -155,19 +156,19 @@ class HostSearch {
   /// Runs stages 3 to 5 for a few boxes that have changed since the last search. Each of these
   /// boxes is in its own list. The order of all boxes is kept until keeping it has cost too much.
   NeighbourLists findEscaped(const StepInput& input, View<const std::uint32_t> ids,
-                             const Room& room, StepStats& stats) {
+                             const ListMemory& memory, StepStats& stats) {
     stats.searched = ids.size();
     NeighbourLists lists{};
     orderByPlace(ids, stats);
     const std::uint64_t most = isInIndexOrder() ? kNoLimit : budget_.mostTests(ids.size());
     if (replace(input, ids.size(), stats) &&
-        searchEscaped(input, ids.size(), room, most, lists, stats)) {
+        searchEscaped(input, ids.size(), memory, most, lists, stats)) {
       budget_.spend(ids.size(), search_.tests());
       return lists;
     }
     orderAgain(input, stats);
     orderByPlace(ids, stats);
-    searchEscaped(input, ids.size(), room, kNoLimit, lists, stats);
+    searchEscaped(input, ids.size(), memory, kNoLimit, lists, stats);
     budget_.beginAgain(search_.tests());
     return lists;
   }
@@ -217,7 +218,7 @@ class HostSearch {
     const std::size_t n = input.boxes.size();
     work_.ordered += n;
     ids_.resize(n);
-    order_.find(input.boxes, kFew, header_, ids_.data(), scratch_, stats);
+    order_.find(input.boxes, kMaxUnordered, header_, ids_.data(), scratch_, stats);
     ranks_ = n - header_.scene.nan;
     shortGrid_ = ShortGrid::around(header_.scene);
     usesShorts_ = canUseShorts_ && shortGrid_.isFine(header_.scene);
@@ -257,34 +258,34 @@ class HostSearch {
 
   /// Searches for the first `count` boxes of fewIds_.
   /// @return false if the search has stopped after `mostTests` tests
-  bool searchEscaped(const StepInput& input, std::size_t count, const Room& room,
+  bool searchEscaped(const StepInput& input, std::size_t count, const ListMemory& memory,
                      std::uint64_t mostTests, NeighbourLists& lists, StepStats& stats) {
     {
       const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
       escapedBlocks_.pack(input.boxes, input.filters, {fewIds_.data(), count}, count, false);
     }
     lists.byBox = lendByBox(input.boxes.size());
-    return findNeighbours(escapedBlocks_.packed(), ListKind::full, lists, room, mostTests, stats);
+    return findNeighbours(escapedBlocks_.packed(), ListKind::full, lists, memory, mostTests, stats);
   }
 
   /// Stage 5: finds the neighbours of the query boxes among all boxes.
   /// @return false if the search has stopped after `mostTests` tests
   bool findNeighbours(const PackedBoxes& queries, ListKind kind, NeighbourLists& lists,
-                      const Room& room, std::uint64_t mostTests, StepStats& stats) {
+                      const ListMemory& memory, std::uint64_t mostTests, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const SearchPart part{&queries, &allBlocks_.packed()};
     // Starts with capacity for eight neighbours per box. Memory that is not touched costs nothing,
     // but growth costs a second search.
-    std::size_t size = room.expected == 0 ? 8 * queries.boxes.size() : room.expected;
+    std::size_t size = memory.expected == 0 ? 8 * queries.boxes.size() : memory.expected;
     for (;;) {
-      room.indices.reset(scratchBytes<std::uint32_t>(size + kLanes));
-      const View<std::uint32_t> all = room.indices.template lendRest<std::uint32_t>("neighbours");
+      memory.indices.reset(scratchBytes<std::uint32_t>(size + kLanes));
+      const View<std::uint32_t> all = memory.indices.template lendRest<std::uint32_t>("neighbours");
       lists.indices = all.first(all.size() - kLanes);  // joinLists() reads past the end of a list
-      const std::uint64_t found = search_.find({&part, 1}, kind, lists, {room.most, mostTests});
+      const std::uint64_t found = search_.find({&part, 1}, kind, lists, {memory.most, mostTests});
       const std::uint64_t tests = std::min(search_.tests(), mostTests);
       work_.tests += tests;
       if (search_.tests() > mostTests) return false;
-      requireAtMost(room.most, found);
+      requireAtMost(memory.most, found);
       if (found <= lists.indices.size()) {
         lists.indices = lists.indices.first(static_cast<std::size_t>(found));
         return true;

@@ -22,20 +22,20 @@ namespace {
 
 /// Pairs in the order in which threads find them. Counts and numbers the pairs of each first box.
 struct FoundPairs {
-  View<Pair> room;
+  View<Pair> pairs;
   std::uint32_t* places;                ///< by pair: its number among the pairs of its first box
   NeighbourList* byFirst;               ///< by box; the sizes are the counts
   std::uint64_t limit;                  ///< the search stops after more pairs than this
-  std::atomic<std::uint64_t> count{0};  ///< may exceed room.size()
+  std::atomic<std::uint64_t> count{0};  ///< may exceed pairs.size()
 
   /// Appends the pairs of a thread. @return false if the limit is exceeded
-  bool append(View<const Pair> pairs) {
-    const std::uint64_t begin = count.fetch_add(pairs.size(), std::memory_order_relaxed);
-    for (std::size_t k = 0; k < pairs.size() && begin + k < room.size(); ++k) {
-      room[static_cast<std::size_t>(begin + k)] = pairs[k];
-      places[begin + k] = fetchAdd(&byFirst[pairs[k].first].size, 1u);
+  bool append(View<const Pair> more) {
+    const std::uint64_t begin = count.fetch_add(more.size(), std::memory_order_relaxed);
+    for (std::size_t k = 0; k < more.size() && begin + k < pairs.size(); ++k) {
+      pairs[static_cast<std::size_t>(begin + k)] = more[k];
+      places[begin + k] = fetchAdd(&byFirst[more[k].first].size, 1u);
     }
-    return begin + pairs.size() <= limit;
+    return begin + more.size() <= limit;
   }
 };
 
@@ -78,32 +78,32 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   View<const Pair> findPairs(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t boxes = input.boxes.size();
-    std::size_t room = std::max({places_.capacity(), 2 * history_.size(), 8 * boxes});
+    std::size_t capacity = std::max({places_.capacity(), 2 * history_.size(), 8 * boxes});
     for (;;) {
-      FoundPairs found{history_.lendFound(room), places_.ensure(room).data(),
+      FoundPairs found{history_.lendFound(capacity), places_.ensure(capacity).data(),
                        byFirst_.ensure(boxes).data(), input.maxPairs};
       space_.forEach(boxes, [&](std::uint32_t i) { found.byFirst[i] = {0, 0}; });
       walkAll(input.filters, found);
       requireAtMost(input.maxPairs, found.count);
       const auto count = static_cast<std::size_t>(found.count);
-      if (count <= room) return {found.room.data(), count};
-      room = count;
+      if (count <= capacity) return {found.pairs.data(), count};
+      capacity = count;
     }
   }
 
   void walkAll(View<const Filter> filters, FoundPairs& found) {
-    constexpr std::size_t kMost = 256;  // pairs that a thread collects before it appends them
+    constexpr std::size_t kBatch = 256;  // pairs that a thread collects before it appends them
     const std::size_t leaves = header()->scene.ordinary + header()->scene.oversized;
     space_.tasks().forWorkers(
         leaves, kLeafGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
-          Pair mine[kMost];
+          Pair mine[kBatch];
           std::size_t size = 0;
           for (std::size_t leaf = begin; leaf < end; ++leaf) {
             for (LeafWalk walk = LeafWalk::from(nodes_[leaves - 1 + leaf]); !walk.isOver();) {
               const Node& node = nodes_[walk.at];
               if (!walk.visit(node) || !shouldCollide(filters, walk.box, node.box())) continue;
               mine[size++] = makePair(walk.box, node.box());
-              if (size < kMost) continue;
+              if (size < kBatch) continue;
               if (!found.append({mine, size})) return false;
               size = 0;
             }

@@ -40,11 +40,11 @@ class WorldBlocks::Packer {
 
   void pack(World& world) {
     PackedBoxes& packed = world.packed;
-    const SceneBounds counts = world.ids.size() <= BoxOrder::kFew
+    const SceneBounds counts = world.ids.size() <= BoxOrder::kMaxUnordered
                                    ? sortByClass(packed.boxes, world.ids)
                                    : sort(packed.boxes, world.ids);
     packed.tree.cover(counts.ordinary);
-    packed.tree.isInIndexOrder = world.ids.size() <= BoxOrder::kFew;
+    packed.tree.isInIndexOrder = world.ids.size() <= BoxOrder::kMaxUnordered;
     packed.oversized = {world.ids.data() + counts.ordinary, counts.oversized};
     packed.nan = {packed.oversized.end(), counts.nan};
     packBlocks(tasks_, kernels_, packed, world.ids.data());

@@ -13,7 +13,7 @@ void HostLists::begin(const DeviceRequest& request) {
 View<std::uint32_t> HostLists::byWorld(const DeviceScene& scene, const DeviceRequest& request) {
   if (!request.countsByWorld) return {};
   const std::size_t size = std::size_t{scene.worldCount} + 1;
-  return {roomFor(size, request.byWorld, byWorld_, size).data(), size};
+  return {memoryFor(size, request.byWorld, byWorld_, size).data(), size};
 }
 
 DeviceLists HostLists::write(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
@@ -31,7 +31,7 @@ DeviceLists HostLists::write(NeighbourLists found, std::size_t boxes, const Devi
 void HostLists::writePairs(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                            DeviceReport& report, DeviceLists& lists) {
   const std::size_t size = found.indices.size();
-  const View<Pair> sorted = roomFor(size, request.pairs, pairs_, room_);
+  const View<Pair> sorted = memoryFor(size, request.pairs, pairs_, capacity_);
   neighbourSort_.writePairs(found, boxes, {sorted.data(), size});
   lists.pairs = handOut(sorted, size, request.pairs, DeviceError::pairsTruncated, report.errors);
 }
@@ -41,7 +41,8 @@ void HostLists::writeNeighbours(NeighbourLists found, std::size_t boxes,
                                 DeviceLists& lists) {
   const std::size_t size = found.indices.size();
   const View<std::uint32_t> starts = offsets(boxes, request);
-  const View<std::uint32_t> sorted = roomFor(size, request.neighbours, neighbours_, 2 * room_);
+  const View<std::uint32_t> sorted =
+      memoryFor(size, request.neighbours, neighbours_, 2 * capacity_);
   neighbourSort_.writeLists(found, boxes, {sorted.data(), size}, starts.data());
   lists.offsets = starts;
   lists.neighbours =
@@ -53,10 +54,10 @@ void HostLists::writeNeighbours(NeighbourLists found, std::size_t boxes,
 void HostLists::writeChanges(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                              DeviceReport& report, DeviceLists& lists) {
   const std::size_t size = found.indices.size();
-  const View<Pair> sorted = lastButOne_.ensure(std::max(size, room_));
+  const View<Pair> sorted = lastButOne_.ensure(std::max(size, capacity_));
   neighbourSort_.writePairs(found, boxes, {sorted.data(), size});
-  const View<Pair> added = added_.ensure(std::max(size, room_));
-  const View<Pair> removed = removed_.ensure(std::max(comparedSize_, room_));
+  const View<Pair> added = added_.ensure(std::max(size, capacity_));
+  const View<Pair> removed = removed_.ensure(std::max(comparedSize_, capacity_));
   const auto changes =
       delta_.compare(tasks_, {last_.data(), comparedSize_}, View<const Pair>{sorted.data(), size},
                      {}, added.data(), removed.data());
@@ -87,7 +88,7 @@ DeviceLists HostLists::writeNone(std::size_t boxes, const DeviceRequest& request
 }
 
 View<std::uint32_t> HostLists::offsets(std::size_t boxes, const DeviceRequest& request) {
-  return {roomFor(boxes + 1, request.offsets, offsets_, 0).data(), boxes + 1};
+  return {memoryFor(boxes + 1, request.offsets, offsets_, 0).data(), boxes + 1};
 }
 
 }  // namespace lbvh

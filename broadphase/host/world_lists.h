@@ -19,7 +19,7 @@ namespace lbvh {
 /// finder's.
 /// @param least minimum capacity of the finder's memory, if the caller passes no memory
 template <class T>
-View<T> roomFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, std::size_t least) {
+View<T> memoryFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, std::size_t least) {
   if (callers.data() != nullptr && found <= callers.size()) return callers;
   return finders.ensure(callers.data() != nullptr ? found : std::max(found, least));
 }
@@ -37,9 +37,9 @@ View<const T> handOut(View<T> list, std::size_t found, View<T> callers, DeviceEr
 }
 
 /// Limits offsets to the capacity of a truncated list.
-inline void endWithin(std::size_t room, View<std::uint32_t> offsets) {
+inline void endWithin(std::size_t capacity, View<std::uint32_t> offsets) {
   for (std::uint32_t& offset : offsets)
-    offset = static_cast<std::uint32_t>(std::min<std::size_t>(offset, room));
+    offset = static_cast<std::uint32_t>(std::min<std::size_t>(offset, capacity));
 }
 
 class HostLists {
@@ -48,7 +48,7 @@ class HostLists {
       : tasks_(tasks), neighbourSort_(tasks, kernels), delta_(kernels) {}
 
   /// Lists in the finder's memory have capacity for this many pairs from now on.
-  void reserve(std::size_t pairs) { room_ = std::max(room_, pairs); }
+  void reserve(std::size_t pairs) { capacity_ = std::max(capacity_, pairs); }
 
   /// Must be called first in each search. In a search with `changes` it forgets the last pairs, so
   /// that they are forgotten even if the search throws.
@@ -80,7 +80,7 @@ class HostLists {
   HostTasks& tasks_;
   NeighbourSort neighbourSort_;
   HostPairDelta delta_;
-  std::size_t room_ = 0;
+  std::size_t capacity_ = 0;
   HostBuffer<Pair> pairs_, added_, removed_;
   HostBuffer<Pair> last_, lastButOne_;  ///< pairs of the last two searches with `changes`
   std::size_t lastSize_ = 0;

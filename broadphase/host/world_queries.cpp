@@ -84,22 +84,22 @@ void HostQueries::anyHits(const RayBatch& rays, std::uint8_t* hits) {
   });
 }
 
-DeviceHits HostQueries::allHits(const RayBatch& rays, View<std::uint32_t> room) {
+DeviceHits HostQueries::allHits(const RayBatch& rays, View<std::uint32_t> list) {
   const auto testOf = [&](std::size_t i) { return RayTest(rays.rays[i]); };
-  return findAll(rays.rays.size(), rays.worlds, testOf, room);
+  return findAll(rays.rays.size(), rays.worlds, testOf, list);
 }
 
-DeviceHits HostQueries::allHits(const BoxBatch& boxes, View<std::uint32_t> room) {
+DeviceHits HostQueries::allHits(const BoxBatch& boxes, View<std::uint32_t> list) {
   const auto testOf = [&](std::size_t i) {
     return [box = boxes.boxes[i]](const Aabb& other) { return overlap(box, other); };
   };
-  return findAll(boxes.boxes.size(), boxes.worlds, testOf, room);
+  return findAll(boxes.boxes.size(), boxes.worlds, testOf, list);
 }
 
 /// @param testOf testOf(i) returns the predicate of query i
 template <class TestOf>
 DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds,
-                                const TestOf& testOf, View<std::uint32_t> room) {
+                                const TestOf& testOf, View<std::uint32_t> list) {
   report_ = {};
   report_.queries = static_cast<std::uint32_t>(queries);
   for (std::size_t i = 0; i < queries; ++i)
@@ -120,12 +120,12 @@ DeviceHits HostQueries::findAll(std::size_t queries, const std::uint32_t* worlds
   }
   for (std::size_t i = 0; i < queries; ++i) offsets[i + 1] += offsets[i];
   const View<std::uint32_t> boxes =
-      room.data() != nullptr ? room : boxes_.ensure(std::max(found, room_));
+      list.data() != nullptr ? list : boxes_.ensure(std::max(found, capacity_));
   parts.write(offsets.data(), boxes.data(), boxes.size());
-  const View<const std::uint32_t> list =
-      handOut(boxes, found, room, DeviceError::pairsTruncated, report_.errors);
-  endWithin(list.size(), offsets);
-  return {offsets, list, &report_};
+  const View<const std::uint32_t> hits =
+      handOut(boxes, found, list, DeviceError::pairsTruncated, report_.errors);
+  endWithin(hits.size(), offsets);
+  return {offsets, hits, &report_};
 }
 
 }  // namespace lbvh

@@ -19,22 +19,22 @@ class HostQueries {
       : tasks_(tasks), worlds_(worlds), most_(most) {}
 
   /// Lists in the finder's memory have capacity for this many hits from now on.
-  void reserve(std::size_t hits) { room_ = hits > room_ ? hits : room_; }
+  void reserve(std::size_t hits) { capacity_ = hits > capacity_ ? hits : capacity_; }
 
   void closestHits(const RayBatch& rays, RayHit* hits);
   void anyHits(const RayBatch& rays, std::uint8_t* hits);
-  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room);
-  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room);
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list);
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list);
 
  private:
   template <class TestOf>
   DeviceHits findAll(std::size_t queries, const std::uint32_t* worlds, const TestOf& testOf,
-                     View<std::uint32_t> room);
+                     View<std::uint32_t> list);
 
   HostTasks& tasks_;
   const WorldBlocks& worlds_;
   const std::uint64_t most_;
-  std::size_t room_ = 0;
+  std::size_t capacity_ = 0;
   HostBuffer<std::uint32_t> offsets_, boxes_;
   QueryReport report_{};
 };

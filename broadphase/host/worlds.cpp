@@ -71,14 +71,14 @@ class HostDevicePipeline final : public DevicePipeline {
     requireNone(stream);
     queries_.anyHits(rays, hits);
   }
-  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> room, CUstream_st* stream) override {
+  DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list, CUstream_st* stream) override {
     requireNone(stream);
-    return queries_.allHits(rays, room);
+    return queries_.allHits(rays, list);
   }
-  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> room,
+  DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list,
                      CUstream_st* stream) override {
     requireNone(stream);
-    return queries_.allHits(boxes, room);
+    return queries_.allHits(boxes, list);
   }
   void reserveQueries(std::size_t, std::size_t hits) override { queries_.reserve(hits); }
 

@@ -137,9 +137,9 @@ TEST(LastScene, SeveralThreadsCopyManyBoxes) {
     }
     const StepInput input = scene.input(true);
     LastScene::Copying copying = copies.prepare(input);
-    EXPECT_EQ(copying.left(), (n + 4095) / 4096);
+    EXPECT_EQ(copying.remaining(), (n + 4095) / 4096);
     tasks.forParts(3, 3, [&](std::size_t, std::size_t, std::size_t) { copying.help(); });
-    EXPECT_EQ(copying.left(), 0u);
+    EXPECT_EQ(copying.remaining(), 0u);
     copies.keep();
     ASSERT_NO_FATAL_FAILURE(expectCopyOf(copies, input));
     scene.succeed();

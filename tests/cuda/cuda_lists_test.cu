@@ -153,10 +153,11 @@ TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
   }
 }
 
-// Only HubList::kMost hubs get tiles of their own. Here there are as many, and one more.
+// Only HubList::kMaxHubs hubs get tiles of their own. Here there are as many, and one more.
 TEST_F(CudaLists, ManyHubsNeedNoTilesOfTheirOwn) {
   Random random(608);
-  for (const std::uint32_t hubs : {HubList::kMost, HubList::kMost + 1, 3 * HubList::kMost}) {
+  for (const std::uint32_t hubs :
+       {HubList::kMaxHubs, HubList::kMaxHubs + 1, 3 * HubList::kMaxHubs}) {
     Lists many(2000), none(2000);
     for (std::uint32_t k = 0; k < hubs; ++k) {
       const std::uint32_t box = k % 2 == 0 ? k : 31 * k;

@@ -8,10 +8,10 @@
 namespace lbvh {
 namespace {
 
-StepHeader searched(std::uint64_t extents, std::uint64_t looks) {
+StepHeader searched(std::uint64_t extents, std::uint64_t tests) {
   StepHeader step;
   step.extents = extents;
-  step.looks = looks;
+  step.tests = tests;
   return step;
 }
 
@@ -89,16 +89,16 @@ TEST(OrderPlan, RunsAgainInTheKeptOrderIfOnlyTheCapacityWasTooSmall) {
 }
 
 TEST(OrderPlan, NextStepSortsIfTheSearchTestsMuchMore) {
-  for (const std::uint64_t looks : {1000u, 1404u, 1405u}) {
+  for (const std::uint64_t tests : {1000u, 1404u, 1405u}) {
     OrderPlan plan = planAfterASort(512, 300, searched(1000, 1000));
     // The limit is relative to the last sort, not to the last step.
     for (int kept = 0; kept < 2; ++kept) {
       plan.begin(512, 300);
       EXPECT_FALSE(plan.sorts());
-      plan.observe(searched(1000, kept == 0 ? 1404 : looks), false);
+      plan.observe(searched(1000, kept == 0 ? 1404 : tests), false);
       plan.succeed(512);
     }
-    EXPECT_EQ(sortsNext(plan, 512, 300), looks > 1404) << looks;
+    EXPECT_EQ(sortsNext(plan, 512, 300), tests > 1404) << tests;
   }
 }
 

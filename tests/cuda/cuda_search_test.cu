@@ -307,14 +307,14 @@ TEST_F(CudaSearch, OrderWithTooLargeExtentsIsNotSearched) {
   const Found good = search(asked, boxes, inOrder(boxes.size()));
   EXPECT_NEAR(static_cast<double>(good.header.extents), 65536, 47);
   asked.header.arguments.mostExtents = good.header.extents;
-  EXPECT_GT(search(asked, boxes, inOrder(boxes.size())).header.looks, 0u) << "at the limit";
+  EXPECT_GT(search(asked, boxes, inOrder(boxes.size())).header.tests, 0u) << "at the limit";
   const Found bad = search(asked, boxes, inAnyOrder(boxes.size(), random));
   EXPECT_GT(bad.header.extents, 30 * good.header.extents);
-  EXPECT_EQ(bad.header.looks, 0u);
+  EXPECT_EQ(bad.header.tests, 0u);
   EXPECT_EQ(bad.header.pairs, 0u);
   asked.header.arguments.mostExtents = ~std::uint64_t{0};
-  EXPECT_GT(search(asked, boxes, inAnyOrder(boxes.size(), random)).header.looks,
-            5 * good.header.looks);
+  EXPECT_GT(search(asked, boxes, inAnyOrder(boxes.size(), random)).header.tests,
+            5 * good.header.tests);
 }
 
 // The grid excludes far boxes, so a block may be far larger than the grid. With an oversized box a

@@ -107,8 +107,8 @@ struct Comparison {
     const bool knowsHubs = random.below(2) == 0;
 
     ListComparison in{};
-    in.fresh = {sortedThere.view().data(), freshOffsets.view().data(),
-                static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
+    in.current = {sortedThere.view().data(), freshOffsets.view().data(),
+                  static_cast<std::uint32_t>(fresh.size()) + boxesBehind};
     in.old = {oldThere.view().data(), oldOffsets.view().data(),
               static_cast<std::uint32_t>(old.size())};
     in.boxes = static_cast<std::uint32_t>(boxes);
@@ -153,7 +153,8 @@ struct Comparison {
   static std::vector<unsigned long long> hubsIn(const Lists& lists) {
     std::vector<unsigned long long> words(HubList::kWords);
     for (std::size_t box = lists.size(); box-- > 0;)
-      if (lists[box].size() >= HubList::kFrom && words[0]++ < HubList::kMost) words[words[0]] = box;
+      if (lists[box].size() >= HubList::kFrom && words[0]++ < HubList::kMaxHubs)
+        words[words[0]] = box;
     return words;
   }
 

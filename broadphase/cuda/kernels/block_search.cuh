@@ -97,12 +97,12 @@ class BlockSearch {
     }
   }
 
-  /// Ends the search. As a sample, every eighth block adds to `header->looks` how many blocks and
+  /// Ends the search. As a sample, every eighth block adds to `header->tests` how many blocks and
   /// boxes it has visited.
   __device__ void end() {
     if (!stage_.isOver()) stage_.flush();
     if (lane() == 0 && block_ % 8 == 0)
-      atomicAdd(reinterpret_cast<unsigned long long*>(&in_.header->looks),
+      atomicAdd(reinterpret_cast<unsigned long long*>(&in_.header->tests),
                 static_cast<unsigned long long>(looks_));
   }
 

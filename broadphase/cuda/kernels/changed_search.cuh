@@ -81,7 +81,7 @@ struct PutChanged {
     header->arguments = *arguments;
     header->pairs = 0;
     header->delta = DeltaCount{};
-    header->extents = header->looks = 0;
+    header->extents = header->tests = 0;
     header->overfull = 0;
   }
   __device__ static Aabb boxOf(const Corners& corners) {
@@ -226,10 +226,10 @@ class ChangedSearch {
 
   /// @param box the lane's box in that block
   __device__ void searchBlock(std::uint32_t block, const Corners& box) {
-    const bool meets = overlap(in_.leaves.blocks[block], own_);
+    const bool overlaps = overlap(in_.leaves.blocks[block], own_);
     const std::uint32_t slot = block * kWarp + lane();
     const bool hasChanged = (in_.marks.slots[block] >> lane() & 1) != 0;
-    for (std::uint32_t own = __ballot_sync(kAllLanes, meets); own != 0; own &= own - 1) {
+    for (std::uint32_t own = __ballot_sync(kAllLanes, overlaps); own != 0; own &= own - 1) {
       const std::uint32_t k = lowestBit(own);
       // A pair of two changed boxes is found from both sides, but must be taken once.
       const bool hits = overlap(box, ownBox(k)) && !(hasChanged && slot <= memory_.slot[k]);

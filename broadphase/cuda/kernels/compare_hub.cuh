@@ -18,7 +18,7 @@ struct HubMemory {
   static constexpr std::uint32_t kRegion = kThreads * kWindow;  ///< a window for each thread
   using Scan = cub::BlockScan<unsigned long long, kThreads>;
 
-  std::uint32_t fresh[kWords], old[kWords];
+  std::uint32_t current[kWords], old[kWords];
   typename Scan::TempStorage scan;
 };
 
@@ -31,19 +31,19 @@ class HubComparison {
   /// @param place where to write the added and removed pairs; null: the pairs are only counted
   /// @param isAgain whether the block has just compared this hub, and has not used the memory since
   __device__ DeltaSum compare(bool sorts, const DeltaSum* place, bool isAgain = false) {
-    const std::uint32_t begin = in_.fresh.begin(box_), freshEnd = in_.fresh.begin(box_ + 1);
-    fresh_ = Rest(in_.sorts() ? in_.sortedPairs : in_.fresh.pairs, begin, freshEnd);
+    const std::uint32_t begin = in_.current.begin(box_), currentEnd = in_.current.begin(box_ + 1);
+    current_ = Rest(in_.sorts() ? in_.sortedPairs : in_.current.pairs, begin, currentEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
     const bool isHalf = in_.others == nullptr;
     const std::uint32_t least = isHalf ? box_ : 0;  // the second box of a pair is the larger index
     const std::uint32_t boxes =
-        isHalf ? max(in_.fresh.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
+        isHalf ? max(in_.current.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
     const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
-    if (sorts && isOneWindow) fresh_ = {in_.partners, 1, begin, freshEnd};
+    if (sorts && isOneWindow) current_ = {in_.partners, 1, begin, currentEnd};
     DeltaSum sum{};
     for (std::uint32_t region = least / HubMemory::kRegion; region * HubMemory::kRegion < boxes;
          ++region) {
-      if (sorts && !isOneWindow) fresh_.end = fresh_.at + putInWindows(region, freshEnd);
+      if (sorts && !isOneWindow) current_.end = current_.at + putInWindows(region, currentEnd);
       const std::uint32_t end = (region + 1) * HubMemory::kRegion;
       for (std::uint32_t next = nextSecond(); next < end; next = nextSecond())
         compareWindow(next / HubMemory::kWindow * HubMemory::kWindow, sorts, place,
@@ -75,16 +75,16 @@ class HubComparison {
   __device__ std::uint32_t endOfOld() const {
     return old_.at < old_.end ? old_.second(old_.end - 1) + 1 : 0;
   }
-  __device__ std::uint32_t nextSecond() const { return min(fresh_.next(), old_.next()); }
+  __device__ std::uint32_t nextSecond() const { return min(current_.next(), old_.next()); }
 
   /// Puts the new pairs of a region in the order of windows, at the beginning of the unread part of
   /// the new list.
   /// @param end where the box's list of new pairs ends
   /// @return how many pairs the region has
   __device__ std::uint32_t putInWindows(std::uint32_t region, std::uint32_t end) {
-    std::uint32_t* places = memory_.fresh;  // by window: where its next pair goes
+    std::uint32_t* places = memory_.current;  // by window: where its next pair goes
     const auto forSeconds = [&](const auto& f) {
-      for (std::uint32_t i = in_.fresh.begin(box_) + threadIdx.x; i < end; i += kThreads) {
+      for (std::uint32_t i = in_.current.begin(box_) + threadIdx.x; i < end; i += kThreads) {
         const std::uint32_t second = in_.partners[i];
         if (second / HubMemory::kRegion == region)
           f(&places[second / HubMemory::kWindow % kThreads], second);
@@ -96,7 +96,7 @@ class HubComparison {
     __syncthreads();
     unsigned long long before = 0, all = 0;
     HubMemory::Scan(memory_.scan).ExclusiveSum(places[threadIdx.x], before, all);
-    places[threadIdx.x] = fresh_.at + static_cast<std::uint32_t>(before);
+    places[threadIdx.x] = current_.at + static_cast<std::uint32_t>(before);
     __syncthreads();
     forSeconds([&](std::uint32_t* place, std::uint32_t second) {
       in_.sortedPairs[atomicAdd(place, 1u)].second = second;
@@ -108,16 +108,16 @@ class HubComparison {
   /// @param hasBits whether the memory has the bits of the window, which has all pairs of the hub
   __device__ void compareWindow(std::uint32_t window, bool sorts, const DeltaSum* place,
                                 bool hasBits, DeltaSum& sum) {
-    std::uint32_t sorted = fresh_.at;
+    std::uint32_t sorted = current_.at;
     if (hasBits) {
-      fresh_.at = fresh_.end;
+      current_.at = current_.end;
       old_.at = old_.end;
     } else {
       setBits(window);
     }
     for (std::uint32_t word = 0; word < HubMemory::kWords; word += kThreads) {
       const std::uint32_t k = word + threadIdx.x;
-      if (!__syncthreads_or((memory_.fresh[k] | memory_.old[k]) != 0)) continue;
+      if (!__syncthreads_or((memory_.current[k] | memory_.old[k]) != 0)) continue;
       DeltaSum before = place != nullptr ? *place : DeltaSum{};
       before += sum;
       sum += compareWords(k, window + 32 * k, sorts, sorted, place != nullptr, before);
@@ -126,9 +126,9 @@ class HubComparison {
 
   __device__ void setBits(std::uint32_t window) {
     for (std::uint32_t i = threadIdx.x; i < HubMemory::kWords; i += kThreads)
-      memory_.fresh[i] = memory_.old[i] = 0;
+      memory_.current[i] = memory_.old[i] = 0;
     __syncthreads();
-    setBits(memory_.fresh, window, fresh_, [](std::uint32_t) { return true; });
+    setBits(memory_.current, window, current_, [](std::uint32_t) { return true; });
     setBits(memory_.old, window, old_, [&](std::uint32_t second) {
       return in_.counts({box_, second});
     });
@@ -169,21 +169,21 @@ class HubComparison {
   /// @param sorted where the next pair of the new list goes; moves on by the number of pairs
   __device__ DeltaSum compareWords(std::uint32_t word, std::uint32_t first, bool sorts,
                                    std::uint32_t& sorted, bool writes, DeltaSum place) const {
-    const std::uint32_t fresh = memory_.fresh[word], old = memory_.old[word];
-    const std::uint32_t added = fresh & ~old, removed = old & ~fresh;
+    const std::uint32_t current = memory_.current[word], old = memory_.old[word];
+    const std::uint32_t added = current & ~old, removed = old & ~current;
     constexpr int kField = 16;  // bits for a count of at most 4,096 in the words of all threads
     const auto count = [](std::uint32_t bits, int field) {
       return static_cast<unsigned long long>(__popc(bits)) << field * kField;
     };
     unsigned long long before = 0, all = 0;
     HubMemory::Scan(memory_.scan)
-        .ExclusiveSum(count(fresh, 0) | count(added, 1) | count(removed, 2), before, all);
+        .ExclusiveSum(count(current, 0) | count(added, 1) | count(removed, 2), before, all);
     __syncthreads();
     const auto field = [](unsigned long long counts, int k) {
       return static_cast<std::uint32_t>(counts >> k * kField) & 0xFFFF;
     };
     if (sorts)
-      forBits(fresh, first, sorted + field(before, 0),
+      forBits(current, first, sorted + field(before, 0),
               [&](std::uint32_t at, Pair pair) { in_.sortedPairs[at] = pair; });
     if (writes) {
       forBits(added, first, place.added() + field(before, 1),
@@ -204,7 +204,7 @@ class HubComparison {
   const ListComparison& in_;
   HubMemory& memory_;
   const std::uint32_t box_;
-  Rest fresh_{}, old_{};
+  Rest current_{}, old_{};
 };
 
 }  // namespace lbvh

@@ -62,21 +62,21 @@ __device__ inline void sortInRegisters(std::uint32_t (&x)[kSize]) {
 /// Some boxes of a tile, [begin, end), whose lists are compared at the same time.
 struct Round {
   std::uint32_t begin, end;
-  bool isHub;                ///< the round has one box, with a long list
-  std::uint32_t fresh, old;  ///< where the round's lists begin
+  bool isHub;                  ///< the round has one box, with a long list
+  std::uint32_t current, old;  ///< where the round's lists begin
 };
 
 struct TileMemory {
   static constexpr std::uint32_t kBoxes = ListTiles::kBoxes;
   static constexpr std::uint32_t kWords = 32;  ///< one for each lane of a warp
   /// Maximum number of new pairs in a round, and also of old pairs.
-  static constexpr std::uint32_t kRoom = 32 * kWords;
+  static constexpr std::uint32_t kCapacity = 32 * kWords;
 
   std::uint32_t shared;
   std::uint32_t boxes;  ///< number of boxes of the tile
   bool isLast;
   unsigned long long before;
-  std::uint32_t fresh[kBoxes + 1], old[kBoxes + 1];  ///< by box: where its list begins
+  std::uint32_t current[kBoxes + 1], old[kBoxes + 1];  ///< by box: where its list begins
   std::uint32_t changes[2];       ///< numbers of added and removed pairs in a round
   std::uint32_t isAdded[kWords];  ///< one bit for each pair in `sorted`
   /// One bit for each pair in `old`: set if the pair is not removed.
@@ -85,10 +85,10 @@ struct TileMemory {
   bool isHubChanged[kBoxes];
   union {
     struct {
-      std::uint32_t unsorted[kRoom], sorted[kRoom], old[kRoom];
-      std::uint8_t ofFresh[kRoom], ofOld[kRoom];  ///< first boxes, as indices in the tile
+      std::uint32_t unsorted[kCapacity], sorted[kCapacity], old[kCapacity];
+      std::uint8_t ofCurrent[kCapacity], ofOld[kCapacity];  ///< first boxes, as indices in the tile
       /// Indices of added pairs; indices of removed pairs.
-      std::uint16_t changes[2][kRoom];
+      std::uint16_t changes[2][kCapacity];
     } pairs;
     HubMemory hub;
   };
@@ -96,7 +96,7 @@ struct TileMemory {
 
 class ListTile {
  public:
-  static constexpr std::uint32_t kBoxes = TileMemory::kBoxes, kRoom = TileMemory::kRoom;
+  static constexpr std::uint32_t kBoxes = TileMemory::kBoxes, kCapacity = TileMemory::kCapacity;
 
   __device__ ListTile(const ListComparison& in, TileMemory& memory, const ListTileRange& range)
       : in_(in), memory_(memory), firstBox_(range.begin) {
@@ -106,7 +106,7 @@ class ListTile {
       memory.isLast = range.isLast;
     }
     if (box <= range.end - range.begin) {
-      memory.fresh[box] = in.fresh.begin(firstBox_ + box);
+      memory.current[box] = in.current.begin(firstBox_ + box);
       memory.old[box] = in.old.begin(firstBox_ + box);
     }
     __syncthreads();
@@ -158,21 +158,21 @@ class ListTile {
     if (box >= begin && box < memory_.boxes) {
       const auto isIn = [&](const std::uint32_t(&offsets)[kBoxes + 1]) {
         return offsets[box + 1] - offsets[box] < HubList::kFrom &&
-               offsets[box + 1] - offsets[begin] <= kRoom;
+               offsets[box + 1] - offsets[begin] <= kCapacity;
       };
-      fits = isIn(memory_.fresh) && isIn(memory_.old);
+      fits = isIn(memory_.current) && isIn(memory_.old);
     }
     if (threadIdx.x < TileMemory::kWords)
       memory_.isAdded[threadIdx.x] = memory_.isDone[threadIdx.x] = 0;
-    const std::uint32_t fresh = memory_.fresh[begin], old = memory_.old[begin];
-    if (__syncthreads_and(fits)) return {begin, memory_.boxes, false, fresh, old};
+    const std::uint32_t current = memory_.current[begin], old = memory_.old[begin];
+    if (__syncthreads_and(fits)) return {begin, memory_.boxes, false, current, old};
     if (threadIdx.x == 0) memory_.shared = memory_.boxes;
     __syncthreads();
     if (!fits) atomicMin(&memory_.shared, box);
     __syncthreads();
     const std::uint32_t end = memory_.shared;
-    return end > begin ? Round{begin, end, false, fresh, old}
-                       : Round{begin, begin + 1, true, fresh, old};
+    return end > begin ? Round{begin, end, false, current, old}
+                       : Round{begin, begin + 1, true, current, old};
   }
 
   __device__ DeltaSum compareRound() {
@@ -187,10 +187,10 @@ class ListTile {
     return DeltaSum::of(memory_.changes[0], memory_.changes[1]);
   }
 
-  __device__ std::uint32_t freshSize() const { return freshBegin(round_.end); }
+  __device__ std::uint32_t currentSize() const { return currentBegin(round_.end); }
   __device__ std::uint32_t oldSize() const { return oldBegin(round_.end); }
-  __device__ std::uint32_t freshBegin(std::uint32_t box) const {
-    return memory_.fresh[box] - round_.fresh;
+  __device__ std::uint32_t currentBegin(std::uint32_t box) const {
+    return memory_.current[box] - round_.current;
   }
   __device__ std::uint32_t oldBegin(std::uint32_t box) const {
     return memory_.old[box] - round_.old;
@@ -198,9 +198,9 @@ class ListTile {
 
   __device__ void load() {
     auto& pairs = memory_.pairs;
-    const std::uint32_t freshs = freshSize(), olds = oldSize();
+    const std::uint32_t freshs = currentSize(), olds = oldSize();
     for (std::uint32_t i = threadIdx.x; i < freshs; i += kThreads)
-      pairs.unsorted[i] = in_.freshSecond(round_.fresh + i);
+      pairs.unsorted[i] = in_.currentSecond(round_.current + i);
     for (std::uint32_t i = threadIdx.x; i < olds; i += kThreads) {
       const Pair pair = in_.old.pairs[round_.old + i];
       pairs.old[i] = pair.second;
@@ -212,14 +212,14 @@ class ListTile {
   static constexpr std::uint32_t kShort = 16;  ///< longest list that is sorted in registers
 
   __device__ void sortLists() {
-    static_assert(kThreads == 2 * kBoxes, "half of the threads sort, the others write ofFresh");
+    static_assert(kThreads == 2 * kBoxes, "half of the threads sort, the others write ofCurrent");
     const std::uint32_t box = threadIdx.x % kBoxes;
     const bool isOfRound = box >= round_.begin && box < round_.end;
-    const std::uint32_t begin = isOfRound ? freshBegin(box) : 0;
-    const std::uint32_t size = isOfRound ? freshBegin(box + 1) - begin : 0;
+    const std::uint32_t begin = isOfRound ? currentBegin(box) : 0;
+    const std::uint32_t size = isOfRound ? currentBegin(box + 1) - begin : 0;
     if (threadIdx.x >= kBoxes) {
       for (std::uint32_t i = 0; i < size; ++i)
-        memory_.pairs.ofFresh[begin + i] = static_cast<std::uint8_t>(box);
+        memory_.pairs.ofCurrent[begin + i] = static_cast<std::uint8_t>(box);
       return;
     }
     if (__any_sync(kAllLanes, size > 8))
@@ -258,9 +258,9 @@ class ListTile {
   /// One thread for each new pair searches for it in the old list.
   __device__ void match() {
     auto& pairs = memory_.pairs;
-    const std::uint32_t size = freshSize();
+    const std::uint32_t size = currentSize();
     for (std::uint32_t i = threadIdx.x; i < size; i += kThreads) {
-      const std::uint32_t box = pairs.ofFresh[i];
+      const std::uint32_t box = pairs.ofCurrent[i];
       if (!takeOld(pairs.sorted[i], oldBegin(box), oldBegin(box + 1)))
         atomicOr(&memory_.isAdded[i / 32], 1u << i % 32);
     }
@@ -301,17 +301,17 @@ class ListTile {
 
   __device__ void writeSorted() const {
     const auto& pairs = memory_.pairs;
-    Pair* out = in_.sortedPairs + round_.fresh;
-    const std::uint32_t size = freshSize();
+    Pair* out = in_.sortedPairs + round_.current;
+    const std::uint32_t size = currentSize();
     for (std::uint32_t i = threadIdx.x; i < size; i += kThreads)
-      out[i] = {firstBox_ + pairs.ofFresh[i], pairs.sorted[i]};
+      out[i] = {firstBox_ + pairs.ofCurrent[i], pairs.sorted[i]};
   }
 
   __device__ void writeStaged(DeltaSum place) const {
     const auto& pairs = memory_.pairs;
     for (std::uint32_t k = threadIdx.x; k < staged_.added(); k += kThreads) {
       const std::uint32_t i = pairs.changes[0][k];
-      in_.put(in_.added, place.added() + k, {firstBox_ + pairs.ofFresh[i], pairs.sorted[i]});
+      in_.put(in_.added, place.added() + k, {firstBox_ + pairs.ofCurrent[i], pairs.sorted[i]});
     }
     for (std::uint32_t k = threadIdx.x; k < staged_.removed(); k += kThreads) {
       const std::uint32_t i = pairs.changes[1][k];
@@ -341,7 +341,7 @@ static __global__ void __launch_bounds__(kThreads, 8) compareListsKernel(ListCom
   }
   __syncthreads();
   const DeltaSum place{memory.before};
-  if (own.both != 0 && in.hasRoom()) tile.writeLists(place);
+  if (own.both != 0 && in.hasCapacity()) tile.writeLists(place);
   if (memory.isLast) in.finish(DeltaSum{place.both + own.both});
 }
 

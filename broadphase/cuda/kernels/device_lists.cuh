@@ -84,7 +84,7 @@ struct WriteReport {
   const std::uint32_t* count;  ///< DeviceScene::boxCount
   std::uint64_t boxes;
   std::uint64_t limit;
-  std::uint64_t room;            ///< capacity of the list of pairs
+  std::uint64_t capacity;        ///< capacity of the list of pairs
   std::uint64_t added, removed;  ///< capacities of the lists of added and removed pairs
   bool hasChanges;
   bool reportsNan;  ///< whether this kernel must report NaN boxes, because none did before
@@ -107,7 +107,7 @@ struct WriteReport {
     std::uint32_t errors = header->errors;
     header->errors = 0;
     if (pairs > limit) errors |= bitOf(DeviceError::searchStopped);
-    if (pairs > room) errors |= bitOf(DeviceError::pairsTruncated);
+    if (pairs > capacity) errors |= bitOf(DeviceError::pairsTruncated);
     if (delta.added > added) errors |= bitOf(DeviceError::addedTruncated);
     if (delta.removed > removed) errors |= bitOf(DeviceError::removedTruncated);
     if (reportsNan && header->scene.nan > 0) errors |= bitOf(DeviceError::nanBox);

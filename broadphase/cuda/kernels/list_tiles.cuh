@@ -13,24 +13,24 @@ namespace lbvh {
 
 /// Some hubs, in no order. The caller must clear the words before a kernel adds hubs.
 struct HubList {
-  static constexpr std::uint32_t kMost = 8;    ///< more hubs get no tiles of their own
-  static constexpr std::uint32_t kFrom = 257;  ///< the shortest list of a hub
+  static constexpr std::uint32_t kMaxHubs = 8;  ///< more hubs get no tiles of their own
+  static constexpr std::uint32_t kFrom = 257;   ///< the shortest list of a hub
 
-  /// The number of hubs, which may exceed kMost, and then kMost boxes; null: there are none.
+  /// The number of hubs, which may exceed kMaxHubs, and then kMaxHubs boxes; null: there are none.
   unsigned long long* words = nullptr;
 
-  static constexpr std::uint32_t kWords = 1 + kMost;
+  static constexpr std::uint32_t kWords = 1 + kMaxHubs;
   /// The largest number of tiles that hubs add: each hub splits a tile into three parts.
-  static constexpr std::uint32_t kMoreTiles = 2 * kMost;
+  static constexpr std::uint32_t kMoreTiles = 2 * kMaxHubs;
 
   __device__ void add(std::uint32_t box) const {
     if (words == nullptr) return;
     const unsigned long long place = atomicAdd(words, 1ull);
-    if (place < kMost) words[1 + place] = box;
+    if (place < kMaxHubs) words[1 + place] = box;
   }
   __device__ std::uint32_t count() const {
     if (words == nullptr) return 0;
-    return static_cast<std::uint32_t>(words[0] < kMost ? words[0] : kMost);
+    return static_cast<std::uint32_t>(words[0] < kMaxHubs ? words[0] : kMaxHubs);
   }
   __device__ std::uint32_t box(std::uint32_t k) const {
     return static_cast<std::uint32_t>(words[1 + k]);

@@ -19,14 +19,14 @@ struct MergeChanges {
 
   OldPairs old;
   ChangeMarks marks;
-  View<Pair> room;         ///< receives the pairs of this step
+  View<Pair> memory;       ///< receives the pairs of this step
   std::uint32_t* offsets;  ///< by box: where its list begins; boxes + 1 elements
   View<Pair> added, removed;
   StepHeader* header;
   StepHeader* report;  ///< where the host reads the header of the finished step
   TileChain chain;     ///< for the sums of added and dropped pairs
   /// For the sums of dropped pairs that are reported; used if objects were removed.
-  TileChain told;
+  TileChain reported;
 
   static std::size_t tiles(std::size_t pairs) { return pairs / kTile + 1; }
 };
@@ -35,10 +35,10 @@ struct MergeMemory {
   static constexpr std::uint32_t kRows = MergeChanges::kRows, kMax = ChangeMarks::kMaxNew;
 
   std::uint32_t shared;
-  unsigned long long before, toldBefore;  ///< sums over all earlier tiles
-  std::uint32_t gone[kRows],              ///< one bit for each old pair: whether it is dropped
-      told[kRows];  ///< one bit for each old pair: whether it is reported as removed
-  std::uint32_t goneBefore[kRows + 1], toldGoneBefore[kRows + 1], addedBefore[kRows + 1];
+  unsigned long long before, reportedBefore;  ///< sums over all earlier tiles
+  std::uint32_t gone[kRows],                  ///< one bit for each old pair: whether it is dropped
+      reported[kRows];  ///< one bit for each old pair: whether it is reported as removed
+  std::uint32_t goneBefore[kRows + 1], reportedGoneBefore[kRows + 1], addedBefore[kRows + 1];
   NewPair unsorted[kMax], added[kMax];
 };
 
@@ -56,7 +56,8 @@ class MergeTile {
 
   /// @return the numbers of added and dropped pairs
   __device__ DeltaSum count() {
-    if (threadIdx.x < MergeMemory::kRows) memory_.gone[threadIdx.x] = memory_.told[threadIdx.x] = 0;
+    if (threadIdx.x < MergeMemory::kRows)
+      memory_.gone[threadIdx.x] = memory_.reported[threadIdx.x] = 0;
     for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads)
       memory_.unsorted[k] = in_.marks.news[tile_ * ChangeMarks::kMaxNew + k];
     __syncthreads();
@@ -72,23 +73,23 @@ class MergeTile {
     return DeltaSum::of(added_, memory_.goneBefore[MergeMemory::kRows]);
   }
 
-  __device__ std::uint32_t toldGone() const {
-    return changes_ ? memory_.toldGoneBefore[MergeMemory::kRows] : 0;
+  __device__ std::uint32_t reportedGone() const {
+    return changes_ ? memory_.reportedGoneBefore[MergeMemory::kRows] : 0;
   }
 
   /// @param before numbers of added and dropped pairs in all earlier tiles
-  /// @param toldBefore number of dropped pairs to report in all earlier tiles
-  __device__ void write(DeltaSum before, std::uint32_t toldBefore) const {
+  /// @param reportedBefore number of dropped pairs to report in all earlier tiles
+  __device__ void write(DeltaSum before, std::uint32_t reportedBefore) const {
     const std::uint32_t to = begin_ + before.added() - before.removed();
     if (changes_) {
-      writeMerged(to, toldBefore);
+      writeMerged(to, reportedBefore);
       for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads) {
         const NewPair& one = memory_.added[k];
         put(to + placeOf(one.before) + k, one.pair);
         if (before.added() + k < in_.added.size()) in_.added[before.added() + k] = one.pair;
       }
-    } else if (to + size_ <= in_.room.size()) {
-      Pair* const pairs = in_.room.data() + to + rowOf(0) * kWarp + lane();
+    } else if (to + size_ <= in_.memory.size()) {
+      Pair* const pairs = in_.memory.data() + to + rowOf(0) * kWarp + lane();
 #pragma unroll
       for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k)
         if (size_ == MergeChanges::kTile || rowOf(k) * kWarp + lane() < size_)
@@ -119,19 +120,19 @@ class MergeTile {
       gone &= ~in_.marks.kept[begin_ / kWarp + rowOf(k)];
       if (gone == 0) continue;
       any = true;
-      std::uint32_t told = gone;
+      std::uint32_t reported = gone;
       if (!in_.old.removedObjects.empty())
-        told &= __ballot_sync(kAllLanes, isThere && in_.old.counts(mine_[k]));
+        reported &= __ballot_sync(kAllLanes, isThere && in_.old.counts(mine_[k]));
       if (lane() == 0) {
         memory_.gone[rowOf(k)] = gone;
-        memory_.told[rowOf(k)] = told;
+        memory_.reported[rowOf(k)] = reported;
       }
     }
     return any;
   }
 
   __device__ void put(std::uint32_t at, Pair pair) const {
-    if (at < in_.room.size()) in_.room[at] = pair;
+    if (at < in_.memory.size()) in_.memory[at] = pair;
   }
 
   /// Sorts the new pairs. No two are equal, so each gets a different place.
@@ -157,7 +158,7 @@ class MergeTile {
       if (lane() == kWarp - 1) before[MergeMemory::kRows] = end;
     };
     sum(memory_.gone, memory_.goneBefore);
-    sum(memory_.told, memory_.toldGoneBefore);
+    sum(memory_.reported, memory_.reportedGoneBefore);
   }
 
   /// The number of new pairs that belong before one of the old pairs [0, i).
@@ -184,17 +185,18 @@ class MergeTile {
     return i - memory_.goneBefore[i / kWarp] - countBits(memory_.gone[i / kWarp] & below);
   }
 
-  __device__ void writeMerged(std::uint32_t to, std::uint32_t toldBefore) const {
+  __device__ void writeMerged(std::uint32_t to, std::uint32_t reportedBefore) const {
 #pragma unroll
     for (std::uint32_t k = 0; k < MergeChanges::kEach; ++k) {
       const std::uint32_t row = rowOf(k), i = row * kWarp + lane();
       const std::uint32_t first = memory_.addedBefore[row], last = memory_.addedBefore[row + 1];
-      const std::uint32_t gone = memory_.gone[row], told = memory_.told[row];
+      const std::uint32_t gone = memory_.gone[row], reported = memory_.reported[row];
       std::uint32_t before = first;
       for (std::uint32_t one = first; one < last; ++one) before += memory_.added[one].before <= i;
       if (i < size_ && (gone >> lane() & 1) == 0) put(to + placeOf(i) + before, mine_[k]);
-      if ((told >> lane() & 1) == 0) continue;
-      const std::uint32_t at = toldBefore + memory_.toldGoneBefore[row] + lanesBefore(told);
+      if ((reported >> lane() & 1) == 0) continue;
+      const std::uint32_t at =
+          reportedBefore + memory_.reportedGoneBefore[row] + lanesBefore(reported);
       if (at < in_.removed.size()) in_.removed[at] = mine_[k];
     }
   }
@@ -235,19 +237,20 @@ static __global__ void __launch_bounds__(kThreads, 8) mergeChangesKernel(MergeCh
   const bool hasRemoved = !in.old.removedObjects.empty();
   if (threadIdx.x < kWarp) {
     const unsigned long long before = sumOfTilesBefore(in.chain, number, own.both);
-    const unsigned long long told = hasRemoved ? sumOfTilesBefore(in.told, number, tile.toldGone())
-                                               : DeltaSum{before}.removed();
-    if (threadIdx.x == 0) memory.before = before, memory.toldBefore = told;
+    const unsigned long long reported =
+        hasRemoved ? sumOfTilesBefore(in.reported, number, tile.reportedGone())
+                   : DeltaSum{before}.removed();
+    if (threadIdx.x == 0) memory.before = before, memory.reportedBefore = reported;
   }
   __syncthreads();
   const DeltaSum before{memory.before};
-  const auto toldBefore = static_cast<std::uint32_t>(memory.toldBefore);
-  tile.write(before, toldBefore);
+  const auto reportedBefore = static_cast<std::uint32_t>(memory.reportedBefore);
+  tile.write(before, reportedBefore);
   if (!tile.isLast()) return;
   if (threadIdx.x == 0) {
     const DeltaSum all{before.both + own.both};
     in.header->pairs = oldPairs + std::uint64_t{all.added()} - all.removed();
-    in.header->delta = {all.added(), toldBefore + tile.toldGone()};
+    in.header->delta = {all.added(), reportedBefore + tile.reportedGone()};
   }
   __syncthreads();
   reportHeader(in.header, in.report);

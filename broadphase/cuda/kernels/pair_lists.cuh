@@ -21,9 +21,9 @@ namespace lbvh {
 /// Where a search writes pairs. The pairs of each first box are counted, and each pair gets an
 /// index among them.
 struct FoundPairs {
-  View<Pair> room;
+  View<Pair> pairs;
   std::uint64_t limit;        ///< the search stops when it has found more pairs
-  unsigned long long* count;  ///< number of found pairs; may exceed the size of `room`
+  unsigned long long* count;  ///< number of found pairs; may exceed the size of `pairs`
   PairRule rule;              ///< which pairs are accepted
   /// By box: number of its pairs; null: pairs are not counted and get no places.
   std::uint32_t* counts;
@@ -89,10 +89,10 @@ class PairStage {
     if (lane() == 0) begin = atomicAdd(out_.count, static_cast<unsigned long long>(size_));
     begin = __shfl_sync(kAllLanes, begin, 0);
     isOver_ |= begin + size_ > out_.limit;
-    const unsigned long long room = out_.room.size() > begin ? out_.room.size() - begin : 0;
-    const std::uint32_t fits = room < size_ ? static_cast<std::uint32_t>(room) : size_;
+    const unsigned long long rest = out_.pairs.size() > begin ? out_.pairs.size() - begin : 0;
+    const std::uint32_t fits = rest < size_ ? static_cast<std::uint32_t>(rest) : size_;
     if (out_.counts == nullptr) {
-      for (std::uint32_t k = lane(); k < fits; k += kWarp) out_.room[begin + k] = stage_[k];
+      for (std::uint32_t k = lane(); k < fits; k += kWarp) out_.pairs[begin + k] = stage_[k];
       return;
     }
     for (std::uint32_t k = lane(); k - lane() < fits; k += kWarp) {
@@ -100,7 +100,7 @@ class PairStage {
       if (k >= fits) continue;
       const unsigned long long at = begin + k;
       const Pair pair = stage_[k];
-      out_.room[at] = pair;
+      out_.pairs[at] = pair;
       out_.places[at] = placeOf(pair.first, writing);
       if (kIsScene && out_.otherPlaces != nullptr)
         out_.otherPlaces[at] = placeOf(pair.second, writing);
@@ -152,8 +152,8 @@ struct IndexLists {
 /// Element i puts the second box of found pair i into the list of its first box. With `otherPlaces`
 /// it also puts the first box into the list of the second one.
 struct ScatterPairs {
-  View<const Pair> room;
-  const unsigned long long* found;   ///< number of found pairs; may exceed the size of `room`
+  View<const Pair> pairs;
+  const unsigned long long* found;   ///< number of found pairs; may exceed the size of `pairs`
   const std::uint32_t* places;       ///< by pair: its index in the list
   const std::uint32_t* otherPlaces;  ///< null: each pair is in one list only
   const std::uint32_t* offsets;      ///< by box: where its list begins
@@ -161,7 +161,7 @@ struct ScatterPairs {
 
   __device__ void operator()(std::uint32_t i) const {
     if (i >= *found) return;
-    const Pair pair = room[i];
+    const Pair pair = pairs[i];
     partners[offsets[pair.first] + places[i]] = pair.second;
     if (otherPlaces != nullptr) partners[offsets[pair.second] + otherPlaces[i]] = pair.first;
   }
@@ -231,7 +231,7 @@ __device__ inline void reportHeader(const StepHeader* header, StepHeader* report
 
 /// The arguments of the kernel in compare_lists.cuh.
 struct ListComparison {
-  PairLists fresh;                ///< the new lists; already sorted if `partners` is null
+  PairLists current;              ///< the new lists; already sorted if `partners` is null
   const std::uint32_t* partners;  ///< second boxes of the new lists, unsorted; or null
   Pair* sortedPairs;              ///< receives the new lists, sorted, if `partners` is given
   PairLists old;
@@ -252,10 +252,10 @@ struct ListComparison {
            HubList::kMoreTiles;
   }
 
-  __device__ bool hasRoom() const { return added.size() != 0 || removed.size() != 0; }
+  __device__ bool hasCapacity() const { return added.size() != 0 || removed.size() != 0; }
   __device__ bool sorts() const { return partners != nullptr; }
-  __device__ std::uint32_t freshSecond(std::uint32_t i) const {
-    return sorts() ? partners[i] : fresh.pairs[i].second;
+  __device__ std::uint32_t currentSecond(std::uint32_t i) const {
+    return sorts() ? partners[i] : current.pairs[i].second;
   }
   /// Whether an old pair is reported when it ends. It is not if one of its objects was removed.
   __device__ bool counts(Pair pair) const { return !involvesRemoved(pair, removedObjects); }

@@ -299,11 +299,11 @@ class CudaSpace {
 
   /// Loads CUB's kernels for n keys by sorting.
   void loadSorts(std::size_t n) {
-    DeviceBuffer<std::uint64_t> room{memory()};
-    room.ensure(4 * n);
-    fill(View<std::uint64_t>{room.data(), 4 * n}, 0);
+    DeviceBuffer<std::uint64_t> buffer{memory()};
+    buffer.ensure(4 * n);
+    fill(View<std::uint64_t>{buffer.data(), 4 * n}, 0);
     const auto part = [&](int k, auto type) {
-      return View<decltype(type)>{reinterpret_cast<decltype(type)*>(room.data() + k * n), n};
+      return View<decltype(type)>{reinterpret_cast<decltype(type)*>(buffer.data() + k * n), n};
     };
     const auto sort = [&](auto key) {
       const auto keys = part(0, key);

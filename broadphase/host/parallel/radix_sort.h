@@ -80,7 +80,7 @@ class HostRadixSort {
  private:
   static constexpr int kMaxBits = 11;   // 2048 counters: 16 KiB, half of a first-level cache
   static constexpr int kShortBits = 8;  // for few keys, for which 2048 counters would cost more
-  static constexpr std::size_t kFew = 2048;
+  static constexpr std::size_t kManyKeys = 2048;
   static constexpr std::size_t kMaxInserted = 32;  // of 64 words, counting takes as long
   static constexpr std::size_t kGrain = 8192;
 
@@ -108,7 +108,7 @@ class HostRadixSort {
   /// The digits of `bits` bits from bit `shift` on, spread evenly over the passes.
   struct Digits {
     Digits(std::size_t keys, int first, int all) : shift(first), bits(all) {
-      const int most = keys < kFew ? kShortBits : kMaxBits;
+      const int most = keys < kManyKeys ? kShortBits : kMaxBits;
       passes = (bits + most - 1) / most;
       width = passes > 0 ? (bits + passes - 1) / passes : 0;
     }

@@ -18,11 +18,12 @@ class HostTasks {
  public:
   static int machineThreads();
 
-  /// The number of threads that a finder uses if `asked` are requested. 0 requests as many as the
-  /// machine has. The limit is kMaxThreads, or the machine's number if that is larger, because each
-  /// thread has its own memory.
-  static int threadsFor(int asked) {
-    return asked == 0 ? machineThreads() : std::min(asked, std::max(machineThreads(), kMaxThreads));
+  /// The number of threads that a finder uses if `requested` are requested. 0 requests as many as
+  /// the machine has. The limit is kMaxThreads, or the machine's number if that is larger, because
+  /// each thread has its own memory.
+  static int threadsFor(int requested) {
+    return requested == 0 ? machineThreads()
+                          : std::min(requested, std::max(machineThreads(), kMaxThreads));
   }
   static constexpr int kMaxThreads = 64;
 

@@ -63,8 +63,8 @@ struct Simd {
     const auto apart = [&](int k) {
       return _mm256_subs_epi16(box.corners[k], load(block.corners[k]));
     };
-    const auto lesser = [&](int k) { return _mm256_min_epi16(apart(k), apart(k + 3)); };
-    const __m256i least = _mm256_min_epi16(_mm256_min_epi16(lesser(0), lesser(1)), lesser(2));
+    const auto smaller = [&](int k) { return _mm256_min_epi16(apart(k), apart(k + 3)); };
+    const __m256i least = _mm256_min_epi16(_mm256_min_epi16(smaller(0), smaller(1)), smaller(2));
     const __m128i bytes =
         _mm_packs_epi16(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
     const int none = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()));

@@ -166,7 +166,7 @@ class Search {
   }
 
  private:
-  static constexpr std::uint32_t kRoom = 4096;
+  static constexpr std::uint32_t kCapacity = 4096;
   static constexpr std::uint32_t kTestsToTell = 1024;  ///< many, because all threads share a count
 
   /// Prefetches the elements of lists_.byBox for the block's boxes. They are far apart, and are
@@ -237,10 +237,10 @@ class Search {
     }
     tests_ += (blocks + kLanes - 1) / kLanes + nearby;
     const std::size_t most = std::size_t{nearby} * kLanes + oversized();
-    if (waitingEnd_ + most > kRoom && !keepLists()) return false;
+    if (waitingEnd_ + most > kCapacity && !keepLists()) return false;
     const std::uint32_t id = isRanked_ ? block * kLanes + lane : queries_.blocks[block].child[lane];
     const Query query{box, block, lane, id, isHalf_ ? static_cast<int>(id) : -1};
-    if (most > kRoom) return findLongList(query, nearby);
+    if (most > kCapacity) return findLongList(query, nearby);
     const std::uint32_t begin = waitingEnd_;
     waitingEnd_ = testBlocks(query, 0, nearby, waitingEnd_);
     waitingEnd_ = testOversized(query, 0, oversized(), waitingEnd_);
@@ -347,8 +347,8 @@ class Search {
     return at;
   }
 
-  /// Writes a list that may be longer than kRoom. The list is counted first, then written piece by
-  /// piece.
+  /// Writes a list that may be longer than kCapacity. The list is counted first, then written piece
+  /// by piece.
   bool findLongList(const Query& query, std::uint32_t nearby) {
     std::uint64_t size = 0, start = 0;
     const auto count = [&](std::uint32_t found) { size += found; };
@@ -366,10 +366,10 @@ class Search {
     const auto kept = [&](std::uint32_t found) {
       piece(filter_ != nullptr ? keep(query.id, 0, found) : found);
     };
-    for (std::uint32_t i = 0; i < nearby; i += kRoom / kLanes)
-      kept(testBlocks(query, i, std::min(nearby, i + kRoom / kLanes), 0));
-    for (std::size_t i = 0; i < oversized(); i += kRoom)
-      kept(testOversized(query, i, std::min<std::size_t>(oversized(), i + kRoom), 0));
+    for (std::uint32_t i = 0; i < nearby; i += kCapacity / kLanes)
+      kept(testBlocks(query, i, std::min(nearby, i + kCapacity / kLanes), 0));
+    for (std::size_t i = 0; i < oversized(); i += kCapacity)
+      kept(testOversized(query, i, std::min<std::size_t>(oversized(), i + kCapacity), 0));
   }
 
   /// Copies the waiting lists to lists_. @return false if a limit was exceeded
@@ -421,7 +421,7 @@ class Search {
   std::uint64_t unsure_ = 0;  ///< tests that 16-bit integers could not decide; not yet in count_
   std::uint32_t waitingCount_ = 0, waitingEnd_ = 0;
   Waiting waiting_[kLanes];
-  std::uint32_t list_[kRoom + kLanes];
+  std::uint32_t list_[kCapacity + kLanes];
 };
 
 bool search(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,

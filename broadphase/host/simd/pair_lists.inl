@@ -9,10 +9,10 @@ using Row = Lanes<std::uint32_t, Simd::kRow>;
 
 /// Per lane: moves the smaller number to `low`, the larger to `high`.
 inline void orderRows(Row& low, Row& high) {
-  Row lesser;
-  least(low, high, lesser);
+  Row smaller;
+  least(low, high, smaller);
   greatest(low, high, high);
-  low = lesser;
+  low = smaller;
 }
 
 /// Sorts each pair of lanes i and i ^ kFlip.
@@ -161,11 +161,11 @@ void sortLists(NeighbourLists lists, std::uint32_t begin, std::uint32_t end, con
     const std::uint32_t* const indices = lists.indices.data() + list.start;
     const std::uint32_t rows =
         list.size / Simd::kRow + 1;  // at least one, so that an empty list needs no branch
-    const bool hasRoom = rows * Simd::kRow <= lists.indices.size() - list.start &&
-                         rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
+    const bool fits = rows * Simd::kRow <= lists.indices.size() - list.start &&
+                      rows * Simd::kRow <= static_cast<std::size_t>(out.end() - at);
     if (rows > kMaxRows)
       sortLong(first, indices, list.size, set, at);
-    else if (hasRoom)
+    else if (fits)
       sortShort(rows, first, indices, list.size, at);
     else
       sortCopy(rows, first, indices, list.size, at);
@@ -181,8 +181,8 @@ void joinLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t e
     const std::uint32_t* const others = lists.indices.data() + list.start;
     Pair* const listEnd = at + list.size;
     std::uint32_t k = 0;
-    const auto hasRoom = [&] { return static_cast<std::size_t>(out.end() - at) >= Simd::kRow; };
-    for (; k < list.size && hasRoom(); k += Simd::kRow, at += Simd::kRow) {
+    const auto fits = [&] { return static_cast<std::size_t>(out.end() - at) >= Simd::kRow; };
+    for (; k < list.size && fits(); k += Simd::kRow, at += Simd::kRow) {
       Row row;
       std::memcpy(&row, others + k, sizeof row);
       writeRow(rank, row, at);
@@ -221,8 +221,8 @@ inline bool areEqual(const Pair* a, const Pair* b) {
 /// depend on each other, unlike the comparisons of steps.
 void mergeDelta(DeltaMerge& given) {
   DeltaMerge merge = given;
-  const auto left = [&] { return std::min(merge.nowEnd - merge.now, merge.oldEnd - merge.old); };
-  while (left() > kEights * 9) {  // a step reads at most nine pairs
+  const auto rest = [&] { return std::min(merge.nowEnd - merge.now, merge.oldEnd - merge.old); };
+  while (rest() > kEights * 9) {  // a step reads at most nine pairs
     if (areEqual(merge.now, merge.old)) {
       merge.now += kEights * 8;
       merge.old += kEights * 8;
@@ -230,7 +230,7 @@ void mergeDelta(DeltaMerge& given) {
       for (int k = 0; k < kEights; ++k) stepOfEight(merge);
     }
   }
-  while (left() > 8) stepOfEight(merge);
+  while (rest() > 8) stepOfEight(merge);
   given = merge;
 }
 

@@ -14,22 +14,22 @@ void CandidateRows::forget() {
 
 /// Moves the row to the end of the array if its capacity is too small.
 bool CandidateRows::reserve(std::uint32_t i, std::size_t size) {
-  if (size <= rows_[i].room) return true;
-  const std::size_t room = size + size / 2 + 2;
+  if (size <= rows_[i].capacity) return true;
+  const std::size_t capacity = size + size / 2 + 2;
   if (size > mostEntries_) return false;
-  if (used_ + room > entries_.capacity() && !compact()) return false;
+  if (used_ + capacity > entries_.capacity() && !compact()) return false;
   Row& row = rows_[i];
   std::copy_n(entries_.data() + row.start, row.size, entries_.data() + used_);
   row.start = static_cast<std::uint32_t>(used_);
-  row.room = room & kMaxRoom;
-  used_ += room;
+  row.capacity = capacity & kMaxCapacity;
+  used_ += capacity;
   return true;
 }
 
 /// Closes the gaps in the array that moved rows have left.
 bool CandidateRows::compact() {
   std::size_t used = 0;
-  for (const Row& row : rows_) used += row.room;
+  for (const Row& row : rows_) used += row.capacity;
   if (withSpare(used) >= kMaxNamed) return false;
   HostBuffer<std::uint32_t> entries;
   entries.ensure(withSpare(used));
@@ -37,7 +37,7 @@ bool CandidateRows::compact() {
   for (Row& row : rows_) {
     std::copy_n(entries_.data() + row.start, row.size, entries.data() + used_);
     row.start = static_cast<std::uint32_t>(used_);
-    used_ += row.room;
+    used_ += row.capacity;
   }
   entries_ = std::move(entries);
   return true;

@@ -46,21 +46,21 @@ class CandidateRows {
 
   static constexpr std::size_t kUsualEntries = 1024, kMaxEntries = 16384;  ///< limits of a row
 
-  /// Makes n empty rows, one after the other, each with capacity for roomOf(i) entries.
+  /// Makes n empty rows, one after the other, each with capacity for capacityOf(i) entries.
   /// @param mostEntries maximum number of entries of a row from now on
   /// @return false if the numbers are too large for a Row; then there are no rows
-  template <class RoomOf>
-  bool layOut(std::size_t n, std::size_t mostEntries, const RoomOf& roomOf) {
+  template <class CapacityOf>
+  bool layOut(std::size_t n, std::size_t mostEntries, const CapacityOf& capacityOf) {
     rows_.resize(n);
     mostEntries_ = mostEntries;
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
-      const std::size_t room = roomOf(i);
+      const std::size_t capacity = capacityOf(i);
       rows_[i] = {};
       rows_[i].start = static_cast<std::uint32_t>(used);
-      rows_[i].room = room & kMaxRoom;
-      used += room;
-      if (room <= kMaxRoom && used < kMaxNamed) continue;
+      rows_[i].capacity = capacity & kMaxCapacity;
+      used += capacity;
+      if (capacity <= kMaxCapacity && used < kMaxNamed) continue;
       rows_.clear();
       return false;
     }
@@ -135,13 +135,13 @@ class CandidateRows {
   std::size_t memoryBytes() const { return rows_.capacity() * sizeof(Row) + entries_.bytes(); }
 
  private:
-  static constexpr std::size_t kMaxRoom = 0x7FFF;
+  static constexpr std::size_t kMaxCapacity = 0x7FFF;
   static constexpr std::size_t kMaxNamed = 0x7FFFFFFF;
 
   struct Row {
     std::uint32_t start = 0;
     std::uint16_t size = 0, own = 0, expected = 0;
-    std::uint16_t room : 15 = 0, isHub : 1 = 0;
+    std::uint16_t capacity : 15 = 0, isHub : 1 = 0;
   };
 
   const std::uint32_t* at(std::uint32_t i) const { return entries_.data() + rows_[i].start; }

@@ -53,7 +53,7 @@ void Candidates::forget() {
   rows_.forget();
   hubs_.clear();
   flips_ = std::vector<std::vector<std::uint64_t>>();
-  left_ = EscapeComparison();
+  escapes_ = EscapeComparison();
   changes_ = std::vector<std::uint64_t>();
 }
 
@@ -74,15 +74,15 @@ std::size_t Candidates::mostEntries(View<const NeighbourList> lists) {
 bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
                         View<const Aabb> grown) {
   hubs_.clear();
-  left_.reset();
+  escapes_.reset();
   const std::size_t most = mostEntries({lists.byBox, boxes.size()});
-  const auto roomOf = [&](std::uint32_t i) -> std::size_t {
+  const auto capacityOf = [&](std::uint32_t i) -> std::size_t {
     const std::size_t size = lists.byBox[i].size;
     if (size <= most) return size + size / 4 + (size > 1 ? 1 : 0);
     hubs_.push_back({i, size, boxes[i], grown[i]});
     return kMaxHubs;
   };
-  if (most == 0 || !rows_.layOut(boxes.size(), most, roomOf)) {
+  if (most == 0 || !rows_.layOut(boxes.size(), most, capacityOf)) {
     rows_.forget();
     hubs_.clear();
     return false;
@@ -122,12 +122,12 @@ bool Candidates::compare(const BoxChanges& changes, NeighbourLists lists) {
   rows_.resize(changes.boxes.size());
   words_ = {static_cast<int>(std::bit_width(changes.boxes.size()))};
   testChanged(changes);
-  left_.compare(tasks_, changes, rows_, {hubs_.data(), hubs_.size()}, lists, words_);
-  if (!makeRoom(changes, lists)) return false;
+  escapes_.compare(tasks_, changes, rows_, {hubs_.data(), hubs_.size()}, lists, words_);
+  if (!reserveRows(changes, lists)) return false;
   changes_.clear();
   std::size_t ended = 0;
   for (const auto& flips : flips_) changes_.insert(changes_.end(), flips.begin(), flips.end());
-  for (const EscapeComparison::Part& part : left_.parts()) {
+  for (const EscapeComparison::Part& part : escapes_.parts()) {
     changes_.insert(changes_.end(), part.changes.begin(), part.changes.end());
     ended += part.ended;
   }
@@ -144,7 +144,7 @@ bool Candidates::compare(const BoxChanges& changes, NeighbourLists lists) {
 void Candidates::testChanged(const BoxChanges& changes) {
   const std::size_t n = changes.boxes.size();
   const bool testsAll = 2 * changes.changes > n;
-  const std::size_t words = testsAll ? changes.left.size() : changes.words.size();
+  const std::size_t words = testsAll ? changes.escaped.size() : changes.words.size();
   const bool prefetches = n > (testsAll ? kMaxInOrder : kBoxesInCache);
   const std::size_t parts = tasks_.parts(words, kWordGrain);
   flips_.resize(parts);
@@ -162,7 +162,7 @@ void Candidates::testChanged(const BoxChanges& changes) {
       for (; at < last; ++at) {
         const std::size_t word = testsAll ? at : changes.words[at], first = word * kMaskBits;
         const std::uint64_t tested = testsAll ? ~std::uint64_t{0} : changes.changed[word];
-        forBits(tested & bitsBelow(n, first) & ~changes.left[word], first, visit);
+        forBits(tested & bitsBelow(n, first) & ~changes.escaped[word], first, visit);
       }
     };
     if (!prefetches) forTested(begin, end, test);
@@ -179,7 +179,7 @@ void Candidates::testChanged(const BoxChanges& changes) {
 
 void Candidates::count(StepWork& work) const {
   work.tested += tested_;
-  for (const EscapeComparison::Part& part : left_.parts()) {
+  for (const EscapeComparison::Part& part : escapes_.parts()) {
     work.compared += part.entries;
     work.edited += part.edits.size();
   }
@@ -220,18 +220,20 @@ void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
 }
 
 /// Reserves capacity in the rows of the escaped boxes, and in the rows that get new entries.
-bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists) {
+bool Candidates::reserveRows(const BoxChanges& changes, const NeighbourLists& lists) {
   const bool prefetches = changes.boxes.size() > kBoxesInCache;
   bool fits = true;
-  const View<const std::uint32_t> left = changes.escapedIds;
+  const View<const std::uint32_t> escaped = changes.escapedIds;
   forPrefetched(
-      prefetches, left.size(),
-      [&](std::size_t k) { fits = fits && rows_.reserve(left[k], lists.byBox[left[k]].size); },
+      prefetches, escaped.size(),
       [&](std::size_t k) {
-        rows_.prefetchRow(left[k]);
-        prefetch(&lists.byBox[left[k]]);
+        fits = fits && rows_.reserve(escaped[k], lists.byBox[escaped[k]].size);
+      },
+      [&](std::size_t k) {
+        rows_.prefetchRow(escaped[k]);
+        prefetch(&lists.byBox[escaped[k]]);
       });
-  for (const EscapeComparison::Part& part : left_.parts())
+  for (const EscapeComparison::Part& part : escapes_.parts())
     forPrefetched(
         prefetches, part.edits.size(),
         [&](std::size_t k) {
@@ -246,16 +248,16 @@ bool Candidates::makeRoom(const BoxChanges& changes, const NeighbourLists& lists
 
 void Candidates::commit(const BoxChanges& changes, const NeighbourLists& lists) {
   std::size_t edits = changes_.size();
-  for (const EscapeComparison::Part& part : left_.parts()) edits += part.edits.size();
+  for (const EscapeComparison::Part& part : escapes_.parts()) edits += part.edits.size();
   // Each thread edits the rows of a range of boxes, so that no two threads edit the same row.
   const std::size_t n = rows_.size(), parts = tasks_.parts(edits, kEditGrain);
   tasks_.forParts(n, parts, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (const EscapeComparison::Part& part : left_.parts())
+    for (const EscapeComparison::Part& part : escapes_.parts())
       applyEdits({part.edits.data(), part.edits.size()}, begin, end);
     for (const auto& flips : flips_) applyFlips({flips.data(), flips.size()}, begin, end);
   });
   tasks_.forRanges(changes.escapedIds.size(), kEditGrain, [&](std::size_t begin, std::size_t end) {
-    fillLeft({changes.escapedIds.data() + begin, end - begin}, lists);
+    fillEscaped({changes.escapedIds.data() + begin, end - begin}, lists);
   });
   for (Hub& hub : hubs_) {
     if (!changes.hasEscaped(hub.id)) continue;
@@ -306,23 +308,23 @@ void Candidates::applyFlips(View<const std::uint64_t> flips, std::size_t begin, 
       });
 }
 
-void Candidates::fillLeft(View<const std::uint32_t> left, const NeighbourLists& lists) {
+void Candidates::fillEscaped(View<const std::uint32_t> escaped, const NeighbourLists& lists) {
   forPrefetched(
-      rows_.size() > kBoxesInCache, left.size(),
+      rows_.size() > kBoxesInCache, escaped.size(),
       [&](std::size_t k) {
-        const NeighbourList list = lists.byBox[left[k]];
-        rows_.clear(left[k]);
+        const NeighbourList list = lists.byBox[escaped[k]];
+        rows_.clear(escaped[k]);
         const std::uint32_t* others = lists.indices.data() + list.start;
-        for (std::uint32_t at = 0; at < list.size; ++at) rows_.insert(left[k], others[at]);
+        for (std::uint32_t at = 0; at < list.size; ++at) rows_.insert(escaped[k], others[at]);
       },
       [&](std::size_t k) {
-        rows_.prefetchRow(left[k]);
-        prefetch(&lists.byBox[left[k]]);
+        rows_.prefetchRow(escaped[k]);
+        prefetch(&lists.byBox[escaped[k]]);
       },
-      [&](std::size_t k) { rows_.prefetchEntries(left[k]); });
+      [&](std::size_t k) { rows_.prefetchEntries(escaped[k]); });
 }
 
-std::size_t Candidates::roomForLists() const {
+std::size_t Candidates::capacityForLists() const {
   if (hubs_.empty()) return rows_.end();
   std::size_t hubs = 0;
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {
@@ -381,8 +383,8 @@ void Candidates::forHubPairs(const Visit& visit) const {
 }
 
 std::size_t Candidates::memoryBytes() const {
-  std::size_t bytes = rows_.memoryBytes() + left_.memoryBytes() + hubs_.capacity() * sizeof(Hub) +
-                      changes_.capacity() * sizeof(std::uint64_t);
+  std::size_t bytes = rows_.memoryBytes() + escapes_.memoryBytes() +
+                      hubs_.capacity() * sizeof(Hub) + changes_.capacity() * sizeof(std::uint64_t);
   for (const auto& flips : flips_) bytes += flips.capacity() * sizeof(std::uint64_t);
   for (const Hub& hub : hubs_) bytes += hub.former.capacity() * sizeof(std::uint32_t);
   return bytes;

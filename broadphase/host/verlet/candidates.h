@@ -55,7 +55,7 @@ class Candidates {
   std::size_t pairs() const { return pairs_; }
   std::size_t boxes() const { return rows_.size(); }
   /// Number of indices that writeLists() needs.
-  std::size_t roomForLists() const;
+  std::size_t capacityForLists() const;
   /// Writes for each box the boxes of greater index that it overlapped in the last step.
   void writeLists(NeighbourLists lists) const;
 
@@ -77,10 +77,10 @@ class Candidates {
   void forRows(View<const Aabb> boxes, View<const std::uint32_t> ids, const Visit& visit) const;
   void testRow(const BoxChanges& changes, std::uint32_t i, View<const std::uint32_t> entries,
                std::vector<std::uint64_t>& found) const;
-  bool makeRoom(const BoxChanges& changes, const NeighbourLists& lists);
+  bool reserveRows(const BoxChanges& changes, const NeighbourLists& lists);
   void applyEdits(View<const RowEdit> edits, std::size_t begin, std::size_t end);
   void applyFlips(View<const std::uint64_t> flips, std::size_t begin, std::size_t end);
-  void fillLeft(View<const std::uint32_t> left, const NeighbourLists& lists);
+  void fillEscaped(View<const std::uint32_t> escaped, const NeighbourLists& lists);
   void writeHubLists(NeighbourLists lists) const;
   template <class Visit>
   void forHubPairs(const Visit& visit) const;
@@ -93,7 +93,7 @@ class Candidates {
   PairWords words_{0};
   std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: changes without an escaped box
   std::atomic<std::uint64_t> tested_{0};
-  EscapeComparison left_;
+  EscapeComparison escapes_;
   std::vector<std::uint64_t> changes_;
   bool areKnown_ = false;
 };

@@ -21,15 +21,15 @@ struct BoxChanges {
   View<const Aabb> boxes;
   /// A bit for each changed box, except boxes within their reach. Escaped boxes may have no bit.
   View<const std::uint64_t> changed;
-  std::size_t changes;                      ///< number of boxes in `changed` or `left`
-  View<const std::uint64_t> left;           ///< a bit for each escaped box
-  View<const std::uint32_t> words;          ///< words of `changed` and `left` that may not be 0
+  std::size_t changes;                      ///< number of boxes in `changed` or `escaped`
+  View<const std::uint64_t> escaped;        ///< a bit for each escaped box
+  View<const std::uint32_t> words;          ///< words of `changed` and `escaped` that may not be 0
   View<const std::uint32_t> escapedIds;     ///< indices of the escaped boxes
   View<const std::uint8_t> removedObjects;  ///< as in StepInput
   View<const Aabb> grown;                   ///< by box; escaped boxes have new grown boxes
 
   bool hasChanged(std::uint32_t i) const { return hasBit(changed, i) || hasEscaped(i); }
-  bool hasEscaped(std::uint32_t i) const { return hasBit(left, i); }
+  bool hasEscaped(std::uint32_t i) const { return hasBit(escaped, i); }
 };
 
 class EscapeComparison {

@@ -66,8 +66,8 @@ Reach reachOf(const Aabb& grown, const Aabb& box, const Insets& insets, float by
   for (int k = 0; k < 6; ++k)
     reach.insets[k] = static_cast<std::uint8_t>(std::min(insets.of[k] / reach.unit + 0.5f, 255.0f));
   const Insets off(reach.from(grown), box);
-  const float left = by - kTaken * std::max(off.most, -off.least);
-  const float parts = std::min(left / reach.unit * Reach::kParts, 65535.0f);
+  const float rest = by - kTaken * std::max(off.most, -off.least);
+  const float parts = std::min(rest / reach.unit * Reach::kParts, 65535.0f);
   if (!(parts >= 1)) return {};
   reach.by = static_cast<std::uint16_t>(parts);
   return reach;
@@ -80,7 +80,7 @@ void Reaches::forget() {
   isOn_ = false;
   reaches_ = std::vector<Reach>();  // gives the memory back
   pause_ = steps_ > kLongestRest ? 0 : pause_;
-  pause_ = pauseLeft_ = std::clamp(2 * pause_, kShortestRest, kLongestRest);
+  pause_ = pauseSteps_ = std::clamp(2 * pause_, kShortestRest, kLongestRest);
 }
 
 /// The number of boxes that have moved beyond their reach. In a trial it is estimated from the
@@ -107,9 +107,9 @@ bool Reaches::areWorthIt(const BoxChanges& changes, std::size_t changed) {
     forget();
     return false;
   }
-  if (!areMany || pauseLeft_-- > 0) return false;
+  if (!areMany || pauseSteps_-- > 0) return false;
   isOn_ = isTrial_ = true;
-  pauseLeft_ = steps_ = 0;
+  pauseSteps_ = steps_ = 0;
   reaches_.assign(boxes, {});
   return true;
 }
@@ -127,19 +127,19 @@ std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const 
   tasks.forParts(words, parts, [&](std::size_t k, std::size_t begin, std::size_t end) {
     Part& part = parts_[k];
     part.woken.clear();
-    part.looks = 0;
+    part.visits = 0;
     for (; begin < end; ++begin) {
       const std::size_t word = changes.words[begin], first = word * kMaskBits;
-      forBits((changes.changed[word] | changes.left[word]) & measured & bitsBelow(n, first), first,
-              [&](std::uint32_t i) { reaches_[i] = measure(i, changes, rows, part); });
+      forBits((changes.changed[word] | changes.escaped[word]) & measured & bitsBelow(n, first),
+              first, [&](std::uint32_t i) { reaches_[i] = measure(i, changes, rows, part); });
     }
   });
-  std::uint64_t looks = 0;
+  std::uint64_t visits = 0;
   for (const Part& part : parts_) {
     for (const std::uint32_t id : part.woken) reaches_[id] = {};
-    looks += part.looks;
+    visits += part.visits;
   }
-  return looks;
+  return visits;
 } catch (const std::exception&) {  // the pairs of the step are final, so it must not fail
   forget();
   return 0;
@@ -152,17 +152,17 @@ Reach Reaches::measure(std::uint32_t i, const BoxChanges& changes, const Candida
   if (rows.isHub(i) || !insets.areInside() || classify(grown) != BoxClass::ordinary) return {};
   float by = kAll * insets.least;
   const View<const std::uint32_t> entries = rows.all(i);
-  part.looks += entries.size();
+  part.visits += entries.size();
   for (const std::uint32_t entry : entries) {
     const std::uint32_t id = entry & CandidateRows::kIndex;
     float most = kHalf * std::abs(depth(box, changes.boxes[id]));
     // Another thread may be writing the reach of a box that has changed.
     const Reach* const other = changes.hasChanged(id) ? nullptr : &reaches_[id];
     if (other != nullptr && other->unit > 0) {
-      const float left =
+      const float rest =
           std::abs(depth(box, other->from(changes.grown[id]))) - kTaken * other->length();
-      if (left > 0)
-        most = kAll * left;
+      if (rest > 0)
+        most = kAll * rest;
       else
         part.woken.push_back(id);
     }

@@ -60,7 +60,7 @@ class Reaches {
  private:
   struct Part {
     std::vector<std::uint32_t> woken;
-    std::uint64_t looks = 0;
+    std::uint64_t visits = 0;
   };
 
   bool areWorthIt(const BoxChanges& changes, std::size_t changed);
@@ -72,7 +72,7 @@ class Reaches {
   std::vector<Part> parts_;
   bool isOn_ = false;
   bool isTrial_ = false;  ///< whether only a sample of the boxes has reaches
-  int pause_ = 0, pauseLeft_ = 0, steps_ = 0;
+  int pause_ = 0, pauseSteps_ = 0, steps_ = 0;
 };
 
 }  // namespace lbvh

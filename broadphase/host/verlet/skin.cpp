@@ -18,11 +18,11 @@ namespace {
 constexpr std::size_t kMarkGrain = 32;  // words of 64 boxes each
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::size_t kMaxEscaped = 2;  // at most half of the boxes
+constexpr std::size_t kBoxesPerEscaped = 2;
 constexpr std::size_t kWatched = 128;
 constexpr std::size_t kWatchSteps = 8;
-constexpr std::size_t kFewMove = 8;                    // an eighth of the watched boxes
-constexpr std::size_t kEscapedShare = 12;              // a twelfth of the watched boxes per step
+constexpr std::size_t kWatchedPerMoving = 8;
+constexpr std::size_t kWatchedPerEscaped = 12;         // in one step
 constexpr int kPause = 16;                             // steps, if too many watched boxes escaped
 constexpr int kShortestPause = 8, kLongestPause = 64;  // steps, if the skin was not worth its cost
 
@@ -58,9 +58,9 @@ Skin::Plan Skin::plan(const StepInput& input, bool isKnown, View<const Hub> hubs
 }
 
 bool Skin::areFewEscaped(std::size_t boxes, std::size_t ofHubs) const {
-  const std::size_t left = escapedIds_.size();
-  return kMaxEscaped * left <= boxes &&
-         (use_ != Use::automatic || account_.allowsLeft(left, changes_, ofHubs));
+  const std::size_t escaped = escapedIds_.size();
+  return kBoxesPerEscaped * escaped <= boxes &&
+         (use_ != Use::automatic || account_.allowsEscaped(escaped, changes_, ofHubs));
 }
 
 bool Skin::isWanted(const StepInput& input) {
@@ -79,8 +79,8 @@ bool Skin::isWanted(const StepInput& input) {
     if (steps_ == kLongestPause) pause_ = 0;
     return true;
   }
-  if (pauseLeft_ == 0) return watch(input);
-  --pauseLeft_;
+  if (pauseSteps_ == 0) return watch(input);
+  --pauseSteps_;
   return false;
 }
 
@@ -90,7 +90,7 @@ void Skin::turnOff() {
   grown_ = std::vector<Aabb>();  // gives the memory back
   last_ = std::vector<Aabb>();
   filters_ = std::vector<Filter>();
-  pauseLeft_ = pause_ = std::clamp(2 * pause_, kShortestPause, kLongestPause);
+  pauseSteps_ = pause_ = std::clamp(2 * pause_, kShortestPause, kLongestPause);
 }
 
 /// Grows a sample of the boxes, and counts how many of them escape. If few do, it copies all boxes,
@@ -106,24 +106,24 @@ bool Skin::watch(const StepInput& input) {
   bool doFew = false;
   if (watchSteps_ == 0 || grown_.size() != samples) {
     watchSteps_ = 1;
-    watchedLeft_ = 0;
+    watchedEscapes_ = 0;
     grown_.resize(samples);
     for (std::size_t k = 0; k < samples; ++k) grown_[k] = sample(k);
   } else {
-    std::size_t left = 0;
+    std::size_t escaped = 0;
     for (std::size_t k = 0; k < samples; ++k)
       if (isOutside(grown_[k], sample(k))) {
-        ++left;
+        ++escaped;
         grown_[k] = grownFrom(grown_[k], sample(k), k);
       }
     // In the first step all boxes that move escape, because none has a skin. In the next steps few
     // do, because all have new skins.
-    if (watchSteps_ == 1) doFew = kFewMove * left <= samples;
-    if (watchSteps_ > kWatchSteps / 4) watchedLeft_ += left;
+    if (watchSteps_ == 1) doFew = kWatchedPerMoving * escaped <= samples;
+    if (watchSteps_ > kWatchSteps / 4) watchedEscapes_ += escaped;
     if (++watchSteps_ == kWatchSteps) {
-      doFew = kEscapedShare * watchedLeft_ <= (kWatchSteps - kWatchSteps / 4 - 1) * samples;
+      doFew = kWatchedPerEscaped * watchedEscapes_ <= (kWatchSteps - kWatchSteps / 4 - 1) * samples;
       watchSteps_ = 0;
-      if (!doFew) pauseLeft_ = kPause;
+      if (!doFew) pauseSteps_ = kPause;
     }
   }
   if (doFew) grown_.assign(input.boxes.begin(), input.boxes.end());
@@ -140,14 +140,14 @@ void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size(), known = std::min(n, grown_.size());
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
-  const bool isTold = Skin::isTold(input);
-  isLastKnown_ = !isTold;
-  last_.resize(isTold ? 0 : n);
+  const bool isAnnounced = Skin::isAnnounced(input);
+  isLastKnown_ = !isAnnounced;
+  last_.resize(isAnnounced ? 0 : n);
   tasks_.forRanges(n, kMaskBits * kMarkGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Aabb& box = input.boxes[i];
-      if (!isTold) last_[i] = box;
-      const bool rests = isTold && !hasBit(input.changed, i);
+      if (!isAnnounced) last_[i] = box;
+      const bool rests = isAnnounced && !hasBit(input.changed, i);
       if (i >= known || rests)
         grown_[i] = box;
       else if (isOutside(grown_[i], box) || isLoose(grown_[i], box))
@@ -167,7 +167,7 @@ void Skin::listWords(const StepInput& input) {
   escaped_.resize(words);
   beyond_.resize(words);
   words_.reserve(words);
-  const bool areKnown = isTold(input) && input.changedWords.data() != nullptr;
+  const bool areKnown = isAnnounced(input) && input.changedWords.data() != nullptr;
   for (std::size_t group = 0; group < wordsFor(words); ++group) {
     forBits((areKnown ? input.changedWords[group] : ~std::uint64_t{0}) &
                 bitsBelow(words, group * kMaskBits),
@@ -182,16 +182,16 @@ void Skin::findEscaped(const StepInput& input) {
   known_ = grown_.size();
   grown_.resize(n, Aabb{{kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}});
   filters_.resize(input.filters.size());
-  const bool isTold = Skin::isTold(input), compares = isLastKnown_;
-  isLastKnown_ = !isTold;
-  last_.resize(isTold ? 0 : n);
-  differs_.resize(isTold ? 0 : wordsFor(n));
+  const bool isAnnounced = Skin::isAnnounced(input), compares = isLastKnown_;
+  isLastKnown_ = !isAnnounced;
+  last_.resize(isAnnounced ? 0 : n);
+  differs_.resize(isAnnounced ? 0 : wordsFor(n));
   listWords(input);
   tasks_.forRanges(words_.size(), kMarkGrain, [&](std::size_t begin, std::size_t end) {
     for (; begin < end; begin += kMarkGrain) {
       const View<const std::uint32_t> some{words_.data() + begin,
                                            std::min(end - begin, kMarkGrain)};
-      for (std::size_t k = 0; k < some.size() && !isTold; ++k) {
+      for (std::size_t k = 0; k < some.size() && !isAnnounced; ++k) {
         const std::uint64_t differs = whatDiffers(input, some[k]);
         differs_[some[k]] = compares ? differs : ~std::uint64_t{0};
       }
@@ -201,7 +201,7 @@ void Skin::findEscaped(const StepInput& input) {
   escapedIds_.clear();
   changes_ = changesInAll_ = 0;
   for (const std::uint32_t word : words_) {
-    const std::uint64_t all = told(input)[word] & bitsBelow(n, word * kMaskBits);
+    const std::uint64_t all = changedBits(input)[word] & bitsBelow(n, word * kMaskBits);
     const auto count = [&](std::uint64_t bits) {
       return static_cast<std::size_t>(std::popcount(bits | escaped_[word]));
     };
@@ -221,7 +221,7 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
     const std::size_t word = hub.id / kMaskBits;
     const std::uint64_t bit = std::uint64_t{1} << hub.id % kMaskBits;
     if ((escaped_[word] & bit) == 0) {
-      if (!hasBit(told(input), hub.id) || !differ(hub.box, box)) continue;
+      if (!hasBit(changedBits(input), hub.id) || !differ(hub.box, box)) continue;
       changes_ += (beyond_[word] & bit) == 0;
       escaped_[word] |= bit;
       escapedIds_.push_back(hub.id);
@@ -232,12 +232,12 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   return candidates;
 }
 
-/// Finds the escaped boxes in some words, and grows them. In these words told() must be valid,
-/// except for new boxes.
+/// Finds the escaped boxes in some words, and grows them. In these words changedBits() must be
+/// valid, except for new boxes.
 void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) {
   const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
     const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
-    forBits(told(input)[word] & known & ~but, word * kMaskBits, visit);
+    forBits(changedBits(input)[word] & known & ~but, word * kMaskBits, visit);
   };
   Classes change{};
   const View<const Reach> reaches = reaches_.get();
@@ -246,18 +246,18 @@ void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) 
       [&](std::size_t k) {
         const std::size_t word = words[k];
         const std::uint64_t all = bitsBelow(input.boxes.size(), word * kMaskBits);
-        std::uint64_t left = whatIsNew(input, word) & all, beyond = 0;
-        forChanged(word, left, [&](std::uint32_t i) {
+        std::uint64_t escaped = whatIsNew(input, word) & all, beyond = 0;
+        forChanged(word, escaped, [&](std::uint32_t i) {
           const bool isOther = hasOtherFilter(input, i);
           if (!isOther && i < reaches.size() && isWithin(reaches[i], grown_[i], input.boxes[i]))
             return;
           const std::uint64_t bit = std::uint64_t{1} << i % kMaskBits;
           beyond |= bit;
-          if (isOther || isOutside(grown_[i], input.boxes[i])) left |= bit;
+          if (isOther || isOutside(grown_[i], input.boxes[i])) escaped |= bit;
         });
-        escaped_[word] = left;
+        escaped_[word] = escaped;
         beyond_[word] = beyond;
-        forBits(left, word * kMaskBits, [&](std::uint32_t i) { growEscaped(input, i, change); });
+        forBits(escaped, word * kMaskBits, [&](std::uint32_t i) { growEscaped(input, i, change); });
       },
       [&](std::size_t k) {
         forChanged(words[k], 0, [&](std::uint32_t i) {
@@ -307,7 +307,7 @@ void Skin::endAll(const StepStats& stats, std::size_t found, const StepWork& wor
 }
 
 void Skin::endEscaped(StepStats& stats, const StepWork& work) {
-  account_.chargeLeft(escapedIds_.size(), work);
+  account_.chargeEscaped(escapedIds_.size(), work);
   stats.oversizedBoxes = classes_[static_cast<int>(BoxClass::oversized)];
   stats.nanBoxes = classes_[static_cast<int>(BoxClass::nan)];
 }

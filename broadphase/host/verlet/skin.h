@@ -80,7 +80,7 @@ class Skin {
   using Use = TestHooks::Skin;
   using Classes = std::array<std::size_t, 3>;  ///< number of boxes of each class
 
-  static bool isTold(const StepInput& input) { return input.changed.data() != nullptr; }
+  static bool isAnnounced(const StepInput& input) { return input.changed.data() != nullptr; }
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
   Plan searchAll(const StepInput& input);
@@ -89,9 +89,9 @@ class Skin {
   void listWords(const StepInput& input);
   void findEscaped(const StepInput& input);
   void findEscaped(const StepInput& input, View<const std::uint32_t> words);
-  View<const std::uint64_t> told(const StepInput& input) const {
-    return isTold(input) ? input.changed
-                         : View<const std::uint64_t>{differs_.data(), differs_.size()};
+  View<const std::uint64_t> changedBits(const StepInput& input) const {
+    return isAnnounced(input) ? input.changed
+                              : View<const std::uint64_t>{differs_.data(), differs_.size()};
   }
   std::uint64_t whatIsNew(const StepInput& input, std::size_t word) const;
   std::uint64_t whatDiffers(const StepInput& input, std::size_t word);
@@ -106,7 +106,7 @@ class Skin {
   std::vector<Aabb> grown_;      ///< grown boxes; while the skin is off, only of watched boxes
   std::vector<Aabb> last_;       ///< boxes of the last step, if the caller gives no `changed` bits
   std::vector<Filter> filters_;  ///< filters of the last step
-  std::vector<std::uint64_t> differs_;  ///< told(), if the caller gives no `changed` bits
+  std::vector<std::uint64_t> differs_;  ///< changedBits(), if the caller gives no `changed` bits
   std::vector<std::uint64_t> beyond_;   ///< changed()
   std::vector<std::uint64_t> escaped_;
   std::vector<std::uint32_t> words_;
@@ -118,8 +118,8 @@ class Skin {
   std::size_t known_ = 0;  ///< number of boxes of the last step
   int steps_ = 0;          ///< steps since the skin was turned on
   std::size_t watchSteps_ = 0;
-  int pause_ = 0, pauseLeft_ = 0;  ///< steps in which no boxes are watched
-  std::size_t watchedLeft_ = 0;
+  int pause_ = 0, pauseSteps_ = 0;  ///< steps in which no boxes are watched
+  std::size_t watchedEscapes_ = 0;
   std::atomic<std::size_t> classes_[3] = {};  ///< number of boxes of each class
 };
 

@@ -6,14 +6,14 @@
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kMany = 256;  // a 256th of the boxes
+constexpr std::size_t kBoxesPerSample = 256;
 
 double of(std::uint64_t count) { return static_cast<double>(count); }
 
 }  // namespace
 
 void SkinAccount::open() {
-  debt_ = left_ = 0;
+  debt_ = perEscaped_ = 0;
   all_ = kMaxOfAll;
 }
 
@@ -31,25 +31,27 @@ void SkinAccount::chargeAll(std::size_t boxes, std::uint64_t found, const StepWo
   boxes_ = boxes;
   plain_ = n * ((plainTests_ > 0 ? plainTests_ : tests / kBothSides) + kPlain);
   row_ = of(found) / n;
-  if (left_ == 0) left_ = kLeaving + tests + 2 * (kComparing + kEditing) * row_;
+  if (perEscaped_ == 0) perEscaped_ = kEscaping + tests + 2 * (kComparing + kEditing) * row_;
   const double each = tests + kOrdering + kListing + kGrowing + kAdopting * row_;
   all_ = std::min(n * each / plain_, kMaxOfAll);
   charge(all_ * plain_);
 }
 
-void SkinAccount::chargeLeft(std::size_t left, const StepWork& work) {
-  const double ofLeft = kLeaving * of(left) + of(work.tests) + kComparing * of(work.compared) +
-                        kEditing * of(work.edited);
-  if (left * kMany > boxes_) left_ = ofLeft / of(left);
-  charge(ofLeft + kOrdering * of(work.ordered) + kTesting * of(work.tested));
+void SkinAccount::chargeEscaped(std::size_t escaped, const StepWork& work) {
+  const double ofEscaped = kEscaping * of(escaped) + of(work.tests) +
+                           kComparing * of(work.compared) + kEditing * of(work.edited);
+  if (escaped * kBoxesPerSample > boxes_) perEscaped_ = ofEscaped / of(escaped);
+  charge(ofEscaped + kOrdering * of(work.ordered) + kTesting * of(work.tested));
 }
 
 void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMaxCredit); }
 
 /// Assumes that all boxes must be ordered, too.
-bool SkinAccount::allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const {
-  const double tested = of(changed - left) * row_;
-  const double work = left_ * of(left) + kOrdering * of(boxes_) + 2 * kComparing * of(ofHubs) +
+bool SkinAccount::allowsEscaped(std::size_t escaped, std::size_t changed,
+                                std::size_t ofHubs) const {
+  const double tested = of(changed - escaped) * row_;
+  const double work = perEscaped_ * of(escaped) + kOrdering * of(boxes_) +
+                      2 * kComparing * of(ofHubs) +
                       kTesting * std::min(tested, of(boxes_) * row_ / 2);
   return work <= kMaxOfEscaped * plain_;
 }

@@ -29,13 +29,13 @@ class SkinAccount {
   /// @param found number of candidates
   void chargeAll(std::size_t boxes, std::uint64_t found, const StepWork& work);
   /// Charges a step that searched for the escaped boxes.
-  void chargeLeft(std::size_t left, const StepWork& work);
+  void chargeEscaped(std::size_t escaped, const StepWork& work);
 
   /// Whether a search for the escaped boxes is cheap enough.
-  /// @param left number of escaped boxes
+  /// @param escaped number of escaped boxes
   /// @param changed number of boxes that have changed or escaped
   /// @param ofHubs number of candidates of escaped hubs
-  bool allowsLeft(std::size_t left, std::size_t changed, std::size_t ofHubs) const;
+  bool allowsEscaped(std::size_t escaped, std::size_t changed, std::size_t ofHubs) const;
   /// Whether a search for all grown boxes is cheap enough.
   bool allowsAll() const { return debt_ + all_ - 1 <= kMaxDebt; }
   /// Maximum number of tests of a search for all grown boxes. After that many tests the search
@@ -56,7 +56,7 @@ class SkinAccount {
   static constexpr double kGrowing = 8;     ///< per box, to grow it and to keep it
   static constexpr double kAdopting = 1.2;  ///< per candidate
   static constexpr double kTesting = 0.4;   ///< per candidate
-  static constexpr double kLeaving = 20;    ///< per escaped box
+  static constexpr double kEscaping = 20;   ///< per escaped box
   static constexpr double kComparing = 2;   ///< per candidate
   static constexpr double kEditing = 5;     ///< per candidate
 
@@ -73,7 +73,7 @@ class SkinAccount {
   double plain_ = 0;       ///< work of a plain step
   double all_ = 0;         ///< cost of the last search for all, in units of a plain step
   double row_ = 0;         ///< mean number of candidates of a box
-  double left_ = 0;        ///< work per escaped box, in the last step with many
+  double perEscaped_ = 0;  ///< work per escaped box, in the last step with many
   std::size_t boxes_ = 0;
   double debt_ = 0;  ///< extra cost compared with plain steps, in units of a plain step
 };

@@ -79,7 +79,7 @@ class VerletLists {
   std::size_t pairs() const { return candidates_.pairs(); }
   std::size_t boxes() const { return candidates_.boxes(); }
   /// Number of indices that writeLists() needs.
-  std::size_t roomForLists() const { return candidates_.roomForLists(); }
+  std::size_t capacityForLists() const { return candidates_.capacityForLists(); }
   /// Writes for each box the boxes of greater index that it overlaps.
   void writeLists(NeighbourLists lists) const { candidates_.writeLists(lists); }
 
