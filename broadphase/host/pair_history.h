@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "broadphase/core/pair_words.h"
 #include "broadphase/core/pipeline.h"
 #include "broadphase/core/scratch.h"
 #include "broadphase/host/pair_lists.h"
 #include "broadphase/host/parallel/space.h"
-#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "broadphase/host/verlet/pair_words.h"
+#include "broadphase/core/pair_words.h"
 
 namespace lbvh {
 namespace {

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/core/pair_words.h"
 #include "broadphase/core/scratch.h"
 #include "broadphase/host/pair_lists.h"
 #include "broadphase/host/parallel/buffer.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
-#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/types.h"
 
 namespace lbvh {

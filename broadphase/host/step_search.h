@@ -16,7 +16,7 @@
 #include "broadphase/host/pair_lists.h"
 #include "broadphase/host/parallel/space.h"
 #include "broadphase/host/ranked_pairs.h"
-#include "broadphase/host/verlet/search_budget.h"
+#include "broadphase/host/search_budget.h"
 #include "broadphase/host/verlet/skin_account.h"
 
 namespace lbvh {

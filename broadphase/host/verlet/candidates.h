@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "broadphase/core/pair_words.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
 #include "broadphase/host/verlet/candidate_rows.h"
 #include "broadphase/host/verlet/compare_escaped.h"
-#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/host/verlet/skin_account.h"
 #include "broadphase/types.h"
 

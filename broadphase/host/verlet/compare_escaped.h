@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "broadphase/core/changes.h"
+#include "broadphase/core/pair_words.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/verlet/candidate_rows.h"
-#include "broadphase/host/verlet/pair_words.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
