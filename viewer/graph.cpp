@@ -110,11 +110,10 @@ const std::vector<Series>& stageSeries() {
   static constexpr Colour kColours[] = {{170, 170, 180}, {255, 120, 160}, {255, 196, 84},
                                         {130, 150, 255}, {90, 225, 150},  {100, 205, 255},
                                         {255, 140, 60}};
-  static_assert(std::size(kColours) == std::size(lbvh::kStages));
   static const std::vector<Series> series = [] {
     std::vector<Series> all;
     for (std::size_t i = 0; i < std::size(lbvh::kStages); ++i)
-      all.push_back({lbvh::kStages[i].name, kColours[i],
+      all.push_back({lbvh::kStages[i].name, kColours[i % std::size(kColours)],
                      [i](const StepRecord& record) { return record.stages.*lbvh::kStages[i].ms; }});
     return all;
   }();

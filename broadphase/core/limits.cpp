@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "broadphase/core/sparse_bits.h"
+
 namespace lbvh {
 
 void requireFitting(View<const Aabb> boxes, View<const Filter> filters,
@@ -15,7 +17,7 @@ void requireFitting(View<const Aabb> boxes, View<const Filter> filters,
   if (!filters.empty() && filters.size() != boxes.size())
     throw std::invalid_argument(std::to_string(filters.size()) + " filters for " +
                                 std::to_string(boxes.size()) + " boxes");
-  const std::size_t words = (boxes.size() + 63) / 64;
+  const std::size_t words = wordsFor(boxes.size());
   if (changed.data() != nullptr && changed.size() < words)
     throw std::invalid_argument("`changed` has " + std::to_string(changed.size()) + " words, but " +
                                 std::to_string(boxes.size()) + " boxes need " +
