@@ -43,6 +43,8 @@ const std::vector<Scene>& scenes() {
        buildSwarm},
       {"planes", "a funnel of endless planes and zones: boxes that overlap everything", 3000,
        buildPlanes},
+      {"statics", "balls roll over a level of static boxes: the cost of what never moves", 200000,
+       buildStatics},
   };
   return table;
 }

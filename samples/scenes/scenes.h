@@ -47,6 +47,7 @@ void buildTriggers(World& world, const SceneOptions& options);
 void buildSoftBodies(World& world, const SceneOptions& options);
 void buildSwarm(World& world, const SceneOptions& options);
 void buildPlanes(World& world, const SceneOptions& options);
+void buildStatics(World& world, const SceneOptions& options);
 
 /// A static floor around the origin, with its top at height 0.
 void addGround(World& world, btScalar halfX, btScalar halfZ);
