@@ -245,6 +245,22 @@ TEST(SkinWork, MovingBoxInACrowdCostsInProportionToItsPartners) {
   EXPECT_EQ(finder->pairs().size(), 1500u * 1499 / 2);
 }
 
+// The moving boxes are far apart. So between those of a block there are more and more others.
+TEST(SkinWork, FewMovingBoxesDoNotCostMoreInALargeWorld) {
+  for (const int count : {5000, 50'000, 500'000}) {
+    Finder finder("always");
+    Moving scene(count);
+    finder.step(scene.boxes);
+    finder.step(scene.boxes);
+    for (int k = 0; k < 6; ++k) {
+      scene.fly(scene.boxes.size() / 64, 1);
+      const std::size_t searched = finder.step(scene.boxes);
+      ASSERT_LE(searched, 65u);
+      EXPECT_LE(blocksTested, 25 * searched) << count;
+    }
+  }
+}
+
 /// How many bounds and boxes 100 queries test. Half of the queries look for overlaps with a small
 /// box, and the others for overlaps with a beam along an axis.
 std::size_t testsOfQueries(const PackedBoxes& scene, float side) {

@@ -157,9 +157,14 @@ class Search {
     for (std::uint32_t block = begin; block < end; ++block) {
       const std::uint32_t boxes = std::min(kLanes, queries_.boxes - block * kLanes);
       if (!isRanked_) prefetchLists(block);
-      findBlocks(block);
-      for (std::uint32_t lane = 0; lane < boxes; ++lane)
-        if (hasList(block, lane) && !findList(block, lane)) return false;
+      // The block's bounds are a lane of its parent. Parents are stored after the leaf blocks.
+      const Simd::Box around(queries_.blocks[queries_.leafBlocks + block / kLanes], block % kLanes);
+      const bool areShared = findBlocks(block, around, kMaxShared);
+      for (std::uint32_t lane = 0; lane < boxes; ++lane) {
+        if (!hasList(block, lane)) continue;
+        if (!areShared) findBlocks(block, Simd::Box(queries_.blocks[block], lane), kNullIndex);
+        if (!findList(block, lane)) return false;
+      }
       if (!keepLists() || !tellTests(kTestsToTell)) return false;
     }
     return tellTests(1);
@@ -167,6 +172,10 @@ class Search {
 
  private:
   static constexpr std::uint32_t kCapacity = 4096;
+  /// With more blocks than this around a block of queries, each query descends the tree by itself,
+  /// which takes about as many tests. Otherwise a few queries that are far apart would be tested
+  /// against all blocks between them.
+  static constexpr std::uint32_t kMaxShared = 8 * kLanes;
   static constexpr std::uint32_t kTestsToTell = 1024;  ///< many, because all threads share a count
 
   /// Prefetches the elements of lists_.byBox for the block's boxes. They are far apart, and are
@@ -183,11 +192,10 @@ class Search {
     return false;
   }
 
-  /// Writes the target leaf blocks that overlap the bounds of the query leaf block `block` into the
-  /// memory of the search, in ascending order.
-  void findBlocks(std::uint32_t block) {
-    // The block's bounds are a lane of its parent. Parents are stored after the leaf blocks.
-    const Simd::Box around(queries_.blocks[queries_.leafBlocks + block / kLanes], block % kLanes);
+  /// Writes the target leaf blocks that overlap `around` into the memory of the search, in
+  /// ascending order. `around` lies within the bounds of the query leaf block `block`.
+  /// @return false if there are more than `most`, and not all were written
+  bool findBlocks(std::uint32_t block, const Simd::Box& around, std::uint32_t most) {
     std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
     std::uint32_t depth = 0;
     if (tree_.boxes > 0) stack[depth++] = tree_.root;
@@ -206,11 +214,13 @@ class Search {
         Simd::append(memory_.corners + k * memory_.stride + blocks_, at.corners[k], hits);
       Simd::append(memory_.blocks + blocks_, at.child, hits);
       blocks_ += static_cast<std::uint32_t>(std::popcount(hits));
+      if (blocks_ > most) return false;
       if (!isHalf_ && !isRanked_) prefetchBlocks(at.child, hits);
     }
     // The last group of blocks may have fewer than sixteen.
     for (std::uint32_t lane = 0; lane < kLanes; ++lane)
       memory_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
+    return true;
   }
 
   /// Called only for full lists. For other lists the targets are the queries, whose blocks are in
