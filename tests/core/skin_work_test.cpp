@@ -261,6 +261,22 @@ TEST(SkinWork, FewMovingBoxesDoNotCostMoreInALargeWorld) {
   }
 }
 
+TEST(SkinWork, AllBoxesAreSearchedForTwiceIfTheCallerNamesFewChanges) {
+  test::forceSkin("automatic");
+  Options options;
+  options.backend = Backend::host;
+  PairFinder finder(options);
+  Moving scene(8000);
+  std::vector<std::uint64_t> changed(scene.boxes.size() / 64);
+  finder.update(view(scene.boxes));
+  for (std::size_t step = 0; step < 10; ++step) {
+    scene.teleport(scene.boxes[step]);
+    changed[0] = std::uint64_t{1} << step;
+    finder.update(view(scene.boxes), {}, {changed.data(), changed.size()});
+    EXPECT_EQ(finder.stats().searched, step == 0 ? scene.boxes.size() : 1u) << step;
+  }
+}
+
 /// How many bounds and boxes 100 queries test. Half of the queries look for overlaps with a small
 /// box, and the others for overlaps with a beam along an axis.
 std::size_t testsOfQueries(const PackedBoxes& scene, float side) {

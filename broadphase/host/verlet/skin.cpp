@@ -96,9 +96,10 @@ void Skin::turnOff() {
 /// Grows a sample of the boxes, and counts how many of them escape. If few do, it copies all boxes,
 /// so that the next step knows which boxes move and in which direction. That step turns the skin
 /// on.
-/// @return whether the previous step has made these copies
+/// @return whether to turn the skin on: the previous step has made these copies, or the caller says
+///   that few boxes have changed
 bool Skin::watch(const StepInput& input) {
-  if (isReady_) return true;
+  if (isReady_ || doFewChange(input)) return true;
   const std::size_t n = input.boxes.size(), samples = std::min(n, std::min(kWatched, 16 + n / 8));
   const auto sample = [&](std::size_t k) {
     return input.boxes[static_cast<std::size_t>(scattered(k) * n >> 32)];
@@ -129,6 +130,28 @@ bool Skin::watch(const StepInput& input) {
   if (doFew) grown_.assign(input.boxes.begin(), input.boxes.end());
   isReady_ = doFew;
   return false;
+}
+
+/// Visits the words that may have changed boxes.
+template <class Visit>
+void Skin::forWords(const StepInput& input, const Visit& visit) {
+  const std::size_t words = wordsFor(input.boxes.size());
+  const bool areKnown = isAnnounced(input) && input.changedWords.data() != nullptr;
+  for (std::size_t group = 0; group < wordsFor(words); ++group)
+    forBits((areKnown ? input.changedWords[group] : ~std::uint64_t{0}) &
+                bitsBelow(words, group * kMaskBits),
+            group * kMaskBits, visit);
+}
+
+/// Whether the caller says so. False if the caller does not say what has changed.
+bool Skin::doFewChange(const StepInput& input) {
+  if (!isAnnounced(input)) return false;
+  std::size_t changed = 0;
+  forWords(input, [&](std::uint32_t word) {
+    const std::uint64_t all = bitsBelow(input.boxes.size(), word * kMaskBits);
+    changed += static_cast<std::size_t>(std::popcount(input.changed[word] & all));
+  });
+  return kWatchedPerMoving * changed < input.boxes.size();
 }
 
 Skin::Plan Skin::searchAll(const StepInput& input) {
@@ -167,12 +190,7 @@ void Skin::listWords(const StepInput& input) {
   escaped_.resize(words);
   beyond_.resize(words);
   words_.reserve(words);
-  const bool areKnown = isAnnounced(input) && input.changedWords.data() != nullptr;
-  for (std::size_t group = 0; group < wordsFor(words); ++group) {
-    forBits((areKnown ? input.changedWords[group] : ~std::uint64_t{0}) &
-                bitsBelow(words, group * kMaskBits),
-            group * kMaskBits, [&](std::uint32_t word) { words_.push_back(word); });
-  }
+  forWords(input, [&](std::uint32_t word) { words_.push_back(word); });
 }
 
 /// Finds the boxes that have escaped, and grows them. New boxes, and boxes with another filter or

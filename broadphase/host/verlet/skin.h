@@ -83,9 +83,12 @@ class Skin {
   static bool isAnnounced(const StepInput& input) { return input.changed.data() != nullptr; }
   bool isWanted(const StepInput& input);
   bool watch(const StepInput& input);
+  static bool doFewChange(const StepInput& input);
   Plan searchAll(const StepInput& input);
   bool areFewEscaped(std::size_t boxes, std::size_t ofHubs) const;
   std::size_t leaveHubs(const StepInput& input, View<const Hub> hubs);
+  template <class Visit>
+  static void forWords(const StepInput& input, const Visit& visit);
   void listWords(const StepInput& input);
   void findEscaped(const StepInput& input);
   void findEscaped(const StepInput& input, View<const std::uint32_t> words);
