@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// For engines that keep their boxes on the GPU: device pointers go in, and pairs on the device
 /// come out. All work is on the caller's stream, which may be captured. The host does not wait and
 /// receives no results. The same calls work on host memory. docs/device.md is the guide. C++17,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Queries of a DevicePairFinder after a search: rays and boxes, tested against the boxes of the
 /// search. Every pointer is to the finder's memory space. C++17, needs no CUDA header.
 #pragma once

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// The input and output of a DevicePairFinder: boxes in an engine's own layout, rules for pairs,
 /// layouts of pairs, and the lists. Every pointer is to the finder's memory space: a GPU's or the
 /// host's. C++17, needs no CUDA header.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Defines macros that mark what a shared library exports. Everything else in the library is
 /// hidden. C++17.
 #pragma once

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Declares what a caller chooses (Backend, Options, DeviceOptions) and what a step reports (Stats,
 /// kStages). C++17.
 #pragma once

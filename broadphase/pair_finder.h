@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Declares the public interface of the core. Boxes go in; sorted overlapping pairs and the changes
 /// since the previous update come out. The interface uses no types of Bullet or CUDA. The stages of
 /// an update are in host/step.cpp and cuda/step.cuh. C++17.

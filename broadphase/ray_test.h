@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Tests rays of any precision against boxes. This is the only slab test of the project (Kay and
 /// Kajiya 1986). Also defines the rays of batches. C++17.
 #pragma once

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Defines a tree over boxes, for programs that need queries but no pairs. The tree answers single
 /// queries with any predicate, and batches of boxes or rays. pair_finder.h finds pairs. C++17, host
 /// only.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// @file
 /// Defines the basic types of the core: boxes, filters, pairs, tree nodes, and non-owning views of
 /// arrays. C++17, without dependencies.
 #pragma once
