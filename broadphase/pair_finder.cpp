@@ -160,16 +160,10 @@ UpdateStatus PairFinder::tryUpdate(View<const Aabb> boxes, View<const Filter> fi
 void PairFinder::updateUnchanged() noexcept {
   impl_->hasDelta = false;
   if (impl_->isPacked) impl_->pipeline->rest();
-  const StepStats last = impl_->stats;
   StepStats& stats = impl_->stats;
-  stats = StepStats{};
-  stats.objects = last.objects;
-  stats.pairs = last.pairs;
-  stats.oversizedBoxes = last.oversizedBoxes;
-  stats.nanBoxes = last.nanBoxes;
-  stats.capacity = last.capacity;
-  stats.memoryBytes = last.memoryBytes;
-  stats.mortonBits = last.mortonBits;
+  stats.added = stats.removed = stats.searched = 0;
+  for (const Stage& stage : kStages) stats.*stage.ms = 0;
+  stats.totalMs = 0;
 }
 
 void PairFinder::replaceObject(std::uint32_t index) noexcept {

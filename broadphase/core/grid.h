@@ -20,10 +20,7 @@ struct ChooseGrid {
   bool hasLargeLayer = true;  ///< whether large boxes come after the others in the order
 
   GPULBVH_HD void operator()(std::uint32_t) const {
-    header->arguments = arguments != nullptr ? *arguments : StepArguments{boxes.size(), 0};
-    header->pairs = 0;
-    header->delta = DeltaCount{};
-    header->extents = header->tests = 0;
+    header->begin(arguments != nullptr ? *arguments : StepArguments{boxes.size(), 0});
     const SceneBounds& scene = header->scene;
     Grid grid{};
     float hi[3] = {0, 0, 0};

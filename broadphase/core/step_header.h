@@ -82,6 +82,14 @@ struct StepInput {
 };
 
 struct StepHeader {
+  /// Clears all counters of a step, except those of its boxes, which are in `scene`.
+  GPULBVH_HD void begin(const StepArguments& ofStep) {
+    arguments = ofStep;
+    pairs = 0;
+    delta = DeltaCount{};
+    extents = tests = 0;
+  }
+
   StepArguments arguments;
   SceneBounds scene;
   Grid grid;

@@ -61,7 +61,10 @@ struct PutChanged {
   std::uint32_t elements;
 
   __device__ void operator()(std::uint32_t i) const {
-    if (i == 0) begin();
+    if (i == 0) {
+      header->begin(*arguments);
+      header->overfull = 0;
+    }
     for (std::size_t k = i; k < leaves.closed.size(); k += elements) leaves.closed[k] = 0;
     if (i >= changed[0]) return;
     const std::uint32_t id = changed[1 + i], slot = slots[id];
@@ -77,13 +80,6 @@ struct PutChanged {
   }
 
  private:
-  __device__ void begin() const {
-    header->arguments = *arguments;
-    header->pairs = 0;
-    header->delta = DeltaCount{};
-    header->extents = header->tests = 0;
-    header->overfull = 0;
-  }
   __device__ static Aabb boxOf(const Corners& corners) {
     return {{corners.min[0], corners.min[1], corners.min[2]},
             {corners.max[0], corners.max[1], corners.max[2]}};
