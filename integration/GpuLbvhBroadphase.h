@@ -86,9 +86,9 @@ struct GpuLbvhNewProxy {
 /// Boxes: in units of the world. Boxes may be infinite. A box with a NaN overlaps nothing. An
 /// inverted box (min > max) overlaps a box if all six comparisons of min with max hold.
 ///
-/// Filters: a step reads the groups and masks of all objects, or in a world of more than 4,096
-/// objects those of changed objects and of 1,024 others in turn (GpuLbvhOptions::announcedFilters,
-/// GpuLbvhOptions::readsAllFilters). A filter callback replaces groups and masks. It is called for
+/// Filters: a step reads the groups and masks of all objects. In a world of more than 4,096 objects
+/// it reads those of changed objects, and of 1,024 others in turn. GpuLbvhOptions::announcedFilters
+/// and readsAllFilters change that. A filter callback replaces groups and masks. It is called for
 /// each pair that begins to overlap. It is called again for a refused pair if one of the two boxes
 /// has changed since the last step. An accepted pair stays until its boxes part. After refilter(),
 /// or after the callback was replaced, it is called for every pair. docs/contract.md has the
