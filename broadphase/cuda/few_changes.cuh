@@ -40,14 +40,16 @@ class ChangedList {
 
 class FewChangeBuffers {
  public:
-  explicit FewChangeBuffers(DeviceMemory memory) : slots_(memory), words_(memory), news_(memory) {}
+  explicit FewChangeBuffers(DeviceMemory memory)
+      : slots_(memory), words_(memory), news_(memory), merged_(memory) {}
 
   View<std::uint32_t> slots(std::size_t boxes) { return slots_.ensure(boxes); }
 
   struct Lent {
     ChangeMarks marks;
     TileChain chain, reported;
-    /// The words of all members except `marks.news`; the caller must set them to 0.
+    MergedTile* merged;
+    /// The words of all members except `marks.news` and `merged`; the caller must set them to 0.
     View<unsigned long long> words;
   };
   /// @param blocks number of leaf blocks, padded to whole groups
@@ -65,6 +67,7 @@ class FewChangeBuffers {
     lent.marks.kept = take(rows);
     lent.marks.added = take(tiles);
     lent.marks.news = news_.ensure(tiles * ChangeMarks::kMaxNew).data();
+    lent.merged = merged_.ensure(tiles).data();
     return lent;
   }
 
@@ -72,6 +75,7 @@ class FewChangeBuffers {
   DeviceBuffer<std::uint32_t> slots_;
   DeviceBuffer<unsigned long long> words_;
   DeviceBuffer<NewPair> news_;
+  DeviceBuffer<MergedTile> merged_;
 };
 
 /// The input and the output of a step in which few boxes have changed.
@@ -116,8 +120,10 @@ inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedLi
   const auto timer = run.timed("delta", &StepStats::deltaMs);
   space.launch<mergeChangesKernel>(
       tiles, kThreads,
-      MergeChanges{step.old, lent.marks, step.pairs, step.offsets.data(), step.added, step.removed,
+      MergeChanges{step.old, lent.marks, step.pairs, lent.merged, step.added, step.removed,
                    run.header(), step.report, lent.chain, lent.reported});
+  space.forEach(
+      n + 1, UpdateOffsets{step.old.lists.offsets, lent.merged, lent.marks, step.offsets.data()});
 }
 
 }  // namespace lbvh

@@ -234,6 +234,25 @@ TEST_F(CudaFew, PairsBeyondTheCapacityAreFound) {
   EXPECT_GT(twins.pairs(), 7140u);
 }
 
+// Lists begin at the same place for all boxes between two that have pairs.
+TEST_F(CudaFew, FewPairsAmongManyBoxes) {
+  FewTwins twins;
+  twins.resize(5000, {});
+  Random random(611);
+  for (std::size_t i = 0; i < 5000; ++i) twins.set(i, test::boxAt(3 * float(i), 0, 0, 1));
+  for (int step = 0; step < 3; ++step) ASSERT_NO_FATAL_FAILURE(twins.step(true));
+  ASSERT_EQ(twins.pairs(), 0u);
+  for (int step = 0; step < 12; ++step) {
+    for (std::size_t k = random.below(4); k > 0; --k) {
+      const std::size_t i = random.below(5000), to = random.below(5000);
+      twins.set(i, test::boxAt(3 * float(random.below(3) == 0 ? i : to), 0, 0, 1));
+    }
+    ASSERT_NO_FATAL_FAILURE(twins.step(step % 2 == 0));
+  }
+  EXPECT_GT(twins.pairs(), 3u);
+  EXPECT_GE(twins.fewSteps(), 12);
+}
+
 TEST_F(CudaFew, StepThatThrowsChangesNothing) {
   Options options;
   options.backend = Backend::cuda;

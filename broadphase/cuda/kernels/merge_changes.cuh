@@ -12,6 +12,16 @@
 
 namespace lbvh {
 
+/// What UpdateOffsets needs to know about a tile of old pairs.
+struct MergedTile {
+  static constexpr std::uint32_t kRows = ChangeMarks::kTile / kWarp;
+
+  std::uint32_t to;           ///< where the kept pairs of the tile begin in the new list
+  std::uint32_t hasChanged;   ///< 0: no pair was dropped or inserted, and the rows are not set
+  std::uint32_t gone[kRows];  ///< one bit for each old pair: whether it was dropped
+  std::uint32_t goneBefore[kRows];  ///< number of dropped pairs in earlier rows of the tile
+};
+
 struct MergeChanges {
   static constexpr std::uint32_t kTile = ChangeMarks::kTile;
   static constexpr std::uint32_t kRows = kTile / kWarp;     ///< rows of 32 pairs, one per lane
@@ -19,8 +29,8 @@ struct MergeChanges {
 
   OldPairs old;
   ChangeMarks marks;
-  View<Pair> memory;       ///< receives the pairs of this step
-  std::uint32_t* offsets;  ///< by box: where its list begins; boxes + 1 elements
+  View<Pair> memory;   ///< receives the pairs of this step
+  MergedTile* merged;  ///< by tile
   View<Pair> added, removed;
   StepHeader* header;
   StepHeader* report;  ///< where the host reads the header of the finished step
@@ -40,6 +50,49 @@ struct MergeMemory {
       reported[kRows];  ///< one bit for each old pair: whether it is reported as removed
   std::uint32_t goneBefore[kRows + 1], reportedGoneBefore[kRows + 1], addedBefore[kRows + 1];
   NewPair unsorted[kMax], added[kMax];
+};
+
+/// The number of pairs that satisfy `is`. The pairs that satisfy it must come first.
+template <class Is>
+__device__ std::uint32_t countWhile(const NewPair* pairs, std::uint32_t size, const Is& is) {
+  std::uint32_t begin = 0, end = size;
+  while (begin < end) {
+    const std::uint32_t middle = (begin + end) / 2;
+    if (is(pairs[middle]))
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+/// The index of old pair i of a tile among the old pairs of the tile that are kept.
+__device__ inline std::uint32_t placeOfKept(const std::uint32_t* gone,
+                                            const std::uint32_t* goneBefore, std::uint32_t i) {
+  const std::uint32_t below = (1u << i % kWarp) - 1;
+  return i - goneBefore[i / kWarp] - countBits(gone[i / kWarp] & below);
+}
+
+/// Element i writes where the list of box i begins. It is a kernel of its own because a tile may
+/// have the lists of nearly all boxes, if these have no pairs.
+struct UpdateOffsets {
+  const std::uint32_t* old;  ///< by box: where its old list begins
+  const MergedTile* merged;
+  ChangeMarks marks;
+  std::uint32_t* offsets;
+
+  __device__ void operator()(std::uint32_t box) const {
+    const std::uint32_t tile = old[box] / ChangeMarks::kTile, i = old[box] % ChangeMarks::kTile;
+    const MergedTile& there = merged[tile];
+    if (there.hasChanged == 0) {
+      offsets[box] = there.to + i;
+      return;
+    }
+    const std::uint32_t added = min(marks.added[tile], ChangeMarks::kMaxNew);
+    const auto isBefore = [&](const NewPair& one) { return one.pair.first < box; };
+    offsets[box] = there.to + placeOfKept(there.gone, there.goneBefore, i) +
+                   countWhile(marks.news + tile * ChangeMarks::kMaxNew, added, isBefore);
+  }
 };
 
 class MergeTile {
@@ -95,7 +148,7 @@ class MergeTile {
         if (size_ == MergeChanges::kTile || rowOf(k) * kWarp + lane() < size_)
           pairs[k * kWarp] = mine_[k];
     }
-    writeOffsets(to);
+    describe(to);
   }
 
   __device__ bool isLast() const { return isLast_; }
@@ -163,26 +216,11 @@ class MergeTile {
 
   /// The number of new pairs that belong before one of the old pairs [0, i).
   __device__ std::uint32_t addedBefore(std::uint32_t i) const {
-    return countWhile([&](const NewPair& one) { return one.before < i; });
+    return countWhile(memory_.added, added_, [&](const NewPair& one) { return one.before < i; });
   }
-  /// The number of new pairs that satisfy `is`. The pairs that satisfy it must come first.
-  template <class Is>
-  __device__ std::uint32_t countWhile(const Is& is) const {
-    std::uint32_t begin = 0, end = added_;
-    while (begin < end) {
-      const std::uint32_t middle = (begin + end) / 2;
-      if (is(memory_.added[middle]))
-        begin = middle + 1;
-      else
-        end = middle;
-    }
-    return begin;
-  }
-
   /// The index of old pair i among the old pairs that are kept.
   __device__ std::uint32_t placeOf(std::uint32_t i) const {
-    const std::uint32_t below = (1u << i % kWarp) - 1;
-    return i - memory_.goneBefore[i / kWarp] - countBits(memory_.gone[i / kWarp] & below);
+    return placeOfKept(memory_.gone, memory_.goneBefore, i);
   }
 
   __device__ void writeMerged(std::uint32_t to, std::uint32_t reportedBefore) const {
@@ -201,20 +239,17 @@ class MergeTile {
     }
   }
 
-  /// Writes the offsets of the boxes whose old lists begin in this tile. The last tile also writes
-  /// the offsets of all later boxes.
-  __device__ void writeOffsets(std::uint32_t to) const {
-    const PairLists& old = in_.old.lists;
-    const std::uint32_t first = begin_ == 0 ? 0 : old.pairs[begin_ - 1].first + 1;
-    const std::uint32_t last = isLast_ ? old.boxes : old.pairs[begin_ + size_ - 1].first;
-    for (std::uint32_t box = first + threadIdx.x; box <= last; box += kThreads) {
-      const std::uint32_t i = old.offsets[box] - begin_;
-      std::uint32_t offset = to + i;
-      if (changes_)
-        offset =
-            to + placeOf(i) + countWhile([&](const NewPair& one) { return one.pair.first < box; });
-      in_.offsets[box] = offset;
+  /// Writes what UpdateOffsets reads.
+  __device__ void describe(std::uint32_t to) const {
+    MergedTile& merged = in_.merged[tile_];
+    if (threadIdx.x == 0) merged.to = to, merged.hasChanged = changes_;
+    if (!changes_) return;
+    if (threadIdx.x < MergedTile::kRows) {
+      merged.gone[threadIdx.x] = memory_.gone[threadIdx.x];
+      merged.goneBefore[threadIdx.x] = memory_.goneBefore[threadIdx.x];
     }
+    for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads)
+      in_.marks.news[tile_ * ChangeMarks::kMaxNew + k] = memory_.added[k];
   }
 
   const MergeChanges& in_;
