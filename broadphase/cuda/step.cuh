@@ -222,8 +222,8 @@ class CudaPipeline final : public Pipeline {
     const View<Pair> memory = oldLists().pairs.ensure(pairs.size());
     space_.abandonAndCopy(pairs, memory.data());
     const std::size_t boxes = pairs.empty() ? 0 : pairs[pairs.size() - 1].first + std::size_t{1};
-    const View<std::uint32_t> offsets = oldLists().offsets.ensure(boxes + 1);
-    space_.forEach(pairs.size() + 1, IndexLists{memory, offsets});
+    std::uint32_t* const offsets = oldLists().offsets.ensure(boxes + 1).data();
+    space_.forEach(boxes + 1, IndexLists{memory, offsets});
     boxesBefore_ = boxes;
     pairs_ = pairs.size();
   }

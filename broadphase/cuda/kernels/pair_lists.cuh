@@ -135,17 +135,22 @@ struct PairLists {
   }
 };
 
-/// Finds the offsets of sorted pairs. Element i writes the offsets of the boxes after the first box
-/// of pair i - 1, up to the first box of pair i. There is one element more than there are pairs.
+/// Element i finds where the list of box i begins among sorted pairs. A search for each box takes
+/// more reads than one for each pair, but one pair may be followed by many boxes without pairs.
 struct IndexLists {
   View<const Pair> pairs;
-  View<std::uint32_t> offsets;
+  std::uint32_t* offsets;
 
-  __device__ void operator()(std::uint32_t i) const {
-    const auto end = static_cast<std::uint32_t>(offsets.size());
-    const std::uint32_t last = i < pairs.size() ? pairs[i].first + 1 : end;
-    for (std::uint32_t box = i > 0 ? pairs[i - 1].first + 1 : 0; box < last; ++box)
-      offsets[box] = i;
+  __device__ void operator()(std::uint32_t box) const {
+    std::uint32_t begin = 0, end = static_cast<std::uint32_t>(pairs.size());
+    while (begin < end) {
+      const std::uint32_t middle = begin + (end - begin) / 2;
+      if (pairs[middle].first < box)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    offsets[box] = begin;
   }
 };
 
