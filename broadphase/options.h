@@ -82,7 +82,9 @@ struct Options {
   /// On a GPU: the maximum page-locked host memory for added and removed pairs, in MiB (2^20
   /// bytes). It is allocated as steps need it, about 16 to 32 bytes for each added or removed pair.
   /// Longer lists are copied through ordinary memory, which takes a second wait. The default holds
-  /// 4,194,304 pairs in each list. Each list holds at least 1,024 pairs.
+  /// 4,194,304 pairs in each list. Each list holds at least 1,024 pairs. PairFinder::pairs() takes
+  /// as much again for its list, if that fits: up to 8,388,608 pairs. A longer list is copied to
+  /// ordinary memory, which takes three to four times as long.
   std::size_t pinnedDeltaMiB = 256;
 
   /// The structure that is searched. `wide` is faster. `binary` searches for all boxes in each

@@ -12,6 +12,7 @@
 #include "broadphase/core/scratch.h"
 #include "broadphase/core/shared_work.h"
 #include "broadphase/core/test_hooks.h"
+#include "broadphase/cuda/fetched_pairs.cuh"
 #include "broadphase/cuda/few_changes.cuh"
 #include "broadphase/cuda/runtime/threads.cuh"
 #include "broadphase/cuda/stages.cuh"
@@ -32,6 +33,7 @@ class CudaPipeline final : public Pipeline {
         buffers_({options.device, options.graphs, options.stageTimes}) {
     plan_.order.mayKeep = hierarchy_ == Hierarchy::wide && !testHooks.sortsEachStep;
     plan_.mostListed = StepPlan::listedIn(options.pinnedDeltaMiB << 20);
+    fetched_.mostLocked = StepPlan::lockedIn(options.pinnedDeltaMiB << 20);
   }
 
   ~CudaPipeline() override { relaxed_.emplace(); }
@@ -46,13 +48,13 @@ class CudaPipeline final : public Pipeline {
   /// Copies the pairs to the host's memory, unless this was done since the last step.
   View<const Pair> pairs() override {
     if (!hasFetched_) guarded([&] { fetchPairs(); });
-    return {fetched_.data(), pairs_};
+    return fetched_.pairs();
   }
   View<const Pair> added() const override { return added_; }
   View<const Pair> removed() const override { return removed_; }
 
   std::size_t memoryBytes() const override {
-    return space_.allMemory().bytes() + copiedLists_.bytes() + fetched_.bytes();
+    return space_.allMemory().bytes() + copiedLists_.bytes() + fetched_.ordinaryBytes();
   }
   std::size_t pinnedBytes() const { return space_.allMemory().pinnedBytes(); }
 
@@ -391,7 +393,7 @@ class CudaPipeline final : public Pipeline {
   PinnedBuffer<Pair> changes_{space_.hostMemory()};
   Scratch<DeviceMemory> pairScratch_{space_.memory()};
   HostBuffer<Pair> copiedLists_;  ///< changes that were too long for changes_
-  HostBuffer<Pair> fetched_;      ///< all pairs, fetched by pairs()
+  FetchedPairs fetched_{space_.hostMemory()};
   bool hasFetched_ = false;
   std::size_t pairs_ = 0;        ///< number of pairs of the last step
   std::size_t boxesBefore_ = 0;  ///< number of boxes whose lists these pairs are in

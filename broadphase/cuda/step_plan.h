@@ -155,6 +155,9 @@ struct StepPlan {
   static std::size_t listedIn(std::size_t bytes) {
     return std::max(kMinListed, std::bit_floor(bytes / (5 * sizeof(Pair))));
   }
+  /// The maximum number of pairs in a copy of all pairs, so that its memory takes at most `bytes`.
+  /// The memory grows by doubling, and released memory is included until it is freed.
+  static std::size_t lockedIn(std::size_t bytes) { return bytes / (4 * sizeof(Pair)); }
 
  private:
   /// Assumes that at most an eighth of the pairs are added or removed in a step.

@@ -210,6 +210,7 @@ TEST(StepPlan, ListsHoldAnEighthOfThePairsWithinMappedMemory) {
   EXPECT_EQ(StepPlan::listedIn(0), StepPlan::kMinListed);
   EXPECT_EQ(StepPlan::listedIn(16 << 20), 262144u);
   EXPECT_EQ(StepPlan::listedIn(Options{}.pinnedDeltaMiB << 20), 4194304u);
+  EXPECT_EQ(StepPlan::lockedIn(Options{}.pinnedDeltaMiB << 20), 8388608u);
   StepPlan plan;
   plan.mostListed = 1 << 16;
   plan.mostPairs = 1 << 20;

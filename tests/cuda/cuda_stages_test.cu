@@ -443,6 +443,7 @@ TEST_F(CudaStages, LongListsNeedLittlePageLockedMemory) {
       EXPECT_LE(gpu.pinnedBytes(), gpu.memoryBytes());
     }
     EXPECT_LT(inFirst, 12 * pairs);
+    EXPECT_EQ(inFirst > 8 * pairs, mappedMiB == 16) << "pairs() copies to it if they fit";
   }
 }
 
