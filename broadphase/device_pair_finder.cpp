@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "broadphase/core/compiler.h"
 #include "broadphase/core/device_pipeline.h"
 #include "broadphase/core/device_request.h"
 #include "broadphase/core/limits.h"
@@ -40,7 +41,7 @@ std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& given) {
 
 }  // namespace
 
-struct DevicePairFinder::Impl {
+struct GPULBVH_HIDDEN DevicePairFinder::Impl {
   std::unique_ptr<DevicePipeline> pipeline;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broadphase/choose/choose.h"
+#include "broadphase/core/compiler.h"
 #include "broadphase/core/limits.h"
 #include "broadphase/core/old_names.h"
 #include "broadphase/core/sparse_bits.h"
@@ -17,7 +18,7 @@
 
 namespace lbvh {
 
-struct PairFinder::Impl {
+struct GPULBVH_HIDDEN PairFinder::Impl {
   Options options;
   std::unique_ptr<Pipeline> pipeline;
   std::vector<std::uint8_t> removedObjects;  // one flag for each box of the last update

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "box_test.h"
+#include "broadphase/core/compiler.h"
 #include "ghosts.h"
 #include "pair_cache.h"
 #include "pair_sink.h"
@@ -44,7 +45,7 @@ GpuLbvhProxies::Read readOf(const GpuLbvhOptions& options) {
 
 }  // namespace
 
-struct GpuLbvhBroadphase::Impl {
+struct GPULBVH_HIDDEN GpuLbvhBroadphase::Impl {
   Impl(const GpuLbvhOptions& options, btOverlappingPairCache* handedIn)
       : proxies(options.margin),
         finder(makeFinder(options)),

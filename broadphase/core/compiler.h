@@ -51,6 +51,13 @@
 #define GPULBVH_NOINLINE __declspec(noinline)
 #endif
 
+// For the inner struct of an exported class. Otherwise its members would be exported, too.
+#if defined(GPULBVH_GNU) && !defined(_WIN32)
+#define GPULBVH_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define GPULBVH_HIDDEN
+#endif
+
 namespace lbvh {
 
 #if defined(GPULBVH_X86_64)

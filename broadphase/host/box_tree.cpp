@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "broadphase/core/compiler.h"
 #include "broadphase/core/limits.h"
 #include "broadphase/host/batch_parts.h"
 #include "broadphase/host/block_query.h"
@@ -38,7 +39,7 @@ auto overlapWith(const Aabb& box) {
 
 }  // namespace
 
-struct BoxTree::Impl {
+struct GPULBVH_HIDDEN BoxTree::Impl {
   explicit Impl(int threads)
       : space(threads), order(space, simdKernels()), blocks(space.tasks(), simdKernels()) {
     space.setTimesStages(false);
