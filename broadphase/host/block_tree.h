@@ -43,10 +43,18 @@ struct alignas(64) BoxBlock {
   }
 };
 
-/// The filters of a leaf block's boxes.
+/// The filters of a block's lanes. In a leaf block they are the filters of its boxes. In other
+/// blocks, a lane has all groups and all masks of the boxes below. So a search can skip blocks
+/// whose filters cannot match. A lane without a box has neither group nor mask.
 struct alignas(64) FilterBlock {
   std::int32_t group[kLanes];
   std::int32_t mask[kLanes];
+
+  void set(std::uint32_t lane, Filter filter) {
+    group[lane] = filter.group;
+    mask[lane] = filter.mask;
+  }
+  void clear(std::uint32_t lane) { set(lane, {0, 0}); }
 };
 
 struct ShortBlocks;
@@ -54,7 +62,7 @@ struct ShortBlocks;
 /// Leaf blocks come first, then each level above them; the root is the last block.
 struct BlockTree {
   BoxBlock* blocks = nullptr;
-  FilterBlock* filters = nullptr;       ///< one for each leaf block; null: all pairs should collide
+  FilterBlock* filters = nullptr;       ///< one for each block; null: all pairs should collide
   const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, for searches by rank; or null
   std::uint32_t boxes = 0;              ///< number of lanes of leaf blocks that are in use
   std::uint32_t leafBlocks = 0;

@@ -82,9 +82,10 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   packed_ = {};
   knowsPlaces_ = false;
   BlockTree tree;
-  tree.blocks = blocks_.ensure(tree.cover(static_cast<std::uint32_t>(ranked))).data();
+  const std::uint32_t blocks = tree.cover(static_cast<std::uint32_t>(ranked));
+  tree.blocks = blocks_.ensure(blocks).data();
   tree.isInIndexOrder = inIndexOrder;
-  if (!filters.empty()) tree.filters = filters_.ensure(tree.leafBlocks).data();
+  if (!filters.empty()) tree.filters = filters_.ensure(blocks).data();
   if (grid != nullptr) {
     shorts_ = {*grid, shortBlocks_.ensure(tree.leafBlocks).data()};
     tree.shorts = &shorts_;
@@ -183,11 +184,13 @@ void BlockBuilder::setLeaf(std::uint32_t leaf, std::uint32_t id) {
   const BlockTree& tree = packed_.tree;
   const std::uint32_t index = leaf / kLanes, lane = leaf % kLanes;
   const Aabb& box = packed_.boxes[id];
-  if (classify(box) != BoxClass::ordinary) return tree.blocks[index].clear(lane);
+  if (classify(box) != BoxClass::ordinary) {
+    tree.blocks[index].clear(lane);
+    if (tree.filters != nullptr) tree.filters[index].clear(lane);
+    return;
+  }
   tree.blocks[index].set(lane, box, id);
-  if (tree.filters == nullptr) return;
-  tree.filters[index].group[lane] = packed_.filters[id].group;
-  tree.filters[index].mask[lane] = packed_.filters[id].mask;
+  if (tree.filters != nullptr) tree.filters[index].set(lane, packed_.filters[id]);
 }
 
 bool BlockBuilder::keepBeside(std::uint32_t id) {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "broadphase/core/scratch.h"
+#include "broadphase/host/filter_order.h"
 #include "broadphase/host/order.h"
 #include "broadphase/host/parallel/space.h"
 #include "broadphase/options.h"
@@ -22,19 +23,23 @@ class BoxOrder {
   static constexpr std::size_t kMaxUnordered = 256;
 
   BoxOrder(HostSpace& space, const SimdKernels& kernels)
-      : space_(space), curve_(space.tasks(), kernels) {}
+      : space_(space),
+        curve_(space.tasks(), kernels),
+        filterOrder_(space.tasks(), space.radixSort()) {}
 
   static std::size_t scratchBytesFor(std::size_t boxes) {
     return scratchBytes<std::uint32_t>(boxes) + 2 * scratchBytes<std::uint64_t>(boxes);
   }
 
   /// Writes the indices of the boxes in their order: ordinary boxes along the curve, then oversized
-  /// boxes, then those with a NaN. Resets the header.
+  /// boxes, then those with a NaN. Many boxes at one place are sorted by their filters. Resets the
+  /// header.
+  /// @param filters by box, or empty
   /// @param few up to this many boxes are written in index order, whatever their class; then
   ///   header.grid.bits becomes 0
   /// @param ids receives the indices, one for each box
-  void find(View<const Aabb> boxes, std::size_t few, StepHeader& header, std::uint32_t* ids,
-            Scratch& scratch, StepStats& stats) {
+  void find(View<const Aabb> boxes, View<const Filter> filters, std::size_t few, StepHeader& header,
+            std::uint32_t* ids, Scratch& scratch, StepStats& stats) {
     if (boxes.size() <= few) return keepOrder(boxes.size(), header, ids);
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
@@ -44,12 +49,12 @@ class BoxOrder {
       ChooseGrid{boxes, nullptr, &header, false}(0);
     }
     if (header.grid.bits == 10)
-      sort<std::uint32_t>(boxes, header, ids, scratch, stats);
+      sort<std::uint32_t>(boxes, filters, header, ids, scratch, stats);
     else
-      sort<std::uint64_t>(boxes, header, ids, scratch, stats);
+      sort<std::uint64_t>(boxes, filters, header, ids, scratch, stats);
   }
 
-  std::size_t memoryBytes() const { return curve_.memoryBytes(); }
+  std::size_t memoryBytes() const { return curve_.memoryBytes() + filterOrder_.memoryBytes(); }
 
  private:
   static void keepOrder(std::size_t boxes, StepHeader& header, std::uint32_t* ids) {
@@ -59,8 +64,8 @@ class BoxOrder {
   }
 
   template <class Key>
-  void sort(View<const Aabb> boxes, const StepHeader& header, std::uint32_t* ids, Scratch& scratch,
-            StepStats& stats) {
+  void sort(View<const Aabb> boxes, View<const Filter> filters, const StepHeader& header,
+            std::uint32_t* ids, Scratch& scratch, StepStats& stats) {
     const Scratch::Frame frame(scratch);
     const View<Key> keys = scratch.lend<Key>("keys", boxes.size());
     {
@@ -68,30 +73,36 @@ class BoxOrder {
       curve_.assignKeys(boxes, header.grid, keys.data(), ids);
     }
     const auto timer = space_.timed("sort", stats.sortMs);
-    sortIds(keys, header, ids, scratch);
+    sortIds(keys, filters, header, ids, scratch);
   }
 
   /// Sorts words that hold a key and an index. This takes half the time of a sort of two arrays.
-  void sortIds(View<std::uint32_t> keys, const StepHeader& header, std::uint32_t* ids,
-               Scratch& scratch) {
+  void sortIds(View<std::uint32_t> keys, View<const Filter> filters, const StepHeader& header,
+               std::uint32_t* ids, Scratch& scratch) {
     const auto words = scratch.lend<std::uint64_t>("words", keys.size());
     const auto spare = scratch.lend<std::uint64_t>("spare words", keys.size());
     const int shift = CurveOrder::lowestBit(header);
-    space_.radixSort().order(space_.tasks(), keys, ids, words.data(), spare.data(), shift,
-                             AssignCodes<std::uint32_t>::kKeyBits - shift);
+    const std::uint64_t* const sorted =
+        space_.radixSort().order(space_.tasks(), keys, ids, words.data(), spare.data(), shift,
+                                 AssignCodes<std::uint32_t>::kKeyBits - shift);
+    filterOrder_.sortTies(filters, {ids, header.scene.ordinary},
+                          [=](std::size_t k) { return sorted[k] >> (32 + shift); });
   }
 
-  void sortIds(View<std::uint64_t> keys, const StepHeader& header, std::uint32_t* ids,
-               Scratch& scratch) {
+  void sortIds(View<std::uint64_t> keys, View<const Filter> filters, const StepHeader& header,
+               std::uint32_t* ids, Scratch& scratch) {
     const auto spareKeys = scratch.lend<std::uint64_t>("spare keys", keys.size());
     const auto spareIds = scratch.lend<std::uint32_t>("spare ids", keys.size());
     const int shift = AssignCodes<std::uint64_t>::lowestBit(header.grid.bits);
     space_.sortByKey(keys, {ids, keys.size()}, spareKeys, spareIds, shift,
                      AssignCodes<std::uint64_t>::kKeyBits - shift);
+    filterOrder_.sortTies(filters, {ids, header.scene.ordinary},
+                          [=](std::size_t k) { return keys[k] >> shift; });
   }
 
   HostSpace& space_;
   CurveOrder curve_;
+  FilterOrder filterOrder_;
 };
 
 }  // namespace lbvh

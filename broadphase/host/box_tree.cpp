@@ -51,7 +51,7 @@ struct GPULBVH_HIDDEN BoxTree::Impl {
     StepStats stats;  // not reported
     scratch.reset(BoxOrder::scratchBytesFor(boxes.size()));
     std::uint32_t* const sorted = ids.ensure(boxes.size()).data();
-    order.find(boxes, kMaxUnordered, header, sorted, scratch, stats);
+    order.find(boxes, {}, kMaxUnordered, header, sorted, scratch, stats);
     const std::size_t ranks = boxes.size() - header.scene.nan;
     blocks.pack(boxes, {}, {sorted, boxes.size()}, ranks, header.grid.bits == 0);
     packed = &blocks.packed();

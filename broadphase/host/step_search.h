@@ -218,7 +218,7 @@ class HostSearch {
     const std::size_t n = input.boxes.size();
     work_.ordered += n;
     ids_.resize(n);
-    order_.find(input.boxes, kMaxUnordered, header_, ids_.data(), scratch_, stats);
+    order_.find(input.boxes, input.filters, kMaxUnordered, header_, ids_.data(), scratch_, stats);
     ranks_ = n - header_.scene.nan;
     shortGrid_ = ShortGrid::around(header_.scene);
     usesShorts_ = canUseShorts_ && shortGrid_.isFine(header_.scene);

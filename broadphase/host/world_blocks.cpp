@@ -42,7 +42,7 @@ class WorldBlocks::Packer {
     PackedBoxes& packed = world.packed;
     const SceneBounds counts = world.ids.size() <= BoxOrder::kMaxUnordered
                                    ? sortByClass(packed.boxes, world.ids)
-                                   : sort(packed.boxes, world.ids);
+                                   : sort(packed, world.ids);
     packed.tree.cover(counts.ordinary);
     packed.tree.isInIndexOrder = world.ids.size() <= BoxOrder::kMaxUnordered;
     packed.oversized = {world.ids.data() + counts.ordinary, counts.oversized};
@@ -53,14 +53,16 @@ class WorldBlocks::Packer {
 
  private:
   static SceneBounds sortByClass(View<const Aabb> boxes, View<std::uint32_t> ids);
-  SceneBounds sort(View<const Aabb> boxes, View<std::uint32_t> ids);
-  View<const Aabb> inOnePiece(View<const Aabb> boxes, View<const std::uint32_t> ids);
+  SceneBounds sort(const PackedBoxes& packed, View<std::uint32_t> ids);
+  template <class T>
+  View<const T> inOnePiece(View<const T> all, View<const std::uint32_t> ids, HostBuffer<T>& copies);
 
   HostTasks& tasks_;
   const SimdKernels& kernels_;
   BoxOrder order_;
   BoxOrder::Scratch scratch_;
-  HostBuffer<Aabb> copies_;
+  HostBuffer<Aabb> boxes_;
+  HostBuffer<Filter> filters_;
   HostBuffer<std::uint32_t> places_, before_;
 };
 
@@ -91,15 +93,16 @@ SceneBounds WorldBlocks::Packer::sortByClass(View<const Aabb> boxes, View<std::u
 }
 
 /// Sorts boxes by class, and the ordinary boxes along a curve over this world.
-SceneBounds WorldBlocks::Packer::sort(View<const Aabb> boxes, View<std::uint32_t> ids) {
+SceneBounds WorldBlocks::Packer::sort(const PackedBoxes& packed, View<std::uint32_t> ids) {
   const std::size_t n = ids.size();
-  const View<const Aabb> mine = inOnePiece(boxes, ids);
+  const View<const Aabb> boxes = inOnePiece(packed.boxes, ids, boxes_);
+  const View<const Filter> filters = inOnePiece(packed.filters, ids, filters_);
   std::uint32_t* const places = places_.ensure(n).data();
   std::uint32_t* const before = before_.ensure(n).data();
   StepHeader header{};
   StepStats stats;  // not reported
   scratch_.reset(BoxOrder::scratchBytesFor(n));
-  order_.find(mine, 0, header, places, scratch_, stats);
+  order_.find(boxes, filters, 0, header, places, scratch_, stats);
   std::copy_n(ids.data(), n, before);
   tasks_.forRanges(n, kBoxGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) ids[k] = before[places[k]];
@@ -107,17 +110,20 @@ SceneBounds WorldBlocks::Packer::sort(View<const Aabb> boxes, View<std::uint32_t
   return header.scene;
 }
 
-/// Returns the boxes of a world as one array. Boxes with consecutive indices, the usual case, are
-/// not copied.
-View<const Aabb> WorldBlocks::Packer::inOnePiece(View<const Aabb> boxes,
-                                                 View<const std::uint32_t> ids) {
+/// Returns the boxes or filters of a world as one array. If their indices are consecutive, the
+/// usual case, they are not copied.
+/// @param all by box, or empty
+template <class T>
+View<const T> WorldBlocks::Packer::inOnePiece(View<const T> all, View<const std::uint32_t> ids,
+                                              HostBuffer<T>& copies) {
+  if (all.empty()) return {};
   const std::uint32_t first = ids[0];
-  if (ids[ids.size() - 1] - first == ids.size() - 1) return {boxes.data() + first, ids.size()};
-  const View<Aabb> copies = copies_.ensure(ids.size());
+  if (ids[ids.size() - 1] - first == ids.size() - 1) return {all.data() + first, ids.size()};
+  const View<T> mine = copies.ensure(ids.size());
   tasks_.forRanges(ids.size(), kBoxGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) copies[k] = boxes[ids[k]];
+    for (std::size_t k = begin; k < end; ++k) mine[k] = all[ids[k]];
   });
-  return copies;
+  return mine;
 }
 
 WorldBlocks::WorldBlocks(HostSpace& space, const SimdKernels& kernels)

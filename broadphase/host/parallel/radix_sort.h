@@ -48,8 +48,9 @@ class HostRadixSort {
   /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
   /// index are moved together in one word, which takes half of the time of byKey(). Both spare
   /// arrays must be as long as the keys.
-  void order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
-             std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
+  /// @return the sorted words, in one of these arrays: the key, then the index
+  const std::uint64_t* order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
+                             std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
     std::uint64_t* from = spare;
     tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) from[i] = std::uint64_t{keys[i]} << 32 | i;
@@ -58,6 +59,7 @@ class HostRadixSort {
     tasks.forRanges(keys.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) out[i] = static_cast<std::uint32_t>(from[i]);
     });
+    return from;
   }
 
   /// Sorts words by `bits` bits from bit `shift` on. Few words are sorted by insertion.

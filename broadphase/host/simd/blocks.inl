@@ -104,12 +104,23 @@ std::uint32_t packLeaves(const PackedBoxes& input, const std::uint32_t* ids, std
         areOrdinary && count == kLanes ? count : clearOthers(input.boxes.data(), count, block);
     if (tree.shorts != nullptr) packShorts(block, tree.shorts->grid, tree.shorts->blocks[index]);
     if (tree.filters == nullptr) continue;
-    for (std::uint32_t lane = 0; lane < count; ++lane) {
-      tree.filters[index].group[lane] = input.filters[mine[lane]].group;
-      tree.filters[index].mask[lane] = input.filters[mine[lane]].mask;
-    }
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      if (block.child[lane] != kNullIndex)
+        tree.filters[index].set(lane, input.filters[block.child[lane]]);
+      else
+        tree.filters[index].clear(lane);
   }
   return ordinary;
+}
+
+/// All groups and all masks of a block.
+inline Filter unite(const FilterBlock& block) {
+  Filter all{0, 0};
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    all.group |= block.group[lane];
+    all.mask |= block.mask[lane];
+  }
+  return all;
 }
 
 void packBounds(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
@@ -121,13 +132,17 @@ void packBounds(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
     block.corners[3 + k][lane] = reduceBlock<false>(boxes.corners[3 + k]);
   }
   block.child[lane] = child;
+  if (tree.filters != nullptr) tree.filters[parent].set(lane, unite(tree.filters[child]));
 }
 
 void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                 std::uint32_t children) {
   for (std::uint32_t lane = 0; lane < children; ++lane)
     packBounds(tree, parent, lane, child + lane);
-  for (std::uint32_t lane = children; lane < kLanes; ++lane) tree.blocks[parent].clear(lane);
+  for (std::uint32_t lane = children; lane < kLanes; ++lane) {
+    tree.blocks[parent].clear(lane);
+    if (tree.filters != nullptr) tree.filters[parent].clear(lane);
+  }
 }
 
 /// Searches for the neighbours of the boxes in a range of leaf blocks. First it finds the target
@@ -158,11 +173,11 @@ class Search {
       const std::uint32_t boxes = std::min(kLanes, queries_.boxes - block * kLanes);
       if (!isRanked_) prefetchLists(block);
       // The block's bounds are a lane of its parent. Parents are stored after the leaf blocks.
-      const Simd::Box around(queries_.blocks[queries_.leafBlocks + block / kLanes], block % kLanes);
-      const bool areShared = findBlocks(block, around, kMaxShared);
+      const std::uint32_t parent = queries_.leafBlocks + block / kLanes;
+      const bool areShared = findBlocks(block, {parent, block % kLanes}, kMaxShared);
       for (std::uint32_t lane = 0; lane < boxes; ++lane) {
         if (!hasList(block, lane)) continue;
-        if (!areShared) findBlocks(block, Simd::Box(queries_.blocks[block], lane), kNullIndex);
+        if (!areShared) findBlocks(block, {block, lane}, kNullIndex);
         if (!findList(block, lane)) return false;
       }
       if (!keepLists() || !tellTests(kTestsToTell)) return false;
@@ -192,17 +207,26 @@ class Search {
     return false;
   }
 
-  /// Writes the target leaf blocks that overlap `around` into the memory of the search, in
-  /// ascending order. `around` lies within the bounds of the query leaf block `block`.
+  /// A lane of a query block, with its box and its filter.
+  struct Lane {
+    std::uint32_t block, lane;
+  };
+
+  /// Writes the target leaf blocks that overlap the box at `from` into the memory of the search, in
+  /// ascending order. Skips blocks whose filters cannot match. `from` is the query leaf block
+  /// `block` or a lane of it.
   /// @return false if there are more than `most`, and not all were written
-  bool findBlocks(std::uint32_t block, const Simd::Box& around, std::uint32_t most) {
+  bool findBlocks(std::uint32_t block, Lane from, std::uint32_t most) {
+    const Simd::Box around(queries_.blocks[from.block], from.lane);
     std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
     std::uint32_t depth = 0;
     if (tree_.boxes > 0) stack[depth++] = tree_.root;
     blocks_ = 0;
     for (; depth > 0; ++tests_) {
-      const BoxBlock& at = tree_.blocks[stack[--depth]];
+      const std::uint32_t index = stack[--depth];
+      const BoxBlock& at = tree_.blocks[index];
       std::uint32_t hits = Simd::overlaps(around, at.corners[0], kLanes);
+      if (tree_.filters != nullptr) hits &= shouldCollide(from, index);
       if (skipsLesser_ && at.child[0] < tree_.leafBlocks && at.child[0] < block)
         hits &= ~0u << std::min(block - at.child[0], kLanes);
       if (at.child[0] >= tree_.leafBlocks) {
@@ -294,7 +318,7 @@ class Search {
       const BoxBlock& block = tree_.blocks[nearby[i]];
       std::uint32_t hits = Simd::overlaps(query.box, block.corners[0], kLanes);
       hits &= Simd::greater(block.child, query.after);
-      if constexpr (kFiltered) hits &= shouldCollide(query, nearby[i]);
+      if constexpr (kFiltered) hits &= shouldCollide({query.block, query.lane}, nearby[i]);
       Simd::append(list_ + at, block.child, hits);
       at += static_cast<std::uint32_t>(std::popcount(hits));
     }
@@ -332,14 +356,14 @@ class Search {
       const std::uint32_t index = nearby[i];
       std::uint32_t hits = test(index);
       if (index == query.block) hits &= ~1u << query.lane;
-      if constexpr (kFiltered) hits &= shouldCollide(query, index);
+      if constexpr (kFiltered) hits &= shouldCollide({query.block, query.lane}, index);
       Simd::appendNumbers(list_ + at, index * kLanes, hits);
       at += static_cast<std::uint32_t>(std::popcount(hits));
     }
     return at;
   }
 
-  std::uint32_t shouldCollide(const Query& query, std::uint32_t index) const {
+  std::uint32_t shouldCollide(Lane query, std::uint32_t index) const {
     return Simd::shouldCollide(queries_.filters[query.block], query.lane, tree_.filters[index]);
   }
 
