@@ -23,6 +23,7 @@ nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/cuda/step.c
     sub(/^void /, "", kernel)
     ours = kernel ~ /^lbvh::/
     sub(/^lbvh::/, "", kernel)
+    sub(/^sortTiesKernel</, "SortTies, ", kernel)
     sub(/^[a-zA-Z]*Kernel</, "", kernel)
     sub(/>?\(.*/, "", kernel)
     gsub(/lbvh::/, "", kernel)

@@ -108,8 +108,9 @@ inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedLi
   }
   {
     const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
-    space.launch<packChangedKernel>(leaves.groupCount, PackBlocks::kGroup,
-                                    PackChanged{leaves, run.header(), lent.marks.slots});
+    space.launch<packChangedKernel>(
+        leaves.groupCount, PackBlocks::kGroup,
+        PackChanged{leaves, run.header(), lent.marks.slots, step.old.filters});
   }
   {
     const auto timer = run.timed("traversal", &StepStats::traversalMs);

@@ -45,8 +45,8 @@ class DeviceSearch {
 
     const Boxes boxes = gather(scene, request);
     measureScene(run, boxes.packed, nullptr, lists.counts(), chains.words);
-    sort(run, boxes, plan.bits);
-    const Searched searched = build(run, boxes);
+    sort(run, boxes, scene.filters, plan.bits);
+    const Searched searched = build(run, boxes, scene.filters);
     findPairs(run, searched.leaves, lists.boxes, lists.found,
               searched.hasWorlds ? &searched.worlds : nullptr);
     if (lists.byWorld.data() != nullptr) countByWorld(boxes, lists);
@@ -220,21 +220,21 @@ class DeviceSearch {
     keptPairs_ = memory.size();
   }
 
-  static void sort(const StepRun& run, const Boxes& boxes, int bits) {
+  static void sort(const StepRun& run, const Boxes& boxes, const Filter* filters, int bits) {
     if (boxes.ranks == nullptr)
-      sortAlongCurve(run, boxes.packed, bits);
+      sortAlongCurve(run, boxes.packed, filters, bits);
     else
-      sortByWorld(run, boxes.packed, boxes.ranks, boxes.worlds, bits);
+      sortByWorld(run, boxes.packed, filters, boxes.ranks, boxes.worlds, bits);
   }
 
-  Searched build(const StepRun& run, const Boxes& boxes) {
+  Searched build(const StepRun& run, const Boxes& boxes, const Filter* filters) {
     const std::size_t n = boxes.packed.size();
     if (boxes.ranks == nullptr)
-      return {buildBlocks(run, boxes.packed), {boxes.worlds, {}, {}}, false, n};
+      return {buildBlocks(run, boxes.packed, filters), {boxes.worlds, {}, {}}, false, n};
     const View<std::uint32_t> slots = slots_.ensure(2 * (std::size_t{boxes.worlds} + 1));
     const WorldSlots worlds{boxes.worlds, slots.data(), slots.data() + boxes.worlds + 1};
     space_.fill(View<std::uint32_t>{worlds.ends, slots.size() / 2}, 0);
-    const LeafBlocks leaves = buildBlocks(run, boxes.packed, boxes.ranks);
+    const LeafBlocks leaves = buildBlocks(run, boxes.packed, filters, boxes.ranks);
     space_.forEach(n, MarkWorlds{leaves.boxes, static_cast<std::uint32_t>(n), worlds});
     return {leaves, worlds, true, n};
   }

@@ -15,6 +15,7 @@
 #include "broadphase/core/step_header.h"
 #include "broadphase/cuda/kernels/block_search.cuh"
 #include "broadphase/cuda/kernels/compare_lists.cuh"
+#include "broadphase/cuda/kernels/filter_order.cuh"
 #include "broadphase/cuda/kernels/leaf_blocks.cuh"
 #include "broadphase/cuda/kernels/pair_lists.cuh"
 #include "broadphase/cuda/kernels/tree_search.cuh"
@@ -159,6 +160,19 @@ View<const Key> sortBy(const StepRun& run, std::size_t n, SortBits bits, const A
   return sortedKeys;
 }
 
+/// Ends stage 3: sorts boxes with equal keys by their filters.
+/// @param keys of the boxes in their order
+/// @param filters by box; null: does nothing
+template <class Key>
+void sortTies(const StepRun& run, View<const Key> keys, const Filter* filters) {
+  const std::size_t groups = keys.size() / PackBlocks::kGroup;
+  if (filters == nullptr || groups == 0) return;
+  const auto timer = run.timed("sort", &StepStats::sortMs);
+  run.space().launch<sortTiesKernel<Key>>(
+      groups, PackBlocks::kGroup,
+      SortTies<Key>{keys, run.buffers.order.data(), filters, run.header()});
+}
+
 /// The bits of codes on a grid of 2^gridBits cells per axis, and of the keys that sort after all
 /// codes.
 template <class Key>
@@ -168,41 +182,47 @@ SortBits bitsOf(int gridBits) {
 
 /// Stages 2 and 3: sorts the boxes by their codes.
 template <class Key>
-void sortByCodes(const StepRun& run, View<const Aabb> boxes, int gridBits) {
-  sortBy<Key>(run, boxes.size(), bitsOf<Key>(gridBits), [&](Key* codes, std::uint32_t* ids) {
+void sortByCodes(const StepRun& run, View<const Aabb> boxes, const Filter* filters, int gridBits) {
+  const auto assign = [&](Key* codes, std::uint32_t* ids) {
     return AssignHilbertCodes<Key>{boxes, &run.header()->grid, codes, ids};
-  });
+  };
+  sortTies(run, sortBy<Key>(run, boxes.size(), bitsOf<Key>(gridBits), assign), filters);
 }
+/// @param filters by box; null: no box has a filter
 /// @param gridBits selects codes of 30 or 63 bits; if the header's grid has another number of bits,
 ///   the step is only slower
-inline void sortAlongCurve(const StepRun& run, View<const Aabb> boxes, int gridBits) {
+inline void sortAlongCurve(const StepRun& run, View<const Aabb> boxes, const Filter* filters,
+                           int gridBits) {
   if (gridBits == 10)
-    sortByCodes<std::uint32_t>(run, boxes, gridBits);
+    sortByCodes<std::uint32_t>(run, boxes, filters, gridBits);
   else
-    sortByCodes<std::uint64_t>(run, boxes, gridBits);
+    sortByCodes<std::uint64_t>(run, boxes, filters, gridBits);
 }
 
 /// Stages 2 and 3: sorts the boxes by world, and within a world by their codes.
+/// @param filters by box; null: no box has a filter
 /// @param ranks by box, at most worlds + 1
-inline void sortByWorld(const StepRun& run, View<const Aabb> boxes, const std::uint32_t* ranks,
-                        std::uint32_t worlds, int gridBits) {
+inline void sortByWorld(const StepRun& run, View<const Aabb> boxes, const Filter* filters,
+                        const std::uint32_t* ranks, std::uint32_t worlds, int gridBits) {
   const int rankBits = static_cast<int>(std::bit_width(worlds + 1));
   const int codeBits = AssignWorldKeys::codeBitsFor(gridBits, rankBits);
   const SortBits bits{0, codeBits + rankBits};
-  sortBy<std::uint64_t>(run, boxes.size(), bits, [&](std::uint64_t* keys, std::uint32_t* ids) {
+  const auto assign = [&](std::uint64_t* keys, std::uint32_t* ids) {
     return AssignWorldKeys{boxes, ranks, &run.header()->grid, codeBits, keys, ids};
-  });
+  };
+  sortTies(run, sortBy<std::uint64_t>(run, boxes.size(), bits, assign), filters);
 }
 
 /// Stage 4: packs the sorted boxes into blocks, and builds the bounds above the blocks.
+/// @param filters by box; null: no box has a filter
 /// @param ranks by box; null: there are no worlds
-inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes,
+inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes, const Filter* filters,
                               const std::uint32_t* ranks = nullptr) {
   const auto timer = run.timed("hierarchy", &StepStats::hierarchyMs);
   const LeafBlocks leaves = run.buffers.leaves.ensure(boxes.size());
   run.space().launch<packBlocksKernel>(
       leaves.groupCount, PackBlocks::kGroup,
-      PackBlocks{boxes, run.buffers.order.data(), leaves, run.header(), ranks});
+      PackBlocks{boxes, run.buffers.order.data(), leaves, run.header(), ranks, filters});
   return leaves;
 }
 

@@ -162,8 +162,8 @@ class CudaPipeline final : public Pipeline {
       const View<const Node> tree = buildTree(run, boxes, plan_.bits);
       findTreePairs(run, tree, boxes.size(), found);
     } else {
-      if (plan_.order.sorts()) sortAlongCurve(run, boxes, plan_.bits);
-      const LeafBlocks leaves = buildBlocks(run, boxes);
+      if (plan_.order.sorts()) sortAlongCurve(run, boxes, found.rule.filters, plan_.bits);
+      const LeafBlocks leaves = buildBlocks(run, boxes, found.rule.filters);
       findPairs(run, leaves, boxes.size(), found);
     }
     scatterPairs(run, found, boxes.size(), chains, placement.partners);

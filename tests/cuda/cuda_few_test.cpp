@@ -171,6 +171,30 @@ TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
   }
 }
 
+// All boxes are at one place and refuse each other. A few get a filter that another one matches, so
+// the filters of the bounds above them must change, in both directions.
+TEST_F(CudaFew, ChangedFiltersAreFound) {
+  FewTwins twins;
+  twins.resize(3000, test::boxAt(0, 0, 0, 1));
+  twins.filters.assign(3000, Filter{1, 4});
+  for (int step = 0; step < 3; ++step) ASSERT_NO_FATAL_FAILURE(twins.step(true));
+  EXPECT_EQ(twins.pairs(), 0u);
+  const auto change = [&](std::size_t i, Filter filter, std::size_t pairs) {
+    SCOPED_TRACE(i);
+    twins.setFilter(i, filter);
+    ASSERT_NO_FATAL_FAILURE(twins.step(i % 2 == 0));
+    EXPECT_EQ(twins.searched(), 1u);
+    EXPECT_EQ(twins.pairs(), pairs);
+  };
+  change(2900, {8, 16}, 0);
+  change(17, {16, 8}, 1);
+  change(1500, {16, 8}, 2);
+  change(2900, {8, 4}, 0);
+  change(2900, {24, 24}, 2);
+  change(40, {1, 8}, 2);
+  change(41, {8, 1}, 3);
+}
+
 /// A row of unit boxes that touch their neighbours, with a gap after every ten.
 Boxes row(std::size_t n) {
   Boxes boxes;

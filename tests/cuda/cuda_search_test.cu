@@ -11,6 +11,7 @@
 
 #include "broadphase/core/morton.h"
 #include "broadphase/cuda/kernels/block_search.cuh"
+#include "broadphase/cuda/kernels/filter_order.cuh"
 #include "broadphase/cuda/kernels/tree_search.cuh"
 #include "broadphase/cuda/runtime/space.cuh"
 #include "broadphase/lbvh/hierarchy.h"
@@ -56,8 +57,9 @@ void searchBlocks(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
   LeafBlockBuffers buffers{DeviceMemory{}};
   const LeafBlocks leaves = buffers.ensure(boxes.size());
   space.fill(leaves.closed, 0);
-  space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
-                                 PackBlocks{boxes, ids, leaves, header});
+  space.launch<packBlocksKernel>(
+      leaves.groupCount, PackBlocks::kGroup,
+      PackBlocks{boxes, ids, leaves, header, nullptr, found.rule.filters});
   const FindBlockPairs search{leaves, found, header, asked.way.parts};
   space.launch<findBlockPairsKernel<false>>(search.blocks<false>(),
                                             FindBlockPairs::kBlockThreads<false>, search);
@@ -232,6 +234,76 @@ TEST_F(CudaSearch, CoincidentBoxesHaveAllPairs) {
     const Found found = search(asked, boxes, inOrder(boxes.size()));
     EXPECT_EQ(found.header.pairs, 523776u);
     EXPECT_TRUE(areTrueAndDifferent(found.pairs, test::bruteForce(boxes)));
+  }
+}
+
+// All boxes overlap. `header.tests` counts the blocks and boxes that a sample of the blocks visits.
+TEST_F(CudaSearch, BlocksWhoseFiltersCannotMatchAreNotSearched) {
+  const Boxes boxes(33 * 1024, test::boxAt(0, 0, 0, 1));
+  const auto split = [&](Filter first, Filter second) {
+    Search asked;
+    asked.room = 1000;
+    asked.filters.assign(boxes.size(), first);
+    std::fill(asked.filters.begin() + 1040, asked.filters.end(), second);
+    return search(asked, boxes, inOrder(boxes.size())).header;
+  };
+  EXPECT_EQ(split({1, 2}, {1, 2}).tests, 0u);
+  EXPECT_EQ(split({1, 4}, {2, 4}).tests, 0u);
+  const StepHeader one = split({2, 4}, {4, 8});
+  EXPECT_EQ(one.pairs, 0u);
+  EXPECT_EQ(one.tests, 0u) << "a filter must match both ways";
+}
+
+// The last 16 boxes of a block with two kinds match the other kind, in other blocks and groups.
+TEST_F(CudaSearch, BlocksOfSeveralFiltersAreSearched) {
+  const Boxes boxes(2048, test::boxAt(0, 0, 0, 1));
+  for (const std::size_t begin : {16u, 1008u, 1023u, 1040u, 2047u})
+    for (const Way way : {Way{1}, Way{8}}) {
+      Search asked;
+      asked.way = way;
+      asked.filters.assign(boxes.size(), Filter{1, 2});
+      for (std::size_t i = begin; i < std::min<std::size_t>(begin + 16, 2048); ++i)
+        asked.filters[i] = {2, 1};
+      EXPECT_EQ(sorted(search(asked, boxes, inOrder(boxes.size())).pairs),
+                test::bruteForce(boxes, asked.filters))
+          << way << " from " << begin;
+    }
+}
+
+// Only whole groups whose keys are equal are sorted, and none that may have boxes with a NaN.
+TEST_F(CudaSearch, GroupsWithEqualKeysAreSortedByFilter) {
+  constexpr std::uint32_t kGroup = PackBlocks::kGroup, kBoxes = 5 * kGroup - 3;
+  std::vector<std::uint64_t> keys(kBoxes, 9);
+  std::fill_n(keys.begin(), kGroup, 3u);
+  std::fill_n(keys.begin() + kGroup, kGroup / 2, 5u);
+  std::vector<Filter> filters;
+  for (std::uint32_t i = 0; i < kBoxes; ++i) filters.push_back({1 << i % 12, -1 << i % 5});
+  const std::vector<std::uint32_t> before(inOrder(kBoxes));
+  StepHeader header;
+  header.scene.ordinary = 2 * kGroup + 7;
+  header.scene.oversized = kGroup - 7;
+  const OnDevice<std::uint64_t> keysThere(keys);
+  const OnDevice<std::uint32_t> ids(before);
+  const OnDevice<Filter> filtersThere(filters);
+  const OnDevice<StepHeader> headerThere(std::vector<StepHeader>{header});
+  CudaSpace space;
+  space.launch<sortTiesKernel<std::uint64_t>>(
+      kBoxes / kGroup, kGroup,
+      SortTies<std::uint64_t>{keysThere.view(), writable(ids), filtersThere.view().data(),
+                              headerThere.view().data()});
+  space.wait();
+  const std::vector<std::uint32_t> after = download(ids.view());
+  for (std::uint32_t group = 0; group < 5; ++group) {
+    SCOPED_TRACE(group);
+    const auto begin = after.begin() + group * kGroup, end = std::min(begin + kGroup, after.end());
+    const auto old = before.begin() + group * kGroup;
+    ASSERT_TRUE(std::is_permutation(begin, end, old));
+    const bool isSorted = group == 0 || group == 2;
+    EXPECT_EQ(std::equal(begin, end, old), !isSorted);
+    std::size_t switches = 0;
+    for (auto at = begin + 1; at < end; ++at)
+      switches += (*at - at[-1]) % 60 != 0;  // 60 is the least common multiple of 12 and 5
+    if (isSorted) EXPECT_EQ(switches, 59u);
   }
 }
 

@@ -140,10 +140,21 @@ class BlockSearch {
   /// Finds pairs with boxes of the later blocks [begin, end).
   __device__ void searchBlocks(std::uint32_t begin, std::uint32_t end) {
     visitGroups(
-        leaves_, begin, end, [&](const Corners& bounds) { return overlap(bounds, bounds_); },
+        leaves_, begin, end,
+        [&](const Corners& bounds) {
+          bool may = overlap(bounds, bounds_);
+          if (in_.out.rule.filters != nullptr) may &= filtersMayMatch(bounds);
+          return may;
+        },
         [&](std::uint32_t first, std::uint32_t meet) { listBlocks(first, meet, begin, end); });
     searchListed();
     testRest();
+  }
+
+  /// Whether filters of boxes below these bounds may match filters of the warp's block. The
+  /// block's filter is read again, because in registers it makes ptxas spill for compute 8.0.
+  __device__ bool filtersMayMatch(const Corners& bounds) const {
+    return shouldCollide(bounds.filter(), leaves_.blocks[block_].filter());
   }
 
   /// Lists the blocks of some groups that overlap this one and are in [begin, end). Reads the
@@ -162,6 +173,7 @@ class BlockSearch {
         next = leaves_.blocks[nextBlock];
       }
       bool wants = block >= begin && overlap(bounds, bounds_);
+      if (in_.out.rule.filters != nullptr) wants &= filtersMayMatch(leaves_.blocks[block]);
       if constexpr (kIsScene) wants &= block < end;  // otherwise only padding is past the end
       const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
       if (wants) memory_.list[listed_ + before(votes)] = block;

@@ -176,13 +176,13 @@ class ChangedSearch {
     memory_.minAndMaxX[lane()] = {own_.min[0], own_.min[1], own_.min[2], own_.max[0]};
     memory_.maxYZ[lane()] = {own_.max[1], own_.max[2]};
     memory_.id[lane()] = own_.id;
-    bounds_ = uniteWarp(own_);
+    bounds_ = boundsOf(own_, in_.old.filters);
   }
 
   __device__ void search() {
     visitGroups(
         in_.leaves, 0, in_.leaves.blockCount,
-        [&](const Corners& bounds) { return overlap(bounds, bounds_); },
+        [&](const Corners& bounds) { return mayCollide(bounds); },
         [&](std::uint32_t first, std::uint32_t groups) {
           for (; groups != 0; groups &= groups - 1)
             listBlocks((first + lowestBit(groups)) * kWarp + lane());
@@ -190,8 +190,15 @@ class ChangedSearch {
     searchListed();
   }
 
+  /// Whether boxes below these bounds may collide with a box of the batch.
+  __device__ bool mayCollide(const Corners& bounds) const {
+    bool may = overlap(bounds, bounds_);
+    if (in_.old.filters != nullptr) may &= shouldCollide(bounds.filter(), bounds_.filter());
+    return may;
+  }
+
   __device__ void listBlocks(std::uint32_t block) {
-    const bool wants = overlap(in_.leaves.blocks[block], bounds_);
+    const bool wants = mayCollide(in_.leaves.blocks[block]);
     const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
     if (wants) memory_.list[listed_ + lanesBefore(votes)] = block;
     listed_ += countBits(votes);
@@ -284,7 +291,7 @@ class ChangedSearch {
   const FindChangedPairs& in_;
   ChangedMemory& memory_;
   Corners own_{};     ///< box of the lane
-  Corners bounds_{};  ///< bounds of the boxes of all lanes
+  Corners bounds_{};  ///< bounds of the boxes of all lanes, with their filters
   /// Number of parts that share the list; index of the part's next block.
   std::uint32_t shares_ = 1, next_ = 0;
   std::uint32_t listed_ = 0, staged_ = 0;

@@ -117,12 +117,17 @@ static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep ste
   if (threadIdx.x == 0) step.finish(sum);
 }
 
-/// A box or bounds in registers. For bounds and empty slots `id` and `world` are meaningless.
+/// A box or bounds in registers. For empty slots `id` and `world` are meaningless.
 struct Corners {
   float min[3];
   float max[3];
-  std::uint32_t id;
-  std::uint32_t world = 0;  ///< its rank, see device_input.h
+  std::uint32_t id;         ///< for bounds: all groups of the boxes below
+  std::uint32_t world = 0;  ///< its rank, see device_input.h; for bounds: all masks below
+
+  /// For bounds: all groups and all masks of the boxes below. Meaningless without filters.
+  __device__ Filter filter() const {
+    return {static_cast<std::int32_t>(id), static_cast<std::int32_t>(world)};
+  }
 };
 
 /// Boxes as two arrays, so that a warp's reads are coalesced.
@@ -308,6 +313,28 @@ __device__ inline Corners uniteWarp(Corners box) {
   return box;
 }
 
+/// Sets the filters of bounds: all groups and all masks of all lanes.
+__device__ inline void uniteFilters(Corners& bounds, Filter filter) {
+  bounds.id = orOfLanes(static_cast<std::uint32_t>(filter.group));
+  bounds.world = orOfLanes(static_cast<std::uint32_t>(filter.mask));
+}
+
+/// The bounds of the boxes of all lanes, with their filters.
+/// @param filters by box; null: no box has a filter
+__device__ inline Corners boundsOf(const Corners& box, const Filter* filters) {
+  Corners bounds = uniteWarp(box);
+  if (filters != nullptr)
+    uniteFilters(bounds, box.id != kNullIndex ? filters[box.id] : Filter{0, 0});
+  return bounds;
+}
+
+/// The bounds of the bounds of all lanes. @param isThere whether the lane has bounds
+__device__ inline Corners boundsAbove(const Corners& below, bool isThere) {
+  Corners bounds = uniteWarp(below);
+  uniteFilters(bounds, isThere ? below.filter() : Filter{0, 0});
+  return bounds;
+}
+
 struct PackBlocks {
   /// Number of boxes of a thread block, and of its threads.
   static constexpr std::uint32_t kGroup = kWarp * kWarp;
@@ -317,6 +344,7 @@ struct PackBlocks {
   LeafBlocks leaves;
   StepHeader* header;
   const std::uint32_t* worlds = nullptr;  ///< by box: its rank; null: there is one world
+  const Filter* filters = nullptr;        ///< by box; null: no box has a filter
 
   __device__ Corners cornersAt(std::uint32_t i) const {
     if (i >= boxes.size()) return emptyCorners();
@@ -361,7 +389,9 @@ __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group)
     // acquired.
     __syncwarp();
     const std::uint32_t child = node * kWarp + lane();
-    const Corners bounds = uniteWarp(child < count ? nodes[child] : emptyCorners());
+    const bool isThere = child < count;
+    const Corners below = isThere ? nodes[child] : emptyCorners();
+    const Corners bounds = boundsAbove(below, isThere);
     nodes = {nodes.low + count, nodes.high + count};
     count = (count + kWarp - 1) / kWarp;
     closed += count;
@@ -373,7 +403,7 @@ __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group)
 /// @param block the bounds of the group's blocks, one per lane
 __device__ inline void buildGroup(const LeafBlocks& leaves, std::uint32_t group,
                                   const Corners& block, StepHeader* header) {
-  const Corners bounds = uniteWarp(block);
+  const Corners bounds = boundsAbove(block, true);
   if (lane() == 0) leaves.groups.put(group, bounds);
   addExtents(block, header);
   buildAbove(leaves, group);
@@ -385,7 +415,7 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(Pa
   const std::uint32_t i = blockIdx.x * PackBlocks::kGroup + threadIdx.x;
   const Corners box = pack.cornersAt(i);
   pack.leaves.boxes.put(i, box);
-  const Corners block = uniteWarp(box);
+  const Corners block = boundsOf(box, pack.filters);
   if (lane() == 0) {
     pack.leaves.blocks.put(i / kWarp, block);
     bounds[warp] = block;
@@ -399,6 +429,7 @@ struct PackChanged {
   LeafBlocks leaves;
   StepHeader* header;
   const std::uint32_t* changed;  ///< by block: one bit for each slot with a changed box
+  const Filter* filters;         ///< by box; null: no box has a filter
 };
 
 static __global__ void __launch_bounds__(PackBlocks::kGroup) packChangedKernel(PackChanged pack) {
@@ -406,7 +437,8 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) packChangedKernel(P
   const std::uint32_t warp = threadIdx.x / kWarp;
   const std::uint32_t block = blockIdx.x * kWarp + warp;
   if (pack.changed[block] != 0) {
-    const Corners united = uniteWarp(pack.leaves.boxes[block * kWarp + lane()]);
+    const Corners box = pack.leaves.boxes[block * kWarp + lane()];
+    const Corners united = boundsOf(box, pack.filters);
     if (lane() == 0) {
       pack.leaves.blocks.put(block, united);
       bounds[warp] = united;

@@ -93,6 +93,15 @@ __device__ inline std::uint32_t sumOfLanes(std::uint32_t n) {
 #endif
 }
 
+/// All bits of all lanes.
+__device__ inline std::uint32_t orOfLanes(std::uint32_t bits) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(kAllLanes, bits);
+#else
+  return combineLanes(bits, [](std::uint32_t a, std::uint32_t b) { return a | b; });
+#endif
+}
+
 /// Maps the bits of floats to integers in the same order, and back. A NaN with a clear sign bit
 /// sorts above all numbers, and one with a set sign bit below them.
 __device__ inline int orderedBits(int bits) { return bits ^ (bits >> 31 & 0x7FFFFFFF); }
