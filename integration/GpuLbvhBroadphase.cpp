@@ -33,9 +33,9 @@ lbvh::PairFinder makeFinder(lbvh::Options options) {
 }
 
 std::unique_ptr<GpuLbvhPairSink> makeSink(GpuLbvhProxies& proxies, btOverlappingPairCache* handedIn,
-                                          bool hasGhosts) {
-  if (handedIn == nullptr) return std::make_unique<GpuLbvhPairCache>(proxies);
-  return makeHandedInPairSink(proxies, *handedIn, hasGhosts);
+                                          const GpuLbvhOptions& options) {
+  if (handedIn == nullptr) return std::make_unique<GpuLbvhPairCache>(proxies, options.sortsPairs);
+  return makeHandedInPairSink(proxies, *handedIn, options.cacheHasGhosts);
 }
 
 GpuLbvhProxies::Read readOf(const GpuLbvhOptions& options) {
@@ -50,7 +50,7 @@ struct GPULBVH_HIDDEN GpuLbvhBroadphase::Impl {
       : proxies(options.margin),
         finder(makeFinder(options)),
         queries(proxies, finder),
-        sink(makeSink(proxies, handedIn, options.cacheHasGhosts)),
+        sink(makeSink(proxies, handedIn, options)),
         ghosts(proxies, queries, *sink),
         step(proxies, finder, queries, *sink, ghosts, readOf(options)) {}
 

@@ -12,17 +12,13 @@
 #include <cstdio>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "broadphase/core/prefetch.h"
 
 namespace {
 
-// The order of btBroadphasePairSortPredicate, which is no strict weak order if ids are not unique.
-bool isBefore(const btBroadphasePair& a, const btBroadphasePair& b) {
-  if (a.m_pProxy0->m_uniqueId != b.m_pProxy0->m_uniqueId)
-    return a.m_pProxy0->m_uniqueId > b.m_pProxy0->m_uniqueId;
-  return a.m_pProxy1->m_uniqueId > b.m_pProxy1->m_uniqueId;
-}
+using Order = GpuLbvhPairTable::Order;
 
 /// Prefetches the pair's first contact manifold. Most pairs have only one.
 void prefetchManifold(const btBroadphasePair& pair) {
@@ -319,19 +315,24 @@ void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
   if (!info.m_deterministicOverlappingPairs)
     return processAllOverlappingPairs(callback, dispatcher);
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs, sorted");
-  std::vector<btBroadphasePair> order;
+  std::vector<lbvh::Pair> order;
   try {
-    order.assign(m_table.data(), m_table.data() + m_table.size());
+    order.reserve(m_table.size());
+    for (const std::uint32_t place : m_table.placesIn(Order::descending))
+      order.push_back(m_table.slots(place));
   } catch (const std::bad_alloc&) {
     return processAllOverlappingPairs(callback, dispatcher);
   }
-  std::stable_sort(order.begin(), order.end(), isBefore);
-  for (const btBroadphasePair& wanted : order) {
-    const std::uint32_t pair = m_table.find(slotsOf(wanted.m_pProxy0, wanted.m_pProxy1));
+  for (const lbvh::Pair slots : order) {
+    const std::uint32_t pair = m_table.find(slots);
     if (pair != lbvh::kNullIndex) process(pair, callback, dispatcher);
   }
 }
 
 void GpuLbvhPairCache::sortOverlappingPairs(btDispatcher* /*dispatcher*/) {
-  m_table.sort(isBefore);
+  try {
+    m_table.sort(Order::descending);
+  } catch (const std::bad_alloc&) {
+    btAssert(!"GpuLbvhPairCache: out of memory");
+  }
 }

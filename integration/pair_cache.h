@@ -16,7 +16,9 @@
 
 class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairCache {
  public:
-  explicit GpuLbvhPairCache(GpuLbvhProxies& proxies) : GpuLbvhPairSink(proxies, &m_ghost) {}
+  /// @param sortsPairs whether settleOrder() sorts the pairs
+  explicit GpuLbvhPairCache(GpuLbvhProxies& proxies, bool sortsPairs = false)
+      : GpuLbvhPairSink(proxies, &m_ghost), m_sortsPairs(sortsPairs) {}
 
   /// @return null if the filter refuses the pair or destroys one of its proxies, if there is no
   ///   memory, or if a proxy belongs to another broad phase
@@ -70,6 +72,9 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
     removeOverlappingPairsContainingProxy(proxy, dispatcher);
   }
   void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
+  void settleOrder() override {
+    if (m_sortsPairs) m_table.sort(GpuLbvhPairTable::Order::ascending);
+  }
 
   /// For tests.
   const GpuLbvhPartners& partners() const { return m_table.partners(); }
@@ -98,6 +103,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
   void prefetchForNarrowPhase(int at) const;
 
+  const bool m_sortsPairs;
   GpuLbvhPairTable m_table;
   btOverlapFilterCallback* m_filter = nullptr;
   btOverlappingPairCallback* m_ghost = nullptr;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "broadphase/core/prefetch.h"
 #include "broadphase/types.h"
@@ -72,18 +73,23 @@ class GpuLbvhPairIndex {
     return place;
   }
 
-  /// Follows a change of the array's order: slotsOf(place) returns the slots of the pair that is
-  /// now at a place.
-  template <class SlotsOf>
-  void reorder(const SlotsOf& slotsOf) {
-    for (std::uint32_t place = 0; place < m_entries.size(); ++place) {
-      const lbvh::Pair slots = slotsOf(place);
-      m_entries[place].first = slots.first;
-      m_entries[place].second = slots.second;
+  /// Follows a change of the array's order.
+  /// @param places by new place: the place that the pair had before
+  /// @throws std::bad_alloc, with nothing changed
+  void reorder(lbvh::View<const std::uint32_t> places) {
+    std::vector<std::uint32_t> newPlaces(places.size());
+    std::vector<Entry> entries;
+    entries.reserve(places.size());
+    for (const std::uint32_t place : places) {
+      newPlaces[place] = static_cast<std::uint32_t>(entries.size());
+      entries.push_back(m_entries[place]);
     }
-    for (std::size_t bucket = 0; bucket < m_buckets.size(); ++bucket)
-      m_buckets[bucket] = lbvh::kNullIndex;
-    for (std::uint32_t place = 0; place < m_entries.size(); ++place) linkInBucket(place);
+    const auto renumber = [&](std::uint32_t& place) {
+      if (place != lbvh::kNullIndex) place = newPlaces[place];
+    };
+    for (std::size_t bucket = 0; bucket < m_buckets.size(); ++bucket) renumber(m_buckets[bucket]);
+    for (Entry& entry : entries) renumber(entry.inBucket);
+    std::copy(entries.begin(), entries.end(), m_entries.data());
   }
 
   /// The first of three stages that prefetch what find() reads. Each stage reads what the stage

@@ -60,6 +60,10 @@ class GpuLbvhPairSink {
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 
+  /// Call this at the end of a step. Sorts the pairs by unique ids, if that was chosen and the
+  /// order is the sink's to choose. @throws std::bad_alloc, with nothing changed
+  virtual void settleOrder() {}
+
   /// Frees the algorithms of pairs that were removed without a dispatcher since the last step.
   void freeDeferredAlgorithms(btDispatcher* dispatcher);
 

@@ -12,6 +12,34 @@ std::size_t bytesFor(std::size_t pairs) {
   return (pairs + pairs / 4 + 64) * sizeof(btBroadphasePair);
 }
 
+std::uint64_t keyOf(const btBroadphasePair& pair) {
+  return std::uint64_t{static_cast<std::uint32_t>(pair.m_pProxy0->m_uniqueId)} << 32 |
+         static_cast<std::uint32_t>(pair.m_pProxy1->m_uniqueId);
+}
+
+/// The places in ascending order of their keys. Usually nearly all are in order. So the others are
+/// taken out, sorted, and merged with the rest.
+std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) {
+  std::vector<std::uint32_t> inOrder, others, places;
+  inOrder.reserve(keys.size());
+  for (std::uint32_t place = 0; place < keys.size(); ++place) {
+    if (inOrder.empty() || keys[inOrder.back()] < keys[place]) {
+      inOrder.push_back(place);
+      continue;
+    }
+    // One of the two is at a wrong place. Both are taken out, since either may be the one.
+    others.push_back(inOrder.back());
+    others.push_back(place);
+    inOrder.pop_back();
+  }
+  const auto isBefore = [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; };
+  std::sort(others.begin(), others.end(), isBefore);
+  places.resize(keys.size());
+  std::merge(inOrder.begin(), inOrder.end(), others.begin(), others.end(), places.begin(),
+             isBefore);
+  return places;
+}
+
 }  // namespace
 
 void GpuLbvhPairTable::reserve(std::size_t more, std::size_t slots) {
@@ -44,6 +72,7 @@ void GpuLbvhPairTable::useMemory() {
 }
 
 btBroadphasePair& GpuLbvhPairTable::push(lbvh::Pair slots, const btBroadphasePair& pair) {
+  m_isAscending = false;
   m_pairs.push_back(pair);
   m_index.push(slots);
   m_partners.add(slots);
@@ -51,17 +80,31 @@ btBroadphasePair& GpuLbvhPairTable::push(lbvh::Pair slots, const btBroadphasePai
 }
 
 void GpuLbvhPairTable::takeOut(std::uint32_t& link) {
+  m_isAscending = false;
   const std::uint32_t place = m_index.takeOut(link);
   if (static_cast<int>(place) + 1 < m_pairs.size()) (*this)[place] = m_pairs[m_pairs.size() - 1];
   m_pairs.pop_back();
 }
 
-void GpuLbvhPairTable::sort(bool (*isBefore)(const btBroadphasePair& a,
-                                             const btBroadphasePair& b)) {
-  std::stable_sort(data(), data() + size(), isBefore);
-  m_index.reorder([this](std::uint32_t place) {
-    return slotsOf((*this)[place].m_pProxy0, (*this)[place].m_pProxy1);
-  });
+std::vector<std::uint32_t> GpuLbvhPairTable::placesIn(Order order) const {
+  std::vector<std::uint64_t> keys;
+  keys.reserve(size());
+  for (int place = 0; place < m_pairs.size(); ++place) {
+    const std::uint64_t key = keyOf(m_pairs[place]);
+    keys.push_back(order == Order::ascending ? key : ~key);
+  }
+  return sortedPlaces(keys);
+}
+
+void GpuLbvhPairTable::sort(Order order) {
+  if (order == Order::ascending && m_isAscending) return;
+  const std::vector<std::uint32_t> places = placesIn(order);
+  std::vector<btBroadphasePair> sorted;
+  sorted.reserve(places.size());
+  for (const std::uint32_t place : places) sorted.push_back((*this)[place]);
+  m_index.reorder({places.data(), places.size()});
+  std::copy(sorted.begin(), sorted.end(), data());
+  m_isAscending = order == Order::ascending;
 }
 
 /// @return false if there is no memory

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "growing_array.h"
 #include "pair_index.h"
@@ -43,8 +44,15 @@ class GpuLbvhPairTable {
   std::uint32_t& linkTo(lbvh::Pair slots) { return m_index.linkTo(slots); }
   void takeOut(std::uint32_t& link);
 
-  /// Sorts the pairs. They keep their algorithms.
-  void sort(bool (*isBefore)(const btBroadphasePair& a, const btBroadphasePair& b));
+  /// The orders of pairs by unique ids: by the first object's id, then by the second's.
+  enum class Order { ascending, descending };
+  /// The places in this order. @throws std::bad_alloc
+  std::vector<std::uint32_t> placesIn(Order order) const;
+  /// Puts the pairs in this order. They keep their algorithms. Takes one pass over all pairs if few
+  /// are not in this order. If nothing has changed since the table was sorted in ascending order,
+  /// sorting it so again takes no time.
+  /// @throws std::bad_alloc, with nothing changed
+  void sort(Order order);
 
   /// For prefetching.
   const GpuLbvhPairIndex& index() const { return m_index; }
@@ -61,7 +69,8 @@ class GpuLbvhPairTable {
   btBroadphasePairArray m_pairs;
   GpuLbvhPairIndex m_index;
   GpuLbvhPartners m_partners;
-  Places m_spare;  ///< memory for one PlacesOf
+  Places m_spare;             ///< memory for one PlacesOf
+  bool m_isAscending = true;  ///< known to be in ascending order
 };
 
 /// Lists the places of one proxy's pairs in ascending order. Later changes of the table do not

@@ -128,6 +128,15 @@ void GpuLbvhStep::passOn(bool mustAskAll, btDispatcher* dispatcher) {
   m_sink.refusedPairs().applyNotes();
   m_ghosts.confirmPairs(m_exact, dispatcher);
   m_sink.refusedPairs().applyNotes();
+  settleOrder();
+}
+
+void GpuLbvhStep::settleOrder() {
+  try {
+    m_sink.settleOrder();
+  } catch (const std::bad_alloc& e) {
+    fail(GpuLbvhError::outOfMemory, e.what());  // the next step sorts
+  }
 }
 
 /// Removes pairs that no longer overlap, but are in the cache because the last step was interrupted

@@ -64,6 +64,7 @@ class GpuLbvhStep {
   void removeStale(btDispatcher* dispatcher);
   void removeRefused(btDispatcher* dispatcher);
   void offer(lbvh::View<const lbvh::Pair> pairs);
+  void settleOrder();
   std::vector<lbvh::Pair> missing() const;
   std::vector<lbvh::Pair> overlapping() const;
   void fail(GpuLbvhError code, const char* why);

@@ -108,7 +108,7 @@ struct Side {
 };
 
 struct Own {
-  explicit Own(int n) : cache(owner) {
+  explicit Own(int n) : cache(owner, true) {
     for (int i = 0; i < n; ++i) {
       GpuLbvhProxy* proxy = owner.create(btVector3(0, 0, 0), btVector3(1, 1, 1), nullptr, 1, -1);
       proxy->m_uniqueId = (i * 37) % n + 1;  // so that slots and ids have different orders
@@ -222,6 +222,41 @@ TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
   for (GpuLbvhProxy* proxy : own.proxies)
     cache.removeOverlappingPairsContainingProxy(proxy, &side.dispatcher);
   EXPECT_EQ(cache.getNumOverlappingPairs(), 0);
+  EXPECT_EQ(side.dispatcher.living(), 0);
+}
+
+TEST(PairCache, SettlingTheOrderKeepsTheAlgorithmsAndTheLinks) {
+  Random random(63);
+  Own own(40);
+  GpuLbvhPairCache& cache = own.cache;
+  Side side(cache, false);
+  std::map<std::pair<int, int>, btCollisionAlgorithm*> expected;
+  for (int round = 0; round < 300; ++round) {
+    for (std::uint32_t changes = random.below(round % 10 == 0 ? 400 : 8); changes > 0; --changes) {
+      GpuLbvhProxy *a = own.proxies[random.below(40)], *b = own.proxies[random.below(40)];
+      if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
+      if (a == b) continue;
+      if (random.below(2) == 0) {
+        cache.removeOverlappingPair(a, b, &side.dispatcher);
+        expected.erase({a->m_uniqueId, b->m_uniqueId});
+        continue;
+      }
+      btBroadphasePair* pair = cache.addOverlappingPair(a, b);
+      if (pair->m_algorithm == nullptr) pair->m_algorithm = side.dispatcher.make();
+      expected[{a->m_uniqueId, b->m_uniqueId}] = pair->m_algorithm;
+    }
+    cache.settleOrder();
+    ASSERT_EQ(cache.getNumOverlappingPairs(), static_cast<int>(expected.size()));
+    int at = 0;
+    for (const auto& [ids, algorithm] : expected) {
+      const btBroadphasePair& pair = cache.getOverlappingPairArray()[at++];
+      ASSERT_EQ(std::pair(pair.m_pProxy0->m_uniqueId, pair.m_pProxy1->m_uniqueId), ids) << round;
+      ASSERT_EQ(pair.m_algorithm, algorithm) << round;
+      ASSERT_EQ(cache.findPair(pair.m_pProxy1, pair.m_pProxy0), &pair) << round;
+    }
+  }
+  for (GpuLbvhProxy* proxy : own.proxies)
+    cache.removeOverlappingPairsContainingProxy(proxy, &side.dispatcher);
   EXPECT_EQ(side.dispatcher.living(), 0);
 }
 
