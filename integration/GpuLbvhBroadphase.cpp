@@ -121,6 +121,8 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
   }
 }
 
+bool GpuLbvhBroadphase::setNextUniqueId(int id) { return m_impl->proxies.setNextId(id); }
+
 void GpuLbvhBroadphase::destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   m_impl->destroy(static_cast<GpuLbvhProxy*>(proxy), dispatcher);
 }

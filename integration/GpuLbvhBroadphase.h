@@ -138,12 +138,18 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
-  /// Unique ids count from 1. Callbacks are called here only for pairs of ghosts. If one throws, no
-  /// proxy is created.
+  /// Unique ids count from 1, unless setNextUniqueId() has chosen one. Callbacks are called here
+  /// only for pairs of ghosts. If one throws, no proxy is created.
   /// @return null if there is no memory, or if a filter callback destroyed the new proxy
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
+  /// Chooses the unique id of the next proxy that is created, for a program that restores a saved
+  /// world (docs/contract.md). Proxies after that count on from the largest id that was given since
+  /// the last resetPool(). An id that is not larger than that takes a pass over all proxies.
+  /// @param id from 1 to 2^30. 0: as if this was never called
+  /// @return false if the id is out of range or a proxy has it; then the next id is counted
+  bool setNextUniqueId(int id);
   /// Removes the proxy with its pairs.
   /// @param dispatcher frees the pairs' algorithms. If it is null, the next step frees them
   void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;

@@ -120,7 +120,7 @@ bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
         for (const std::uint32_t slot : {pair.first, pair.second}) {
           const GpuLbvhProxy* proxy = m_proxies.at(slot);
           lbvh::prefetch(&proxy->m_collisionFilterGroup);
-          lbvh::prefetch(&proxy->m_uniqueId);
+          lbvh::prefetch(&proxy->m_serial);
         }
       },
       [this](lbvh::Pair pair) { m_table.index().prefetchFirst(pair); },

@@ -129,13 +129,26 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
   proxy->m_clientObject = client;
   proxy->m_collisionFilterGroup = group;
   proxy->m_collisionFilterMask = mask;
-  proxy->m_uniqueId = ++m_lastId;
+  proxy->m_uniqueId = m_nextId != 0 ? m_nextId : m_largestId + 1;
+  proxy->m_serial = ++m_lastSerial;
+  m_nextId = 0;
+  m_largestId = std::max(m_largestId, proxy->m_uniqueId);
   proxy->m_aabbMin = aabbMin;
   proxy->m_aabbMax = aabbMax;
   m_boxes[slot] = fattened(aabbMin, aabbMax);
   m_filters[slot] = filterOf(proxy);
   m_changed.add(slot);
   return proxy;
+}
+
+bool GpuLbvhProxies::setNextId(int id) {
+  constexpr int kLargest = 1 << 30;  // as many ids can be counted on from there
+  m_nextId = 0;
+  if (id < 1 || id > kLargest) return id == 0;
+  for (std::uint32_t slot = 0; id <= m_largestId && slot < m_boxes.size(); ++slot)
+    if (at(slot)->m_uniqueId == id) return false;
+  m_nextId = id;
+  return true;
 }
 
 // Grows by a sixteenth. With doubling, a quarter of the bytes that objects take could be unused.
@@ -192,6 +205,7 @@ void GpuLbvhProxies::destroy(GpuLbvhProxy* proxy) {
   --m_count;
   m_changed.add(proxy->m_slot);
   proxy->m_uniqueId = 0;
+  proxy->m_serial = 0;
   proxy->m_hasNoPairs = false;
   m_anyDestroyed = true;
   proxy->m_clientObject = nullptr;
@@ -226,5 +240,5 @@ void GpuLbvhProxies::giveBackMemory() {
 void GpuLbvhProxies::reset() {
   if (count() != 0) return;
   giveBackSlots();
-  m_lastId = m_lastIdOfStep = 0;
+  m_largestId = m_nextId = 0;
 }

@@ -24,7 +24,8 @@
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  std::uint32_t m_ghost = 0;  ///< a ghost: its index in the list of ghosts
+  std::uint32_t m_ghost = 0;   ///< a ghost: its index in the list of ghosts
+  std::uint32_t m_serial = 0;  ///< counts creations, so that no two objects have the same; 0: none
   // changed_proxies.h: whether the proxy is among the changed ones, and whether it is in the list.
   bool m_isChanged : 1, m_isWaiting : 1;
   bool m_isPlane : 1;     ///< has a plane's equation in addition to its box
@@ -57,22 +58,29 @@ inline lbvh::Filter filterOf(const btBroadphaseProxy* proxy) {
 }
 
 /// Recognises one object, or two, after a callback. The callback may destroy an object and create
-/// another one, which may get the same proxy but has another unique id.
+/// another one, which may get the same proxy and the same unique id.
 class GpuLbvhObjects {
  public:
   /// @param one may be null, which is treated as an object that is not alive
   explicit GpuLbvhObjects(const btBroadphaseProxy* one)
-      : m_a(one), m_b(one), m_idA(one != nullptr ? one->m_uniqueId : 0), m_idB(m_idA) {}
+      : m_a(static_cast<const GpuLbvhProxy*>(one)),
+        m_b(m_a),
+        m_serialA(one != nullptr ? m_a->m_serial : 0),
+        m_serialB(m_serialA) {}
   GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
-      : m_a(a), m_b(b), m_idA(a->m_uniqueId), m_idB(b->m_uniqueId) {}
+      : m_a(static_cast<const GpuLbvhProxy*>(a)),
+        m_b(static_cast<const GpuLbvhProxy*>(b)),
+        m_serialA(m_a->m_serial),
+        m_serialB(m_b->m_serial) {}
   /// Whether the proxies still belong to the same objects.
   bool areAlive() const {
-    return m_idA > 0 && m_a->m_uniqueId == m_idA && m_idB > 0 && m_b->m_uniqueId == m_idB;
+    return m_serialA != 0 && m_a->m_serial == m_serialA &&  //
+           m_serialB != 0 && m_b->m_serial == m_serialB;
   }
 
  private:
-  const btBroadphaseProxy *m_a, *m_b;
-  int m_idA, m_idB;
+  const GpuLbvhProxy *m_a, *m_b;
+  std::uint32_t m_serialA, m_serialB;
 };
 
 /// A Bullet box in the form that lbvh::overlap() takes. Points to the box's corners.
@@ -255,6 +263,9 @@ class GpuLbvhProxies {
   /// the exact ones, or the fattened ones if there is a margin. Filters are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
+  /// Lets the next create() give this unique id. 0: undoes an earlier call.
+  /// @return false, with an earlier call undone, if the id is out of range or a proxy has it
+  bool setNextId(int id);
   /// Restarts slots and unique ids. Does nothing while there are proxies.
   void reset();
 
@@ -303,7 +314,7 @@ class GpuLbvhProxies {
   void endStep() {
     std::swap(m_moved, m_changed);
     m_changed.clear();
-    m_lastIdOfStep = m_lastId;
+    m_lastSerialOfStep = m_lastSerial;
     m_anyDestroyed = false;
   }
   /// Whether both slots have the same objects as in the last step. False if a slot was given back.
@@ -328,7 +339,7 @@ class GpuLbvhProxies {
     btScalar constant;
   };
   bool wasInLastStep(const GpuLbvhProxy* proxy) const {
-    return proxy->isAlive() && proxy->m_uniqueId <= m_lastIdOfStep;
+    return proxy->isAlive() && proxy->m_serial <= m_lastSerialOfStep;
   }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   static bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
@@ -385,6 +396,8 @@ class GpuLbvhProxies {
   lbvh::SparseBits m_toAsk;
   lbvh::SparseBits m_free;  ///< slots below m_boxes.size() without a living proxy
   std::size_t m_count = 0;
-  int m_lastId = 0, m_lastIdOfStep = 0;
+  std::uint32_t m_lastSerial = 0, m_lastSerialOfStep = 0;
+  int m_largestId = 0;          ///< of all ids since they were restarted
+  int m_nextId = 0;             ///< chosen by setNextId(); 0: one more than the largest id
   bool m_anyDestroyed = false;  ///< whether a proxy was destroyed since the last step
 };

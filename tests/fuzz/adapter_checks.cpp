@@ -106,6 +106,7 @@ void Episode::stepIsDone() {
   if (isTooMany) return require(readCache() == known_, "a step that failed changed the pairs");
   require(ours_->stats().pairs == found, "stats().pairs is wrong");
   checkPairs();
+  checkOrder();
   isStepped_ = true;
   if (isSilent_ && (!asksOnce() || asksAnew())) {
     isSilent_ = false;
@@ -146,6 +147,15 @@ void Episode::checkPairs() {
       require(pair->second == before->second, "a living pair lost its algorithm");
   });
   stepPairs_ = std::move(stepPairs);
+}
+
+void Episode::checkOrder() const {
+  if (!broadPhase_.options.sortsPairs || broadPhase_.kind != Cache::own) return;
+  const btBroadphasePairArray& pairs = cache_->getOverlappingPairArray();
+  const auto keyOf = [&](int i) {
+    return Key{pairs[i].m_pProxy0->m_uniqueId, pairs[i].m_pProxy1->m_uniqueId};
+  };
+  for (int i = 1; i < pairs.size(); ++i) require(keyOf(i - 1) < keyOf(i), "pairs are not sorted");
 }
 
 /// Whether a pair that the user removed or added stays as the user left it. This lasts until the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace fuzz {
 namespace {
@@ -75,7 +76,9 @@ Episode::BroadPhase Episode::makeBroadPhase() {
   }
   btOverlappingPairCache* const given = made.isStrangers ? made.wrapper.get() : made.handedIn.get();
   made.options.backend = lbvh::Backend::host;
-  made.options.threads = bytes_.oneIn(8) ? 2 : 1;
+  const std::uint32_t more = bytes_.byte();
+  made.options.threads = more % 8 == 7 ? 2 : 1;
+  made.options.sortsPairs = more / 8 % 2 == 1;
   if (bytes_.oneIn(8)) made.options.maxPairs = 30;
   if (bytes_.oneIn(4)) made.options.margin = btScalar(0.25) * btScalar(1 + bytes_.below(4));
   made.isShared = made.handedIn && made.kind != Cache::none && bytes_.oneIn(4);
@@ -163,7 +166,9 @@ GpuLbvhNewProxy Episode::drawObject(Client& client) {
 
 /// Adds a new object to the model and to the twin.
 void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewProxy& asked) {
-  require(proxy->m_uniqueId == ++lastId_, "ids do not count up");
+  const int chosen = std::exchange(chosenId_, 0);
+  require(proxy->m_uniqueId == (chosen != 0 ? chosen : lastId_ + 1), "ids do not count up");
+  lastId_ = std::max(lastId_, proxy->m_uniqueId);
   require(reinterpret_cast<std::uintptr_t>(proxy) % 16 == 0, "an address is not aligned");
   require(proxy->m_clientObject == asked.client && proxy->m_collisionFilterGroup == asked.group &&
               proxy->m_collisionFilterMask == asked.mask,
@@ -176,9 +181,19 @@ void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewPro
   enterTwin(placed);
 }
 
+/// Chooses the next unique id, which may be one that an object has, had, or never had.
+void Episode::chooseId() {
+  const int id = static_cast<int>(bytes_.below(static_cast<std::uint32_t>(lastId_) + 4));
+  const bool isFree = clients_.count(id) == 0;
+  require(ours_->setNextUniqueId(id) == isFree, "setNextUniqueId is wrong");
+  chosenId_ = isFree ? id : 0;
+}
+
 /// Creates one proxy, or many with one call.
 void Episode::create() {
-  const std::uint32_t count = bytes_.oneIn(4) ? 2 + bytes_.below(8) : 1;
+  const std::uint32_t byte = bytes_.byte();
+  const std::uint32_t count = byte % 4 == 3 ? 2 + bytes_.below(8) : 1;
+  if (byte / 4 % 8 == 7) chooseId();
   std::vector<Client> clients(count);
   std::vector<GpuLbvhNewProxy> objects;
   for (Client& client : clients) objects.push_back(drawObject(client));

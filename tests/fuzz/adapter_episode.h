@@ -113,6 +113,7 @@ class Episode {
   void act();
 
   // The user's calls.
+  void chooseId();
   void create();
   void createWithLittleMemory();
   void destroy();
@@ -172,6 +173,7 @@ class Episode {
   Pairs readCache() const;
   std::size_t countFound() const;
   void checkPairs();
+  void checkOrder() const;
   bool checkEdited(const Key& key, bool isThere, bool isExpected, bool overlapsNow);
   void stepIsDone();
   void afterChange();
@@ -208,7 +210,8 @@ class Episode {
   bool isSilent_ = false;       ///< answers changed since the filters were called for all pairs
   bool onlyOpens_ = true;       ///< answers only turned to yes since the twin was renewed
   bool isStepped_ = true;       ///< nothing has changed since the last step
-  int lastId_ = 0;
+  int lastId_ = 0;              ///< the largest id that was given
+  int chosenId_ = 0;            ///< of the next object; 0: none is chosen
   int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
 };
 

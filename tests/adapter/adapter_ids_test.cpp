@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Zlib
+// Tests the unique ids that a program chooses, and the order that depends on them.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "GpuLbvhBroadphase.h"
+#include "twins.h"
+
+namespace {
+
+using namespace twins;
+
+int createWithNextId(GpuLbvhBroadphase& broadphase) {
+  const btVector3 corner(0, 0, 0);
+  return broadphase.createProxy(corner, corner, 0, nullptr, 1, -1, nullptr)->m_uniqueId;
+}
+
+TEST(AdapterIds, ProxiesCountOnFromTheLargestId) {
+  GpuLbvhBroadphase broadphase;
+  EXPECT_EQ(createWithNextId(broadphase), 1);
+  EXPECT_TRUE(broadphase.setNextUniqueId(7));
+  EXPECT_EQ(createWithNextId(broadphase), 7);
+  EXPECT_TRUE(broadphase.setNextUniqueId(3));
+  EXPECT_EQ(createWithNextId(broadphase), 3);
+  EXPECT_EQ(createWithNextId(broadphase), 8);
+  EXPECT_TRUE(broadphase.setNextUniqueId(5));
+  EXPECT_TRUE(broadphase.setNextUniqueId(0)) << "undoes the call before";
+  EXPECT_EQ(createWithNextId(broadphase), 9);
+  EXPECT_TRUE(broadphase.setNextUniqueId(1 << 30));
+  EXPECT_EQ(createWithNextId(broadphase), 1 << 30);
+  EXPECT_EQ(createWithNextId(broadphase), (1 << 30) + 1);
+}
+
+TEST(AdapterIds, AWrongIdIsRefusedAndUndoesTheCallBefore) {
+  GpuLbvhBroadphase broadphase;
+  EXPECT_TRUE(broadphase.setNextUniqueId(4));
+  EXPECT_EQ(createWithNextId(broadphase), 4);
+  int counted = 4;
+  for (const int wrong :
+       {4, -1, (1 << 30) + 1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+    EXPECT_TRUE(broadphase.setNextUniqueId(2));
+    EXPECT_FALSE(broadphase.setNextUniqueId(wrong)) << wrong;
+    EXPECT_EQ(createWithNextId(broadphase), ++counted) << wrong;
+  }
+}
+
+TEST(AdapterIds, TheIdOfADestroyedProxyMayBeGivenAgain) {
+  GpuLbvhBroadphase broadphase;
+  const btVector3 corner(0, 0, 0);
+  createWithNextId(broadphase);
+  btBroadphaseProxy* second = broadphase.createProxy(corner, corner, 0, nullptr, 1, -1, nullptr);
+  EXPECT_FALSE(broadphase.setNextUniqueId(2));
+  broadphase.destroyProxy(second, nullptr);
+  EXPECT_TRUE(broadphase.setNextUniqueId(2));
+  EXPECT_EQ(createWithNextId(broadphase), 2);
+}
+
+TEST(AdapterIds, ResetPoolForgetsAChosenId) {
+  GpuLbvhBroadphase broadphase;
+  EXPECT_TRUE(broadphase.setNextUniqueId(9));
+  broadphase.resetPool(nullptr);
+  EXPECT_EQ(createWithNextId(broadphase), 1);
+}
+
+/// Replaces an object, once, by one that is far away and has the same id.
+struct Replacer {
+  /// @return whether it replaced one of the two
+  bool replace(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
+    if (victim == nullptr || (a != victim && b != victim)) return false;
+    btBroadphaseProxy* const gone = std::exchange(victim, nullptr);
+    const int id = gone->m_uniqueId;
+    void* const client = gone->m_clientObject;
+    broadphase->destroyProxy(gone, nullptr);
+    EXPECT_TRUE(broadphase->setNextUniqueId(id));
+    const btVector3 far(50, 50, 50);
+    EXPECT_EQ(broadphase->createProxy(far, far, 0, client, 1, -1, nullptr), gone);
+    EXPECT_EQ(gone->m_uniqueId, id);
+    return true;
+  }
+  GpuLbvhBroadphase* broadphase = nullptr;
+  btBroadphaseProxy* victim = nullptr;
+};
+
+struct ReplacingFilter : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    return !replacer->replace(a, b);
+  }
+  Replacer* replacer = nullptr;
+};
+
+struct ReplacingGhost : btOverlappingPairCallback {
+  btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override {
+    replacer->replace(a, b);
+    return nullptr;
+  }
+  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+    return nullptr;
+  }
+  void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
+  Replacer* replacer = nullptr;
+};
+
+enum class Calls { filter, ghost };
+
+/// Six objects overlap. A callback of the first step replaces one of them.
+void replaceInAStep(Calls calls, btOverlappingPairCache* cache) {
+  GpuLbvhBroadphase broadphase(cache);
+  Replacer replacer;
+  ReplacingFilter filter;
+  ReplacingGhost ghost;
+  filter.replacer = ghost.replacer = &replacer;
+  btOverlappingPairCache& used = *broadphase.getOverlappingPairCache();
+  if (calls == Calls::filter) used.setOverlapFilterCallback(&filter);
+  if (calls == Calls::ghost) used.setInternalGhostPairCallback(&ghost);
+  std::vector<btCollisionObject> objects(6);
+  std::vector<btBroadphaseProxy*> proxies;
+  for (btCollisionObject& object : objects)
+    proxies.push_back(
+        broadphase.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, &object, 1, -1, nullptr));
+  replacer = {&broadphase, proxies[2]};
+  for (int step = 0; step < 2; ++step) {
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(replacer.victim, nullptr);
+    EXPECT_EQ(used.getNumOverlappingPairs(), 10) << step;
+  }
+  broadphase.destroyProxies(proxies.data(), 6, nullptr);
+}
+
+TEST(AdapterIds, AnObjectThatReplacesAnotherOneWithinACallbackHasNoneOfItsPairs) {
+  btHashedOverlappingPairCache hashed;
+  replaceInAStep(Calls::filter, nullptr);
+  replaceInAStep(Calls::filter, &hashed);
+  replaceInAStep(Calls::ghost, nullptr);
+}
+
+/// The ids of the cache's pairs, in order.
+std::vector<std::pair<int, int>> orderOf(GpuLbvhBroadphase& broadphase) {
+  std::vector<std::pair<int, int>> order;
+  const btBroadphasePairArray& pairs =
+      broadphase.getOverlappingPairCache()->getOverlappingPairArray();
+  for (int i = 0; i < pairs.size(); ++i)
+    order.emplace_back(pairs[i].m_pProxy0->m_uniqueId, pairs[i].m_pProxy1->m_uniqueId);
+  return order;
+}
+
+// Pairs that the program removes and adds, and steps in which nothing else changes.
+TEST(AdapterIds, EachStepSortsThePairsIfThatIsChosen) {
+  for (const bool sorts : {false, true}) {
+    GpuLbvhOptions options;
+    options.sortsPairs = sorts;
+    GpuLbvhBroadphase broadphase(options);
+    std::vector<btBroadphaseProxy*> proxies;
+    for (int i = 0; i < 8; ++i)
+      proxies.push_back(broadphase.createProxy(btVector3(0, 0, 0), btVector3(1, 1, 1), 0, nullptr,
+                                               1, -1, nullptr));
+    broadphase.calculateOverlappingPairs(nullptr);
+    const auto first = orderOf(broadphase);
+    EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+    btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+    cache.removeOverlappingPair(proxies[0], proxies[3], nullptr);
+    cache.addOverlappingPair(proxies[3], proxies[0]);
+    EXPECT_NE(orderOf(broadphase), first);
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(orderOf(broadphase) == first, sorts);
+    cache.sortOverlappingPairs(nullptr);
+    EXPECT_EQ(orderOf(broadphase).front(), std::pair(7, 8)) << "descending, as in Bullet";
+    broadphase.calculateOverlappingPairs(nullptr);
+    EXPECT_EQ(orderOf(broadphase) == first, sorts);
+  }
+}
+
+}  // namespace
