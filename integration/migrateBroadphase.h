@@ -26,7 +26,8 @@ class btOverlappingPairCallback;
 /// afterwards.
 ///
 /// Not kept:
-/// - the order of the pairs; so the simulation does not continue bit for bit
+/// - the order of the pairs; so the simulation does not continue bit for bit, unless both broad
+///   phases have GpuLbvhOptions::sortsPairs
 /// - algorithms of pairs that only the old broad phase had
 /// - algorithms of pairs whose two objects are in the other order in the new broad phase, which may
 ///   happen if it had proxies before
