@@ -194,6 +194,57 @@ TEST(AdapterLargeWorld, GhostsMeetARestingObjectByItsCurrentMask) {
     broadphase.destroyProxy(object.getBroadphaseHandle(), nullptr);
 }
 
+// The plane cuts the world in two, so each step decides the plane's pairs by its equation.
+TEST(AdapterLargeWorld, APlaneMeetsRestingObjectsByTheirMasksInTurn) {
+  constexpr int kCount = 10000, kBoth = kCount / 2 + kCount / 2;
+  LargeWorld world(kCount);
+  const btVector3 far(1000, 1000, 1000);
+  btBroadphaseProxy* const plane =
+      world.broadphase.createProxy(-far, far, 0, world.proxies[0]->m_clientObject, 1, -1, nullptr);
+  ASSERT_TRUE(world.broadphase.setPlane(plane, btVector3(0, 0, 1), btScalar(0.25)));
+  EXPECT_EQ(world.step(), kBoth) << "every second box reaches below the plane";
+  for (const std::size_t i : {0u, 1500u, 4096u, 7776u, 9998u}) world.setMask(i, 0);
+  for (int k = 0; k < 10; ++k) world.step();
+  EXPECT_EQ(world.pairs(), kBoth - 10) << "each has lost its partner and the plane";
+  for (const std::size_t i : {0u, 1500u, 4096u, 7776u, 9998u}) world.setMask(i, -1);
+  for (int k = 0; k < 10; ++k) world.step();
+  EXPECT_EQ(world.pairs(), kBoth);
+  world.moveTo(5000, world.proxies[5000]->m_aabbMin + btVector3(0, 0, btScalar(0.5)));
+  EXPECT_EQ(world.step(), kBoth - 1) << "the box is above the plane now";
+  plane->m_collisionFilterMask = 0;
+  for (int k = 0; k < 10; ++k) world.step();
+  EXPECT_EQ(world.pairs(), kCount / 2);
+  world.broadphase.destroyProxy(plane, nullptr);
+}
+
+// What a callback refused is offered again for the objects that move, and for all after refilter().
+TEST(AdapterLargeWorld, RefusedPairsOfRestingObjectsWaitForRefilter) {
+  struct Gate : btOverlapFilterCallback {
+    bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
+      ++questions;
+      return isOpen;
+    }
+    bool isOpen = false;
+    mutable int questions = 0;
+  } gate;
+  LargeWorld world(10000);
+  world.broadphase.getOverlappingPairCache()->setOverlapFilterCallback(&gate);
+  EXPECT_EQ(world.step(), 0);
+  gate.isOpen = true;
+  gate.questions = 0;
+  for (int k = 0; k < 12; ++k) EXPECT_EQ(world.step(), 0);
+  EXPECT_EQ(gate.questions, 0) << "nothing has moved";
+  for (int moved = 1; moved <= 5; ++moved) {
+    const auto i = static_cast<std::size_t>(1900 * moved);
+    world.moveTo(i, world.proxies[i]->m_aabbMin + btVector3(0, btScalar(0.01), 0));
+    EXPECT_EQ(world.step(), moved);
+    EXPECT_EQ(gate.questions, moved);
+  }
+  world.broadphase.refilter();
+  EXPECT_EQ(world.step(), 5000);
+  world.broadphase.getOverlappingPairCache()->setOverlapFilterCallback(nullptr);
+}
+
 // One broad phase reads all filters, the other one reads them in turn. Random objects move, come,
 // go, and get other filters. After ten steps without other changes both have the same pairs.
 TEST(AdapterLargeWorld, EndsWithThePairsOfABroadPhaseThatReadsAllFilters) {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "migrateBroadphase.h"
 #include "migrate_kinds.h"
@@ -229,6 +230,40 @@ TEST(Migrate, SoftBodiesUseTheNewBroadphase) {
     world.removeSoftBody(body);
     delete body;
   }
+}
+
+// In a large world a step reads the masks of resting objects in turn. A migration reads all.
+TEST(Migrate, ALargeWorldReadsTheCurrentFilters) {
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher(&configuration);
+  btSphereShape shape(1);
+  GpuLbvhBroadphase first, second;
+  btCollisionWorld world(&dispatcher, &first, &configuration);
+  std::vector<btCollisionObject> objects(10000);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    objects[i].setCollisionShape(&shape);
+    const auto pair = static_cast<int>(i / 2);
+    objects[i].getWorldTransform().setOrigin(
+        btVector3(btScalar(5 * (pair % 100)), btScalar(5 * (pair / 100)), btScalar(i % 2)));
+    world.addCollisionObject(&objects[i], 1, -1);
+  }
+  const auto pairs = [&] { return world.getPairCache()->getNumOverlappingPairs(); };
+  first.calculateOverlappingPairs(&dispatcher);
+  EXPECT_EQ(pairs(), 5000);
+  const auto setMasks = [&](int mask) {
+    for (std::size_t i = 3000; i < 9000; i += 1000)
+      objects[i].getBroadphaseHandle()->m_collisionFilterMask = mask;
+  };
+  setMasks(0);
+  migrateBroadphase(&world, &second);
+  EXPECT_EQ(pairs(), 4994);
+  setMasks(-1);
+  for (int k = 0; k < 10; ++k) second.calculateOverlappingPairs(&dispatcher);
+  EXPECT_EQ(pairs(), 5000);
+  setMasks(0);
+  migrateBroadphase(&world, &first);
+  EXPECT_EQ(pairs(), 4994);
+  for (btCollisionObject& object : objects) world.removeCollisionObject(&object);
 }
 
 }  // namespace
