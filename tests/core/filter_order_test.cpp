@@ -184,7 +184,7 @@ TEST_P(FilterOrderTest, EachBoxOfABlockHasItsOwnFilter) {
             test::bruteForce(boxes, filters));
 }
 
-// Filters change while boxes stay, so blocks get other filters without being packed anew.
+// Filters change while boxes stay, so blocks get other filters without being packed again.
 TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
   for (const char* skin : {"never", "always", "automatic"})
     for (const int threads : {1, 3})
