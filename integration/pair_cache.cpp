@@ -30,6 +30,10 @@ void prefetchManifold(const btBroadphasePair& pair) {
   if (manifolds.size() > 0) lbvh::prefetch(manifolds[0], sizeof(btPersistentManifold));
 }
 
+/// With fewer pairs, the narrow phase finds most of their data in the processor's caches. Then
+/// prefetching would only take time: for 1,000 pairs nearly as much as the broad phase (measured).
+constexpr int kMinPrefetched = 8192;
+
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
 constexpr std::size_t kBatch = 64;
 
@@ -303,8 +307,9 @@ bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
 void GpuLbvhPairCache::processAllOverlappingPairs(btOverlapCallback* callback,
                                                   btDispatcher* dispatcher) {
   BT_PROFILE("GpuLbvhPairCache::processAllOverlappingPairs");
+  const bool prefetches = getNumOverlappingPairs() >= kMinPrefetched;
   for (int i = 0; i < getNumOverlappingPairs();) {
-    prefetchForNarrowPhase(i);
+    if (prefetches) prefetchForNarrowPhase(i);
     if (!process(static_cast<std::uint32_t>(i), callback, dispatcher)) ++i;
   }
 }

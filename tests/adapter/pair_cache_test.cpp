@@ -343,20 +343,35 @@ struct AskedAlgorithm : NoAlgorithm {
   int asked = 0;
 };
 
-TEST(PairCache, PrefetchesContactsOnlyForPairsThatMoved) {
-  Own own(12);
+/// How often processAllOverlappingPairs asks each pair's algorithm for its contacts, in three
+/// steps. Only in the first step are the proxies treated as moved.
+std::vector<int> askedForContacts(int proxies) {
+  Own own(proxies);
   own.addAllPairs();
-  std::vector<AskedAlgorithm> algorithms(66);
-  for (int i = 0; i < 66; ++i)
-    own.cache.getOverlappingPairArray()[i].m_algorithm = &algorithms[static_cast<std::size_t>(i)];
+  std::vector<AskedAlgorithm> algorithms(
+      static_cast<std::size_t>(own.cache.getNumOverlappingPairs()));
+  for (std::size_t i = 0; i < algorithms.size(); ++i)
+    own.cache.getOverlappingPairArray()[static_cast<int>(i)].m_algorithm = &algorithms[i];
   struct Nothing : btOverlapCallback {
     bool processOverlap(btBroadphasePair&) override { return false; }
   } nothing;
-  for (int step = 0; step < 3; ++step) {  // only in the first step are the proxies treated as moved
+  for (int step = 0; step < 3; ++step) {
     own.owner.endStep();
     own.cache.processAllOverlappingPairs(&nothing, nullptr);
   }
-  for (std::size_t i = 0; i < 66; ++i) EXPECT_EQ(algorithms[i].asked, i < 3 ? 0 : 1) << i;
+  std::vector<int> asked;
+  for (const AskedAlgorithm& algorithm : algorithms) asked.push_back(algorithm.asked);
+  return asked;
+}
+
+TEST(PairCache, PrefetchesContactsOnlyForPairsThatMoved) {
+  const std::vector<int> asked = askedForContacts(130);
+  ASSERT_EQ(asked.size(), 130u * 129 / 2);
+  for (std::size_t i = 0; i < asked.size(); ++i) ASSERT_EQ(asked[i], i < 3 ? 0 : 1) << i;
+}
+
+TEST(PairCache, PrefetchesNothingForFewPairs) {
+  EXPECT_EQ(askedForContacts(127), std::vector<int>(127 * 126 / 2));
 }
 
 TEST(PairCache, EveryCallIsSafeOnAnEmptyCache) {
