@@ -106,15 +106,15 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
   try {
     GpuLbvhProxy* proxy = m_impl->proxies.create(aabbMin, aabbMax, userPtr, collisionFilterGroup,
                                                  collisionFilterMask);
-    const GpuLbvhObjects created(proxy);
+    const std::uint32_t serial = proxy->m_serial;
     m_impl->queries.markChanged(proxy);
     try {
       m_impl->ghosts.addProxy(proxy);
     } catch (...) {  // from a callback; the caller does not get the proxy
-      if (created.areAlive()) m_impl->destroy(proxy, dispatcher);
+      if (proxy->m_serial == serial) m_impl->destroy(proxy, dispatcher);
       throw;
     }
-    return created.areAlive() ? proxy : nullptr;  // a filter callback may have destroyed it
+    return proxy->m_serial == serial ? proxy : nullptr;  // a callback may have destroyed it
   } catch (const std::bad_alloc&) {
     btAssert(!"GpuLbvhBroadphase: out of memory");
     return nullptr;
@@ -134,9 +134,9 @@ void GpuLbvhBroadphase::setAabb(btBroadphaseProxy* proxy, const btVector3& aabbM
 
 bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
                                       btBroadphaseProxy** proxies, btDispatcher* dispatcher) {
-  std::vector<GpuLbvhObjects> created;
+  std::vector<std::uint32_t> serials;  // 0: not created
   try {
-    created.reserve(static_cast<std::size_t>(count));
+    serials.reserve(static_cast<std::size_t>(count));
     m_impl->proxies.reserve(static_cast<std::size_t>(count));
   } catch (const std::bad_alloc&) {
     return false;
@@ -146,11 +146,13 @@ bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
       const GpuLbvhNewProxy& o = objects[i];
       proxies[i] =
           createProxy(o.aabbMin, o.aabbMax, o.shapeType, o.client, o.group, o.mask, dispatcher);
-      created.emplace_back(proxies[i]);
+      const auto* created = static_cast<const GpuLbvhProxy*>(proxies[i]);
+      serials.push_back(created != nullptr ? created->m_serial : 0);
     }
   } catch (...) {  // from a callback, which may have destroyed some of the proxies
-    for (std::size_t i = created.size(); i-- > 0;)
-      if (created[i].areAlive()) destroyProxy(proxies[i], dispatcher);
+    for (std::size_t i = serials.size(); i-- > 0;)
+      if (serials[i] != 0 && static_cast<const GpuLbvhProxy*>(proxies[i])->m_serial == serials[i])
+        destroyProxy(proxies[i], dispatcher);
     throw;
   }
   return true;

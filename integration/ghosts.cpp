@@ -235,11 +235,11 @@ void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
     return;
   }
   if (m_sink.rule() != m_rule) m_hasAskedAnother = true;
-  const GpuLbvhObjects one(proxy);
+  const std::uint32_t serial = proxy->m_serial;
   std::vector<GpuLbvhProxy*> partners;
   partners.swap(m_partners);  // a callback may call this again, and destroy any of the partners
   for (GpuLbvhProxy* other : partners) {
-    if (!one.areAlive()) break;
+    if (proxy->m_serial != serial) break;
     if (!other->isAlive() || !m_proxies.overlap(proxy, other)) continue;
     // A step that is running may remove the pair, because it found its pairs before the move.
     if (!m_isInStep && m_sink.has(proxy, other)) continue;

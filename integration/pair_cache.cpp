@@ -68,15 +68,15 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 
 btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair pair, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
-  const GpuLbvhObjects both(a, b);
-  if (!needsBroadphaseCollision(a, b) || !both.areAlive()) return nullptr;
+  const std::uint32_t last = m_proxies.lastSerial();
+  if (!needsBroadphaseCollision(a, b) || !m_proxies.areFrom(last, a, b)) return nullptr;
   std::uint32_t there = m_table.find(pair);
   if (there != lbvh::kNullIndex) return &m_table[there];
   m_table.reserve(1, slots());
   if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
   if (m_ghost != nullptr) {
     m_ghost->addOverlappingPair(a, b);
-    if (!both.areAlive()) return nullptr;
+    if (!m_proxies.areFrom(last, a, b)) return nullptr;
     there = m_table.find(pair);
     if (there != lbvh::kNullIndex) return &m_table[there];
     m_table.reserve(1, slots());  // the callback may have used the reserved capacity
@@ -188,11 +188,12 @@ void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_table.slots(pair);
   btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
-  const GpuLbvhObjects both(a, b);
+  const std::uint32_t last = m_proxies.lastSerial();
   deferAlgorithm(m_table[pair], dispatcher);
   cleanOverlappingPair(m_table[pair], dispatcher);
-  if (m_ghost != nullptr && both.areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
-  return both.areAlive() ? m_table.find(slots) : lbvh::kNullIndex;
+  const auto areAlive = [&] { return m_proxies.areFrom(last, a, b); };
+  if (m_ghost != nullptr && areAlive()) m_ghost->removeOverlappingPair(a, b, dispatcher);
+  return areAlive() ? m_table.find(slots) : lbvh::kNullIndex;
 }
 
 void* GpuLbvhPairCache::removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
@@ -297,9 +298,10 @@ void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_table.slots(pair);
-  const GpuLbvhObjects both(m_table[pair].m_pProxy0, m_table[pair].m_pProxy1);
+  const btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
+  const std::uint32_t last = m_proxies.lastSerial();
   if (!callback->processOverlap(m_table[pair])) return false;
-  pair = both.areAlive() ? m_table.find(slots) : lbvh::kNullIndex;
+  pair = m_proxies.areFrom(last, a, b) ? m_table.find(slots) : lbvh::kNullIndex;
   if (pair != lbvh::kNullIndex) removeAt(pair, dispatcher);
   return true;
 }

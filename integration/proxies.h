@@ -57,32 +57,6 @@ inline lbvh::Filter filterOf(const btBroadphaseProxy* proxy) {
   return {proxy->m_collisionFilterGroup, proxy->m_collisionFilterMask};
 }
 
-/// Recognises one object, or two, after a callback. The callback may destroy an object and create
-/// another one, which may get the same proxy and the same unique id.
-class GpuLbvhObjects {
- public:
-  /// @param one may be null, which is treated as an object that is not alive
-  explicit GpuLbvhObjects(const btBroadphaseProxy* one)
-      : m_a(static_cast<const GpuLbvhProxy*>(one)),
-        m_b(m_a),
-        m_serialA(one != nullptr ? m_a->m_serial : 0),
-        m_serialB(m_serialA) {}
-  GpuLbvhObjects(const btBroadphaseProxy* a, const btBroadphaseProxy* b)
-      : m_a(static_cast<const GpuLbvhProxy*>(a)),
-        m_b(static_cast<const GpuLbvhProxy*>(b)),
-        m_serialA(m_a->m_serial),
-        m_serialB(m_b->m_serial) {}
-  /// Whether the proxies still belong to the same objects.
-  bool areAlive() const {
-    return m_serialA != 0 && m_a->m_serial == m_serialA &&  //
-           m_serialB != 0 && m_b->m_serial == m_serialB;
-  }
-
- private:
-  const GpuLbvhProxy *m_a, *m_b;
-  std::uint32_t m_serialA, m_serialB;
-};
-
 /// A Bullet box in the form that lbvh::overlap() takes. Points to the box's corners.
 struct GpuLbvhBox {
   GpuLbvhBox(const btVector3& lo, const btVector3& hi) : min(lo), max(hi) {}
@@ -311,6 +285,16 @@ class GpuLbvhProxies {
   const lbvh::SparseBits& toAsk() const { return m_toAsk; }
   void clearToAsk() { m_toAsk.clear(); }
 
+  /// The serial number of the newest object. For areFrom().
+  std::uint32_t lastSerial() const { return m_lastSerial; }
+  /// Whether the proxies still belong to objects that were created when lastSerial() was `last`. A
+  /// callback may destroy an object and create another one, which may get the same proxy and the
+  /// same unique id.
+  template <class... Proxy>
+  static bool areFrom(std::uint32_t last, const Proxy*... proxies) {
+    return ((static_cast<const GpuLbvhProxy*>(proxies)->m_serial - 1 < last) && ...);
+  }
+
   void endStep() {
     std::swap(m_moved, m_changed);
     m_changed.clear();
@@ -319,8 +303,8 @@ class GpuLbvhProxies {
   }
   /// Whether both slots have the same objects as in the last step. False if a slot was given back.
   bool wereInLastStep(lbvh::Pair pair) const {
-    return pair.second < m_boxes.size() && wasInLastStep(at(pair.first)) &&
-           wasInLastStep(at(pair.second));
+    return pair.second < m_boxes.size() &&
+           areFrom(m_lastSerialOfStep, at(pair.first), at(pair.second));
   }
   /// wereInLastStep() for a pair of the last step, but usually faster. False if a callback has
   /// destroyed one of the two objects since.
@@ -338,9 +322,6 @@ class GpuLbvhProxies {
     btVector3 normal;
     btScalar constant;
   };
-  bool wasInLastStep(const GpuLbvhProxy* proxy) const {
-    return proxy->isAlive() && proxy->m_serial <= m_lastSerialOfStep;
-  }
   bool isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const;
   static bool contains(const lbvh::Aabb& box, const btVector3& lo, const btVector3& hi) {
     bool isInside = true;

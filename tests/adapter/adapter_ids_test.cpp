@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests the unique ids that a program chooses, and the order that depends on them.
+#include <BulletCollision/CollisionDispatch/btGhostObject.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -84,9 +86,10 @@ struct Replacer {
 
 struct ReplacingFilter : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
-    return !replacer->replace(a, b);
+    return !replacer->replace(a, b) || accepts;
   }
   Replacer* replacer = nullptr;
+  bool accepts = false;
 };
 
 struct ReplacingGhost : btOverlappingPairCallback {
@@ -94,14 +97,16 @@ struct ReplacingGhost : btOverlappingPairCallback {
     replacer->replace(a, b);
     return nullptr;
   }
-  void* removeOverlappingPair(btBroadphaseProxy*, btBroadphaseProxy*, btDispatcher*) override {
+  void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b, btDispatcher*) override {
+    if (replacer->replace(a, b)) cache->addOverlappingPair(a, b);
     return nullptr;
   }
   void removeOverlappingPairsContainingProxy(btBroadphaseProxy*, btDispatcher*) override {}
   Replacer* replacer = nullptr;
+  btOverlappingPairCache* cache = nullptr;
 };
 
-enum class Calls { filter, ghost };
+enum class Calls { refusingFilter, acceptingFilter, ghost };
 
 /// Six objects overlap. A callback of the first step replaces one of them.
 void replaceInAStep(Calls calls, btOverlappingPairCache* cache) {
@@ -111,7 +116,8 @@ void replaceInAStep(Calls calls, btOverlappingPairCache* cache) {
   ReplacingGhost ghost;
   filter.replacer = ghost.replacer = &replacer;
   btOverlappingPairCache& used = *broadphase.getOverlappingPairCache();
-  if (calls == Calls::filter) used.setOverlapFilterCallback(&filter);
+  filter.accepts = calls == Calls::acceptingFilter;
+  if (calls != Calls::ghost) used.setOverlapFilterCallback(&filter);
   if (calls == Calls::ghost) used.setInternalGhostPairCallback(&ghost);
   std::vector<btCollisionObject> objects(6);
   std::vector<btBroadphaseProxy*> proxies;
@@ -128,10 +134,104 @@ void replaceInAStep(Calls calls, btOverlappingPairCache* cache) {
 }
 
 TEST(AdapterIds, AnObjectThatReplacesAnotherOneWithinACallbackHasNoneOfItsPairs) {
+  for (const Calls calls : {Calls::refusingFilter, Calls::acceptingFilter, Calls::ghost})
+    replaceInAStep(calls, nullptr);
   btHashedOverlappingPairCache hashed;
-  replaceInAStep(Calls::filter, nullptr);
-  replaceInAStep(Calls::filter, &hashed);
-  replaceInAStep(Calls::ghost, nullptr);
+  replaceInAStep(Calls::refusingFilter, &hashed);
+}
+
+TEST(AdapterIds, RemovingAPairKeepsAPairThatACallbackAddedForAnObjectInTheSameProxy) {
+  GpuLbvhBroadphase broadphase;
+  Replacer replacer;
+  ReplacingGhost ghost;
+  ghost.replacer = &replacer;
+  ghost.cache = broadphase.getOverlappingPairCache();
+  ghost.cache->setInternalGhostPairCallback(&ghost);
+  const btVector3 low(0, 0, 0), high(1, 1, 1);
+  btBroadphaseProxy* const first = broadphase.createProxy(low, high, 0, nullptr, 1, -1, nullptr);
+  btBroadphaseProxy* const second = broadphase.createProxy(low, high, 0, nullptr, 1, -1, nullptr);
+  broadphase.calculateOverlappingPairs(nullptr);
+  replacer = {&broadphase, second};
+  ghost.cache->removeOverlappingPair(first, second, nullptr);
+  EXPECT_EQ(replacer.victim, nullptr);
+  EXPECT_NE(ghost.cache->findPair(first, second), nullptr);
+  for (btBroadphaseProxy* proxy : {first, second}) broadphase.destroyProxy(proxy, nullptr);
+}
+
+/// Asked about a pair of the second client, it replaces the object of the first or the second one
+/// by an object that is far away. Then it may throw.
+struct ReplacingNewcomerFilter : btOverlapFilterCallback {
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    btBroadphaseProxy* const last = a->m_uniqueId > b->m_uniqueId ? a : b;
+    if (last->m_clientObject == clients[0]) first = last;
+    if (last->m_clientObject != clients[1]) return true;
+    replacer.victim = replacesFirst ? first : last;
+    replacer.replace(replacer.victim, nullptr);
+    if (throws) throw 1;
+    return true;
+  }
+  mutable Replacer replacer;
+  mutable btBroadphaseProxy* first = nullptr;
+  const void* clients[2] = {};
+  bool replacesFirst = false, throws = false;
+};
+
+struct CountAll : btBroadphaseAabbCallback {
+  bool process(const btBroadphaseProxy*) override { return ++count > 0; }
+  int count = 0;
+};
+
+/// A ghost at one place. Objects are created there, and the filter replaces one of them.
+struct GhostWithNewcomers {
+  GhostWithNewcomers() {
+    cache.setInternalGhostPairCallback(&callback);
+    cache.setOverlapFilterCallback(&filter);
+    ghost.setBroadphaseHandle(broadphase.createProxy(low, high, 0, &ghost, 1, -1, nullptr));
+    filter.replacer.broadphase = &broadphase;
+    for (int i = 0; i < 2; ++i) filter.clients[i] = &clients[i];
+  }
+  ~GhostWithNewcomers() {
+    broadphase.destroyProxy(ghost.getBroadphaseHandle(), nullptr);
+    cache.setInternalGhostPairCallback(nullptr);
+  }
+  int countFarAway() {
+    CountAll all;
+    broadphase.aabbTest(btVector3(49, 49, 49), btVector3(51, 51, 51), all);
+    return all.count;
+  }
+  const btVector3 low{0, 0, 0}, high{1, 1, 1};
+  GpuLbvhBroadphase broadphase;
+  btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();
+  btGhostPairCallback callback;
+  ReplacingNewcomerFilter filter;
+  btPairCachingGhostObject ghost;
+  btCollisionObject clients[2];
+};
+
+TEST(AdapterIds, AnObjectThatReplacesANewcomerWithinItsCreationStays) {
+  for (const bool throws : {false, true}) {
+    GhostWithNewcomers world;
+    world.filter.throws = throws;
+    const auto create = [&] {
+      return world.broadphase.createProxy(world.low, world.high, 0, &world.clients[1], 1, -1,
+                                          nullptr);
+    };
+    if (throws)
+      EXPECT_THROW(create(), int);
+    else
+      EXPECT_EQ(create(), nullptr) << "the object that was asked for is gone";
+    EXPECT_EQ(world.countFarAway(), 1);
+  }
+}
+
+TEST(AdapterIds, AnObjectThatReplacesANewcomerWithinAFailedBulkCreationStays) {
+  GhostWithNewcomers world;
+  world.filter.throws = world.filter.replacesFirst = true;
+  GpuLbvhNewProxy asked[2];
+  for (int i = 0; i < 2; ++i) asked[i] = {world.low, world.high, 0, &world.clients[i], 1, -1};
+  btBroadphaseProxy* created[2] = {};
+  EXPECT_THROW(world.broadphase.createProxies(asked, 2, created, nullptr), int);
+  EXPECT_EQ(world.countFarAway(), 1);
 }
 
 /// The ids of the cache's pairs, in order.
