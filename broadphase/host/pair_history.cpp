@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace lbvh {
+namespace {
+
+constexpr std::size_t kMany = 32;  // with more pairs per change, patching is faster than merging
+
+}  // namespace
 
 void PairHistory::begin() noexcept {
   added_ = removed_ = {};
@@ -13,12 +18,12 @@ void PairHistory::begin() noexcept {
 
 void PairHistory::releaseSpare() {
   found_ = Scratch();
-  spare_ = Scratch();
+  spare_ = HostBuffer<Pair>();
 }
 
 void PairHistory::compare(const StepInput& input, NeighbourLists lists, std::size_t pairs,
                           StepStats& stats) {
-  const View<Pair> sorted = lend(spare_, pairs);
+  const View<Pair> sorted = spare_.ensure(pairs);
   {
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     sort_.writePairs(lists, input.boxes.size(), sorted);
@@ -51,8 +56,8 @@ void PairHistory::change(const StepInput& input, View<std::uint64_t> changes, Pa
   if (listed_ == Listed::all && isAsked && changes.empty() && input.removedObjects.empty()) return;
   if (listed_ != Listed::all) {  // pairs() was not called after the last step
     pairs_ = {};
-    list_ = Scratch();
-    spare_ = Scratch();
+    list_ = HostBuffer<Pair>();
+    spare_ = HostBuffer<Pair>();
   }
   // Pairs of removed objects are gone, but not among the changes.
   const bool isPatchable = listed_ == Listed::all && input.removedObjects.empty();
@@ -63,7 +68,7 @@ void PairHistory::set(View<const Pair> pairs) {
   added_ = removed_ = pairs_ = {};
   size_ = 0;
   listed_ = Listed::all;
-  const View<Pair> memory = lend(list_, pairs.size());
+  const View<Pair> memory = list_.ensure(pairs.size());
   std::copy(pairs.begin(), pairs.end(), memory.begin());
   pairs_ = memory;
   size_ = pairs.size();
@@ -72,16 +77,30 @@ void PairHistory::set(View<const Pair> pairs) {
 bool PairHistory::listByChange() {
   isAsked_ = true;
   if (listed_ != Listed::lacksChange) return listed_ == Listed::all;
-  const View<Pair> patched = lendFound(size_);
-  patchPairs(kernels_, pairs_, added_, removed_, patched);
-  pairs_ = patched;
-  std::swap(list_, found_);
+  if (pairs_.size() < kMany * (added_.size() + removed_.size())) {
+    mergeChanges(kernels_, pairs_, added_, removed_, spare_.ensure(size_));
+    std::swap(list_, spare_);
+  } else {
+    patchList();
+  }
+  pairs_ = {list_.data(), size_};
   listed_ = Listed::all;
   return true;
 }
 
+void PairHistory::patchList() {
+  const std::size_t size = pairs_.size(), changes = added_.size() + removed_.size();
+  found_.reset(scratchBytes<std::uint64_t>(changes));
+  if (list_.capacity() < size + added_.size()) {
+    HostBuffer<Pair> larger;
+    std::copy(pairs_.begin(), pairs_.end(), larger.ensure(size + added_.size()).begin());
+    list_ = std::move(larger);
+  }
+  patchPairs(list_.data(), size, added_, removed_, found_.lend<std::uint64_t>("places", changes));
+}
+
 void PairHistory::list(NeighbourLists lists, std::size_t boxes) {
-  pairs_ = lend(list_, size_);
+  pairs_ = list_.ensure(size_);
   sort_.writePairs(lists, boxes, pairs_);
   listed_ = Listed::all;
 }
@@ -96,11 +115,6 @@ void PairHistory::describe(StepStats& stats) const {
 std::size_t PairHistory::memoryBytes() const {
   return list_.bytes() + found_.bytes() + spare_.bytes() + changes_.bytes() + sort_.memoryBytes() +
          delta_.memoryBytes();
-}
-
-View<Pair> PairHistory::lend(Scratch& block, std::size_t pairs) {
-  block.reset(scratchBytes<Pair>(pairs));
-  return block.lend<Pair>("pairs", pairs);
 }
 
 }  // namespace lbvh

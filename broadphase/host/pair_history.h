@@ -29,7 +29,10 @@ class PairHistory {
 
   /// Memory for what a search finds. compare() overwrites it with the added pairs.
   Scratch& foundMemory() { return found_; }
-  View<Pair> lendFound(std::size_t pairs) { return lend(found_, pairs); }
+  View<Pair> lendFound(std::size_t pairs) {
+    found_.reset(scratchBytes<Pair>(pairs));
+    return found_.lend<Pair>("pairs", pairs);
+  }
   /// Frees the memory that a search for all boxes has needed. Invalidates added() and removed().
   void releaseSpare();
 
@@ -75,7 +78,7 @@ class PairHistory {
     lacksChange,  ///< those before the last step, whose changes are added_ and removed_
     none
   };
-  static View<Pair> lend(Scratch& block, std::size_t pairs);
+  void patchList();
 
   HostSpace& space_;
   const SimdKernels& kernels_;
@@ -85,9 +88,9 @@ class PairHistory {
   bool isAsked_ = false;  ///< whether the pairs were listed since the last step; if not, they are
                           ///< not kept when nothing changes
   std::size_t size_ = 0;
-  Scratch list_;   ///< memory of pairs_
-  Scratch found_;  ///< what a search has found, later overwritten by added pairs
-  Scratch spare_;  ///< pairs of the previous step, later overwritten by removed pairs
+  HostBuffer<Pair> list_;   ///< memory of pairs_
+  Scratch found_;           ///< what a search has found, later overwritten by added pairs
+  HostBuffer<Pair> spare_;  ///< pairs of the previous step, later overwritten by removed pairs
   View<Pair> pairs_;
   HostBuffer<Pair> changes_;
   View<const Pair> added_, removed_;

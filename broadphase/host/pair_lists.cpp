@@ -19,6 +19,28 @@ std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
                                   pairs.begin());
 }
 
+/// The first place in a sorted list from `from` on whose pair is not less than `pair`. Takes time
+/// for the logarithm of its distance from `from`.
+std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) {
+  std::size_t step = 1;
+  for (; from + step < pairs.size() && pairs[from + step] < pair; step *= 2) from += step;
+  const std::size_t end = std::min(from + step, pairs.size());
+  return from + lowerBound({pairs.data() + from, end - from}, pair);
+}
+
+/// Writes a number for each change, in ascending order: the place of the first pair that is not
+/// less, times 2. Adds 1 for an added pair.
+void findPlaces(View<const Pair> pairs, View<const Pair> added, View<const Pair> removed,
+                View<std::uint64_t> places) {
+  const Pair *add = added.begin(), *remove = removed.begin();
+  std::size_t at = 0;
+  for (std::uint64_t& place : places) {
+    const bool adds = remove == removed.end() || (add != added.end() && *add < *remove);
+    at = lowerBoundNear(pairs, at, adds ? *add++ : *remove++);
+    place = std::uint64_t{at} << 1 | std::uint64_t{adds};
+  }
+}
+
 /// Appends `count` pairs, which are at the end of the list's memory or after it.
 void close(View<Pair>& list, const Pair* from, std::size_t count) {
   if (list.end() != from) std::copy(from, from + count, list.end());
@@ -160,12 +182,11 @@ void HostPairDelta::merge(Chunk& chunk, const Pair* oldPairs, const Pair* newPai
   chunk.removed = static_cast<std::size_t>(remove - removed);
 }
 
-void patchPairs(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
-                View<const Pair> removed, View<Pair> out) {
+void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
+                  View<const Pair> removed, View<Pair> out) {
   PairPatch patch{old.begin(),     old.end(),     added.begin(), added.end(),
                   removed.begin(), removed.end(), out.begin(),   out.end()};
-  constexpr std::size_t kMany = 32;  // with this many pairs per change, binary searches are faster
-  if (old.size() < kMany * (added.size() + removed.size())) kernels.patchPairs(patch);
+  kernels.patchPairs(patch);
   const auto copyUpTo = [&](const Pair* end) {
     patch.out = std::copy(patch.old, end, patch.out);
     patch.old = end;
@@ -182,6 +203,35 @@ void patchPairs(const SimdKernels& kernels, View<const Pair> old, View<const Pai
     }
   }
   copyUpTo(patch.oldEnd);
+}
+
+void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<const Pair> removed,
+                View<std::uint64_t> places) {
+  const std::size_t changes = added.size() + removed.size();
+  const auto isAdded = [&](std::size_t k) { return (places[k] & 1) != 0; };
+  const auto placeOf = [&](std::size_t k) { return static_cast<std::size_t>(places[k] >> 1); };
+  findPlaces({pairs, size}, added, removed, places);
+  // The pairs between two changes move together, by the number of pairs that were added before them
+  // less the number of removed ones. Those that move up go first, the last ones before the others,
+  // so that no pair overwrites one that has yet to move.
+  std::ptrdiff_t shift =
+      static_cast<std::ptrdiff_t>(added.size()) - static_cast<std::ptrdiff_t>(removed.size());
+  std::size_t end = size;
+  for (std::size_t k = changes; k-- > 0;) {
+    const std::size_t begin = placeOf(k) + !isAdded(k);
+    if (shift > 0) std::move_backward(pairs + begin, pairs + end, pairs + end + shift);
+    shift -= isAdded(k) ? 1 : -1;
+    end = placeOf(k);
+  }
+  const Pair* next = added.begin();
+  for (std::size_t k = 0; k < changes; ++k) {
+    if (isAdded(k)) pairs[static_cast<std::ptrdiff_t>(placeOf(k)) + shift] = *next++;
+    shift += isAdded(k) ? 1 : -1;
+    const std::size_t begin = placeOf(k) + !isAdded(k);
+    if (shift < 0)
+      std::move(pairs + begin, pairs + (k + 1 < changes ? placeOf(k + 1) : size),
+                pairs + static_cast<std::ptrdiff_t>(begin) + shift);
+  }
 }
 
 }  // namespace lbvh

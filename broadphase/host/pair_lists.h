@@ -50,12 +50,20 @@ class NeighbourSort {
   std::size_t indexSetSize_ = 0;
 };
 
-/// Applies changes to a sorted list of pairs. All lists are sorted. Each removed pair must be in
-/// `old`, and no added pair may be in `old`.
+// Two ways to apply changes to a sorted list of pairs. The changes are sorted. Each removed pair
+// must be in the list, and no added pair may be in it.
+
+/// Copies the list. Takes time for each pair, and little for a change.
 /// @param out receives the result; needs capacity for old.size() + added.size() - removed.size()
 /// pairs
-void patchPairs(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
-                View<const Pair> removed, View<Pair> out);
+void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
+                  View<const Pair> removed, View<Pair> out);
+
+/// Moves the pairs after the first change, in the list's memory. Takes longer for a change.
+/// @param pairs `size` pairs, and memory for as many more as are added
+/// @param places memory for a number for each change
+void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<const Pair> removed,
+                View<std::uint64_t> places);
 
 class HostPairDelta {
  public:

@@ -121,13 +121,19 @@ TEST_P(RankedPairsTest, PatchesOfPairsAreExact) {
         return pairs;
       };
       const test::Pairs old = some(size), now = some(size + changes);
-      test::Pairs added, removed, patched(now.size());
+      test::Pairs added, removed, merged(now.size()), patched = old;
       std::set_difference(now.begin(), now.end(), old.begin(), old.end(),
                           std::back_inserter(added));
       std::set_difference(old.begin(), old.end(), now.begin(), now.end(),
                           std::back_inserter(removed));
-      patchPairs(simdKernels(), view(old), view(added), view(removed),
-                 {patched.data(), patched.size()});
+      mergeChanges(simdKernels(), view(old), view(added), view(removed),
+                   {merged.data(), merged.size()});
+      ASSERT_EQ(merged, now) << size << " " << changes;
+      patched.resize(old.size() + added.size());
+      std::vector<std::uint64_t> places(added.size() + removed.size());
+      patchPairs(patched.data(), old.size(), view(added), view(removed),
+                 {places.data(), places.size()});
+      patched.resize(now.size());
       ASSERT_EQ(patched, now) << size << " " << changes;
     }
 }
