@@ -116,7 +116,7 @@ std::uint32_t GpuLbvhProxies::addSlot() {
   if (slot % lbvh::kMaskBits == 0) resizeSets(slot + lbvh::kMaskBits);
   m_boxes.push_back(kNanBox);
   m_filters.emplace_back();
-  at(slot)->m_slot = slot;
+  (new (at(slot)) GpuLbvhProxy)->m_slot = slot;
   return slot;
 }
 

@@ -154,15 +154,13 @@ struct GpuLbvhProxyBlock {
 };
 static_assert(sizeof(GpuLbvhProxyBlock) <= GpuLbvhProxyBlock::kBytes);
 
-/// The memory of some blocks. Allocated by hand, because MSVC does not align a type to the size of
-/// a block.
+/// The memory of some blocks, uninitialised. Allocated by hand, because MSVC does not align a type
+/// to the size of a block.
 class GpuLbvhProxyBlocks {
  public:
   /// @throws std::bad_alloc
   explicit GpuLbvhProxyBlocks(std::size_t count)
-      : m_count(count), m_memory(::operator new(count* kBytes, kAlign)) {
-    for (std::size_t i = 0; i < count; ++i) new (&(*this)[i]) GpuLbvhProxyBlock();
-  }
+      : m_count(count), m_memory(::operator new(count* kBytes, kAlign)) {}
   std::size_t count() const { return m_count; }
   GpuLbvhProxyBlock& operator[](std::size_t i) const {
     return *reinterpret_cast<GpuLbvhProxyBlock*>(static_cast<char*>(m_memory.get()) + i * kBytes);

@@ -100,8 +100,7 @@ void GpuLbvhRefusedPairs::noteChange(lbvh::Pair pair, bool isRefused) noexcept {
   }
 }
 
-void GpuLbvhRefusedPairs::applyNotes() noexcept {
-  m_isOffering = false;
+void GpuLbvhRefusedPairs::applyAnyNotes() noexcept {
   try {
     std::sort(m_ended.begin(), m_ended.end());
     erase(m_ended);

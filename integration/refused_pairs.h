@@ -28,7 +28,10 @@ class GpuLbvhRefusedPairs {
   void note(lbvh::Pair pair, bool isRefused) noexcept {
     if (wasRefused(pair) != isRefused) noteChange(pair, isRefused);
   }
-  void applyNotes() noexcept;
+  void applyNotes() noexcept {
+    m_isOffering = false;
+    if (!m_ended.empty() || !m_accepted.empty() || !m_refused.empty()) applyAnyNotes();
+  }
 
   /// Forgets pairs that no longer overlap.
   void forget(lbvh::View<const lbvh::Pair> gone) noexcept;
@@ -56,6 +59,7 @@ class GpuLbvhRefusedPairs {
     return m_added.size() == 0 || m_added[0] != pair;
   }
   void noteChange(lbvh::Pair pair, bool isRefused) noexcept;
+  void applyAnyNotes() noexcept;
   Row* rowOf(std::uint32_t slot) const {
     const std::size_t page = slot / 64;
     return page < m_pages.size() && m_pages[page] ? &(*m_pages[page])[slot % 64] : nullptr;
