@@ -4,12 +4,17 @@
 // it. Programs should include tree_query.h instead.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include "../types.h"
 #include "block_tree.h"
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#endif
 
 namespace lbvh {
 
@@ -20,6 +25,27 @@ struct HasLanes : std::false_type {};
 template <class Hits>
 struct HasLanes<Hits, std::void_t<decltype(std::declval<const Hits&>().lanes(
                           std::declval<const BoxBlock&>().corners))>> : std::true_type {};
+
+/// The place of the lowest bit that is set; std::countr_zero is C++20.
+inline std::uint32_t lowestBit(std::uint32_t bits) {
+#if defined(_MSC_VER) && !defined(__clang__)
+  unsigned long place;
+  _BitScanForward(&place, bits);
+  return place;
+#else
+  return static_cast<std::uint32_t>(__builtin_ctz(bits));
+#endif
+}
+
+/// Prefetches a block into the processor's cache, if the compiler can.
+inline void prefetchBlock(const BoxBlock& block) {
+#if defined(__GNUC__) || defined(__clang__)
+  const auto* const bytes = reinterpret_cast<const char*>(&block);
+  for (std::size_t k = 0; k < sizeof block; k += 64) __builtin_prefetch(bytes + k);
+#else
+  static_cast<void>(block);
+#endif
+}
 
 /// Calls visit(box index) for each box in the blocks for which hits(Aabb) is true. The order is
 /// unspecified. `hits` must be true for bounds that contain a box for which it is true. Several
@@ -33,17 +59,17 @@ void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   while (depth > 0) {
     const std::uint32_t index = stack[--depth];
     const BoxBlock& block = tree.blocks[index];
-    std::uint32_t bits = ~std::uint32_t{0};
+    std::uint32_t bits = (1u << kLanes) - 1;
     if constexpr (HasLanes<Hits>::value) bits = hits.lanes(block.corners);
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-      const std::uint32_t child = block.child[lane];
-      if ((bits >> lane & 1) == 0 || child == kNullIndex) continue;
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t lane = lowestBit(bits), child = block.child[lane];
+      if (child == kNullIndex) continue;
       if constexpr (!HasLanes<Hits>::value)
         if (!hits(block.box(lane))) continue;
       if (index < tree.leafBlocks)
         visit(child);
       else
-        stack[depth++] = child;
+        prefetchBlock(tree.blocks[stack[depth++] = child]);
     }
   }
 }
