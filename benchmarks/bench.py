@@ -209,6 +209,12 @@ def small_worlds(options):
         found = re.search(r"gpu-lbvh +(\S+), dbvt +(\S+)", run(options, "ghosts", boxes, *world.split()))
         return 0, [[float(found[1]), float(found[2])]]
 
+    def rays(_):
+        found = [line.split() for line in run(options, "rays", boxes).splitlines()]
+        figures = [dict(field.split("=") for field in line[1:]) for line in found if line[0] == "summary"]
+        return figures[0]["hits"], [[float(line["gpu_lbvh_ns"]), float(line.get("dbvt_ns", line.get("new_ns")))]
+                                    for line in figures]
+
     for boxes in (10, 30, 100):
         file = make_walk(options, boxes, 1000)
         rows("walk", boxes, ["us a frame through Bullet's interface"], walk)
@@ -216,8 +222,8 @@ def small_worlds(options):
         for boxes in (10, 30, 100, 300, 1000):
             rows(world.replace(" --", " "), boxes,
                  ["us a step", "us a step, Bullet's own share", "us a step without Bullet's share"], scene)
-    for boxes, world in ((10, ""), (50, ""), (200, ""), (10, "--construct"), (1500, "--identical --by 0.01"),
-                         (1500, "--identical --by 0.1"), (1500, "--identical --by 1")):
+    for boxes, world in ((10, ""), (50, ""), (200, ""), (10, "--construct"), (200, "--construct"),
+                         (1500, "--identical --by 0.01"), (1500, "--identical --by 0.1"), (1500, "--identical --by 1")):
         rows(f"small step {world}", boxes, ["us"], small_step)
     moves = {"us a step, all set": "all_us", "p95, all set": "all_p95_us", "us a step, one set": "alone_us",
              "p95, one set": "alone_p95_us", "ns to set an unchanged box": "set_unchanged_ns"}
@@ -232,6 +238,8 @@ def small_worlds(options):
     for boxes, world in ((100000, "--ghosts 2000 --others-rest"), (20000, "--ghosts 3000 --others-rest"),
                          (2000, "--ghosts 2000"), (8000, "--ghosts 8000"), (12000, "--ghosts 1000")):
         rows(f"ghosts {world}", boxes, ["ms a step"], ghosts)
+    rows("rays", 100000, [f"ns a ray {when}" for when in ("before the first step", "after it", "after replacements",
+                                                          "beside a new gpu-lbvh instead of dbvt")], rays)
     table.end()
 
 

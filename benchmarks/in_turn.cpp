@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "count_hits.h"
 #include "support/command_line.h"
 #include "support/random.h"
 #include "support/timing.h"
@@ -18,26 +19,6 @@ namespace {
 struct Settings {
   int resting = 5000, actors = 200, sweeps = 5, boxes = 1, frames = 40;
   bool neverSteps = false;
-};
-
-struct CountBoxes : btBroadphaseAabbCallback {
-  bool process(const btBroadphaseProxy*) override { return ++hits != 0; }
-  std::size_t hits = 0;
-};
-
-/// A ray that counts the objects it may hit, prepared as in btCollisionWorld::rayTest.
-struct CountRay : btBroadphaseRayCallback {
-  explicit CountRay(const btVector3& way) {
-    m_lambda_max = way.length();
-    const btVector3 direction = way / m_lambda_max;
-    for (int axis = 0; axis < 3; ++axis) {
-      m_rayDirectionInverse[axis] =
-          direction[axis] == 0 ? btScalar(BT_LARGE_FLOAT) : 1 / direction[axis];
-      m_signs[axis] = m_rayDirectionInverse[axis] < 0;
-    }
-  }
-  bool process(const btBroadphaseProxy*) override { return ++hits != 0; }
-  std::size_t hits = 0;
 };
 
 /// Boxes with sides of 0.4 to 4 on a floor, one per nine square units. Actors pair with all

@@ -68,7 +68,7 @@ as_user() {
 
 # --- Answers of every program. Some programs are not built if a library or a compiler is missing.
 for program in hello rigid_bodies replay many_worlds make_scene stages removal loading ghosts one_moves one_place \
-  calling_thread broadphase gpu_micro viewer; do
+  in_turn rays resting small_step calling_thread broadphase gpu_micro viewer; do
   if [[ $program =~ ^(broadphase|gpu_micro|viewer)$ && ! -x $bin/$program ]]; then continue; fi
   table <<EOF
 0 0 :: - :: said=\$($program --version) && [ "\$said" = "$program (GpuLbvhBroadphase) $version" ]
@@ -121,6 +121,8 @@ table <<'EOF'
 0 0 :: removing 8 objects :: removal 2
 0 0 :: 100 boxes, :: loading 100
 0 0 :: summary broadphase=dbvt objects=100 steps=3 all_us=.* alone_us=.* set_unchanged_ns=[0-9.]+ :: one_moves 100 --steps 3
+0 0 :: summary when=beside_a_new_one gpu_lbvh_ns=.* new_ns=.* ratio=.* hits=[0-9]+ :: rays 100 --rays 10 --replaced 10
+0 0 :: summary boxes=50 moving=50 pairs=[0-9]+ changes=.* median_us=.* mean_us=.* :: resting 50 --steps 3
 0 0 :: case="1,000 that ignore each other" objects=1000 pairs=0 one_place_ms=.* spread_ms=.* ratio= :: one_place --steps 1
 0 0 :: summary space="stand-in" boxes=100 pairs=[0-9]+ changed=50 steps=3 mean_us=.* most_us= :: calling_thread 100 --steps 3 --moving 0.5 --stand-in
 0 0 :: production :: stages --scene city.aabb --rounds 1 --csv stages.csv
@@ -159,6 +161,9 @@ table <<'EOF'
 2 1 :: BOXES :: ghosts 999
 2 1 :: BOXES :: one_moves 0
 2 1 :: BOXES :: calling_thread 0
+2 1 :: BOXES :: rays 0
+2 1 :: rays :: rays 10 --rays 0
+2 1 :: steps :: resting 10 --steps 0
 2 1 :: steps :: one_moves 10 --steps 0
 2 1 :: steps :: one_place --steps 0
 EOF
