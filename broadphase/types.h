@@ -163,7 +163,8 @@ GPULBVH_HD inline bool involvesRemoved(Pair pair, View<const std::uint8_t> flags
 
 /// The pair of two boxes, which may be passed in either order.
 GPULBVH_HD inline Pair makePair(std::uint32_t a, std::uint32_t b) {
-  return a < b ? Pair{a, b} : Pair{b, a};
+  const std::uint32_t smaller = a < b ? a : b;
+  return {smaller, a ^ b ^ smaller};
 }
 
 /// Whether both pairs have the same two boxes.
