@@ -62,6 +62,9 @@ class PairHistory {
   /// @throws std::bad_alloc
   void list(NeighbourLists lists, std::size_t boxes);
 
+  /// Whether pairs() has the pairs of the last step.
+  bool isListed() const { return listed_ == Listed::all; }
+
   std::size_t size() const { return size_; }             ///< number of pairs of the last step
   View<const Pair> pairs() const { return pairs_; }      ///< sorted; they must be listed
   View<const Pair> added() const { return added_; }      ///< sorted

@@ -16,12 +16,33 @@ std::size_t bytesOf(const RankedPairs::Found& found) {
   return found.memory.bytes() + words * sizeof(std::uint32_t);
 }
 
-/// Calls visit(pair) for each pair, with indices in place of ranks.
+/// Calls visit(pair) for each pair of ranks, with numberOf(rank) in place of a rank.
+template <class NumberOf, class Visit>
+void forRanked(View<const Pair> byRank, const NumberOf& numberOf, const Visit& visit) {
+  for (const Pair pair : byRank) visit(makePair(numberOf(pair.first), numberOf(pair.second)));
+}
+
+/// Calls visit(pair) for each pair of an oversized box.
 template <class Visit>
-void forPairs(const RankedPairs::Found& found, View<const std::uint32_t> ids, const Visit& visit) {
-  for (const Pair pair : found.byRank) visit(makePair(ids[pair.first], ids[pair.second]));
+void forOversized(const RankedPairs::Found& found, const Visit& visit) {
   for (std::size_t k = 0; k < found.oversized.size(); ++k)
     for (const std::uint32_t other : found.met[k]) visit(makePair(found.oversized[k], other));
+}
+
+/// Writes pairs as lists, which are not sorted. @param forAll calls its argument for each pair
+template <class ForAll>
+void writeAsLists(const ForAll& forAll, std::size_t boxes, NeighbourLists lists) {
+  std::fill_n(lists.byBox, boxes, NeighbourList{0, 0});
+  forAll([&](Pair pair) { ++lists.byBox[pair.first].size; });
+  std::uint64_t start = 0;
+  for (std::size_t i = 0; i < boxes; ++i) {
+    lists.byBox[i].start = start;
+    start += std::exchange(lists.byBox[i].size, 0);
+  }
+  forAll([&](Pair pair) {
+    NeighbourList& list = lists.byBox[pair.first];
+    lists.indices[static_cast<std::size_t>(list.start) + list.size++] = pair.second;
+  });
 }
 
 /// Finds the boxes that an oversized box overlaps. A pair of two oversized boxes is listed at the
@@ -43,7 +64,7 @@ void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint3
 
 std::size_t RankedPairs::memoryBytes() const {
   return bytesOf(last_) + bytesOf(next_) + sort_.memoryBytes() + delta_.memoryBytes() +
-         changes_.capacity() * sizeof(std::uint64_t) + removedRanks_.capacity();
+         changes_.capacity() * sizeof(std::uint64_t) + removedRanks_.capacity() + newRanks_.bytes();
 }
 
 void RankedPairs::release() {
@@ -56,6 +77,27 @@ void RankedPairs::release() {
 void RankedPairs::keep() {
   std::swap(last_, next_);
   areKnown_ = true;
+}
+
+bool RankedPairs::haveSameOversized(const PackedBoxes& packed) const {
+  const View<const std::uint32_t> now = packed.oversized;
+  return now.size() == last_.oversized.size() &&
+         std::is_permutation(now.begin(), now.end(), last_.oversized.begin());
+}
+
+void RankedPairs::renumber(View<const std::uint32_t> before, View<const std::uint32_t> after,
+                           NeighbourLists lists) {
+  const std::size_t pairs = last_.byRank.size();
+  next_.memory.reset(scratchBytes<Pair>(pairs));
+  const View<Pair> renumbered = next_.memory.lend<Pair>("pairs by rank", pairs);
+  const View<std::uint32_t> newRanks = newRanks_.ensure(after.size());
+  for (std::uint32_t rank = 0; rank < after.size(); ++rank) newRanks[after[rank]] = rank;
+  const auto newRank = [&](std::uint32_t rank) { return newRanks[before[rank]]; };
+  writeAsLists([&](const auto& visit) { forRanked(last_.byRank, newRank, visit); }, after.size(),
+               lists);
+  sort_.writePairs(lists, after.size(), renumbered);
+  std::swap(last_.memory, next_.memory);
+  last_.byRank = renumbered;
 }
 
 std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
@@ -141,17 +183,12 @@ void RankedPairs::compareOversized(std::size_t k, View<const std::uint8_t> remov
 
 void RankedPairs::writeLists(const Found& found, View<const std::uint32_t> ids,
                              NeighbourLists lists) {
-  std::fill_n(lists.byBox, found.boxes, NeighbourList{0, 0});
-  forPairs(found, ids, [&](Pair pair) { ++lists.byBox[pair.first].size; });
-  std::uint64_t start = 0;
-  for (std::size_t i = 0; i < found.boxes; ++i) {
-    lists.byBox[i].start = start;
-    start += std::exchange(lists.byBox[i].size, 0);
-  }
-  forPairs(found, ids, [&](Pair pair) {
-    NeighbourList& list = lists.byBox[pair.first];
-    lists.indices[static_cast<std::size_t>(list.start) + list.size++] = pair.second;
-  });
+  const auto idOf = [&](std::uint32_t rank) { return ids[rank]; };
+  const auto forAll = [&](const auto& visit) {
+    forRanked(found.byRank, idOf, visit);
+    forOversized(found, visit);
+  };
+  writeAsLists(forAll, found.boxes, lists);
 }
 
 }  // namespace lbvh

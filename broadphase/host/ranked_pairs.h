@@ -43,9 +43,15 @@ class RankedPairs {
   void forget() { areKnown_ = false; }
   /// Forgets the results and frees their memory, which steps with a skin do not need.
   void release();
-  View<const std::uint32_t> oversized() const {
-    return {last_.oversized.data(), last_.oversized.size()};
-  }
+  /// Whether the last result is of the same oversized boxes.
+  bool haveSameOversized(const PackedBoxes& packed) const;
+
+  /// Gives the last result new ranks.
+  /// @param before,after the indices of the boxes, by their ranks. May have more boxes after
+  /// @param lists scratch memory with capacity for all pairs and all new ranks
+  /// @throws std::bad_alloc; then nothing has changed
+  void renumber(View<const std::uint32_t> before, View<const std::uint32_t> after,
+                NeighbourLists lists);
 
   /// Begins the next result with the pairs of oversized boxes.
   /// @return the number of these pairs
@@ -87,6 +93,7 @@ class RankedPairs {
   PairWords words_{0};
   std::vector<std::uint64_t> changes_;
   std::vector<std::uint8_t> removedRanks_;
+  HostBuffer<std::uint32_t> newRanks_;  ///< by index; scratch memory of renumber()
 };
 
 }  // namespace lbvh

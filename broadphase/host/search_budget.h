@@ -52,24 +52,18 @@ class SearchBudget {
   std::uint64_t spent_ = 0;  ///< tests beyond the usual number
 };
 
-/// The budget for searches of all boxes by rank. A new order costs another search of all boxes,
-/// because the pairs must be known by the new ranks. If boxes move far in each step, no order can
-/// be kept. Then a step tries to keep the order only after a pause, which becomes longer each time.
+/// The budget for searches of all boxes by rank. A new order costs a sort of the boxes, and a sort
+/// of the pairs by the new ranks. If boxes move far in each step, no order can be kept. Then a step
+/// tries to keep the order only after a pause, which becomes longer each time.
 class RankBudget {
  public:
   /// Must be called when the boxes get a new order. The next search has no limit.
   void forget() { ranks_ = 0; }
-  /// Must be called after the first search in a new order.
-  void begin(std::size_t ranks, std::uint64_t tests) {
-    ranks_ = ranks;
-    tests_ = tests;
-    spent_ = 0;
-  }
 
   /// Whether a step may keep the order. Counts down the pause, so it must be called only once per
   /// step.
   bool mayKeep() {
-    if (wait_ == 0) return true;
+    if (wait_ == 0) return !isSpent();
     --wait_;
     return false;
   }
@@ -84,15 +78,25 @@ class RankBudget {
     wait_ = pause_;
   }
   /// Must be called after a search that was not stopped.
-  void spend(std::size_t ranks, std::uint64_t tests) {
+  /// @return whether it was the first one in its order
+  bool spend(std::size_t ranks, std::uint64_t tests) {
+    if (ranks_ == 0) {
+      ranks_ = ranks;
+      tests_ = tests;
+      spent_ = 0;
+      return true;
+    }
     spent_ += tests - std::min(tests, usually(ranks));
     pause_ = 0;
+    return false;
   }
-  /// Whether a new order is worth its cost. Ordering a box costs as much as a test.
-  bool isSpent() const { return spent_ > tests_ + ranks_; }
 
  private:
   static constexpr unsigned kMaxPause = 63;  ///< steps
+
+  /// Whether a new order is worth its cost. To order a box costs as much as a test. To sort all
+  /// pairs by new ranks costs about half of a search.
+  bool isSpent() const { return spent_ > tests_ / 2 + ranks_; }
 
   std::uint64_t usually(std::size_t ranks) const {
     return ranks <= ranks_ || ranks_ == 0 ? tests_ : tests_ + tests_ / ranks_ * (ranks - ranks_);

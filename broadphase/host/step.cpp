@@ -32,7 +32,6 @@ class HostPipeline final : public Pipeline, HostSearch {
   void step(const StepInput& input, StepStats& stats) override {
     history_.begin();
     scene_ = nullptr;
-    isPacked_ = true;
     work_ = {};
     space_.setTimesStages(timesSmallSteps_ || input.boxes.size() > kMaxUnordered);
     const std::vector<Pair> oldPairs = kValidate ? copyOfPairs() : std::vector<Pair>();
@@ -48,7 +47,7 @@ class HostPipeline final : public Pipeline, HostSearch {
         verlet_.growAll(input);
         searchGrown(input, stats);
     }
-    scene_ = isPacked_ ? searched() : nullptr;
+    scene_ = searched();
     history_.describe(stats);
     if constexpr (kValidate) validate(input, oldPairs);
   }
@@ -94,32 +93,51 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// Searches for all boxes, without a skin, by rank.
   void searchPlain(const StepInput& input, StepStats& stats) {
-    const bool isKept = ranked_.areKnown() && searchInLastOrder(input, stats);
-    if (!isKept) searchInNewOrder(input, stats);
+    if (!ranked_.areKnown() || !searchInLastOrder(input, stats)) searchInNewOrder(input, stats);
     verlet_.endPlain(input.boxes.size(), work_.tests);
-    if (isKept)
+    if (ranked_.areKnown())
       compareByRank(input, stats);
     else
       compareByIndex(input, stats);
     ranked_.keep();
-    if (isKept && areRanksWorn()) renewRanks(input, stats);
   }
 
   /// @return false if the order cannot be kept, or if it needs far more tests than a new order
   bool searchInLastOrder(const StepInput& input, StepStats& stats) {
     work_.tests = 0;
-    return keepOrder(input, ranked_.oversized(), stats) &&
+    return keepOrder(input, stats) && ranked_.haveSameOversized(*searched()) &&
            findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
   }
 
+  /// Searches in a new order. The pairs of the last step get the new ranks, or none. They are
+  /// compared by index if they are listed already, because then few lists need a sort.
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
-    listPairs();
-    verlet_.forget();
-    ranked_.forget();
-    orderAll(input, PackedFor::ranks, stats);
+    if (!ranked_.areKnown() || history_.isListed() || !renewRanks(input, stats)) {
+      listPairs();
+      verlet_.forget();
+      ranked_.forget();
+      orderAll(input, PackedFor::ranks, stats);
+    }
     work_.tests = 0;
     findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
-    beginRanks();
+  }
+
+  /// Orders the boxes again, and sorts the pairs of the last step by their new ranks.
+  /// @return false if these pairs must be compared by index; then the order is the last one
+  bool renewRanks(const StepInput& input, StepStats& stats) try {
+    if (input.boxes.size() < ids().size()) return false;
+    beginNextOrder(input, stats);
+    const auto timer = space_.timed("pair sort", stats.pairSortMs);
+    if (ranked_.haveSameOversized(*searched())) {
+      const std::size_t pairs = ranked_.last().byRank.size();
+      ranked_.renumber(lastIds(), ids(), lendLists(pairs, ids().size()));
+      return true;
+    }
+    dropNextOrder();
+    return false;
+  } catch (const std::exception&) {
+    dropNextOrder();
+    return false;
   }
 
   /// Compares by rank, because the pairs of the last step have the same ranks.
@@ -133,18 +151,6 @@ class HostPipeline final : public Pipeline, HostSearch {
   void compareByIndex(const StepInput& input, StepStats& stats) {
     const RankedPairs::Found& found = ranked_.next();
     history_.compare(input, listByIndex(found), found.pairs, stats);
-  }
-
-  /// Orders the boxes again and finds the pairs by their new ranks, for the next step. If this
-  /// fails, the old order stays.
-  void renewRanks(const StepInput& input, StepStats& stats) try {
-    beginNextOrder(input, stats);
-    findRanked(ranked_, history_.foundMemory(), ranked_.last().pairs, input.maxPairs, stats);
-    beginRanks();
-    ranked_.keep();
-  } catch (const std::exception&) {
-    dropNextOrder();
-    isPacked_ = false;
   }
 
   /// Searches for all grown boxes, and keeps their candidates for the next step.
@@ -262,7 +268,6 @@ class HostPipeline final : public Pipeline, HostSearch {
   VerletLists verlet_;
   RankedPairs ranked_;
   PairHistory history_;
-  bool isPacked_ = true;                ///< whether the blocks have the boxes of the last step
   const PackedBoxes* scene_ = nullptr;  ///< the blocks of the last step, for queries
 };
 

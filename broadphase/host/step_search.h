@@ -82,11 +82,10 @@ class HostSearch {
   }
 
   /// Runs stage 4 for all boxes, in the order of the last step. New boxes come last.
-  /// @param oversized the boxes that were oversized in the last step
   /// @return false if that order cannot be used. This is so if boxes were removed, if many were
-  ///   added, if other boxes are oversized, or if the budget does not allow it
-  bool keepOrder(const StepInput& input, View<const std::uint32_t> oversized, StepStats& stats) {
-    if (!rankBudget_.mayKeep()) return false;
+  ///   added, or if the budget does not allow it
+  bool keepOrder(const StepInput& input, StepStats& stats) {
+    if (!rankBudget_.mayKeep() && !isInIndexOrder()) return false;
     const std::size_t n = input.boxes.size(), before = ids_.size();
     if (n < before || n > before + before / kOldPerNew ||
         (n <= kMaxUnordered) != (before <= kMaxUnordered))
@@ -95,12 +94,12 @@ class HostSearch {
     const auto isNan = [&](std::uint32_t id) { return classify(input.boxes[id]) == BoxClass::nan; };
     const View<const std::uint32_t> others{ids_.data() + ranks_, n - ranks_};
     if (!std::all_of(others.begin(), others.end(), isNan)) ranks_ = n;
+    // Packing reads the boxes by rank. That is slow if the caller's boxes are not in the cache yet.
+    if (n <= kBoxesInCache) prefetch(input.boxes.data(), n * sizeof(Aabb));
     packAll(input, PackedFor::ranks, stats);
     describe(header_, stats);
     stats.searched = n;
-    const View<const std::uint32_t> now = allBlocks_.packed().oversized;
-    return now.size() == oversized.size() &&
-           std::is_permutation(now.begin(), now.end(), oversized.begin());
+    return true;
   }
 
   /// Runs stage 5 for all boxes, by rank.
@@ -119,39 +118,27 @@ class HostSearch {
       rankBudget_.stopped();
       return false;
     }
+    const bool isNew = rankBudget_.spend(ranks_, search_.tests());
+    if (isNew && search_.unsure() * kTestsPerUnsure > search_.tests()) usesShorts_ = false;
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     requireAtMost(mostPairs, lists.indices.size() + pairs.meetOversized(all));
     pairs.join(lists, ranks_);
     return true;
   }
 
-  /// Must be called after the first search by rank in a new order.
-  void beginRanks() {
-    rankBudget_.begin(ranks_, search_.tests());
-    if (search_.unsure() * kTestsPerUnsure > search_.tests()) usesShorts_ = false;
-  }
-  /// Must be called after each search by rank in an order that was kept.
-  /// @return whether keeping the order has cost as much as a new order
-  bool areRanksWorn() {
-    rankBudget_.spend(ranks_, search_.tests());
-    return rankBudget_.isSpent() && !isInIndexOrder();
-  }
-
-  /// Runs stages 1 to 4 in a new order. dropNextOrder() can restore the previous order.
+  /// Runs stages 1 to 4 in a new order. Then lastIds() is the previous order, which
+  /// dropNextOrder() restores.
   void beginNextOrder(const StepInput& input, StepStats& stats) {
-    std::swap(ids_, oldIds_);
-    oldRanks_ = ranks_;
+    std::swap(ids_, lastIds_);
     orderAll(input, PackedFor::ranks, stats);
   }
-  void dropNextOrder() {
-    std::swap(ids_, oldIds_);
-    ranks_ = oldRanks_;
-  }
+  void dropNextOrder() { std::swap(ids_, lastIds_); }
 
   bool isInIndexOrder() const { return allBlocks_.packed().tree.isInIndexOrder; }
 
   /// The indices of the boxes, by rank.
   View<const std::uint32_t> ids() const { return {ids_.data(), ids_.size()}; }
+  View<const std::uint32_t> lastIds() const { return {lastIds_.data(), lastIds_.size()}; }
 
   /// Runs stages 3 to 5 for a few boxes that have changed since the last search. Each of these
   /// boxes is in its own list. The order of all boxes is kept until keeping it has cost too much.
@@ -195,7 +182,7 @@ class HostSearch {
   int mortonBits() const { return mortonBits_; }
 
   std::size_t searchBytes() const {
-    return (ids_.capacity() + oldIds_.capacity()) * sizeof(ids_[0]) + fewIds_.bytes() +
+    return (ids_.capacity() + lastIds_.capacity()) * sizeof(ids_[0]) + fewIds_.bytes() +
            scratch_.bytes() + order_.memoryBytes() + allBlocks_.memoryBytes() +
            escapedBlocks_.memoryBytes() + search_.memoryBytes() + words_.bytes() +
            space_.radixSort().memoryBytes();
@@ -297,10 +284,9 @@ class HostSearch {
 
   const bool canUseShorts_;
   StepHeader header_;
-  std::vector<std::uint32_t> ids_;     ///< all boxes in their order
-  std::size_t ranks_ = 0;              ///< number of ranks; later boxes in ids_ all have a NaN
-  std::vector<std::uint32_t> oldIds_;  ///< the order before beginNextOrder()
-  std::size_t oldRanks_ = 0;
+  std::vector<std::uint32_t> ids_;      ///< all boxes in their order
+  std::size_t ranks_ = 0;               ///< number of ranks; later boxes in ids_ all have a NaN
+  std::vector<std::uint32_t> lastIds_;  ///< the order before beginNextOrder()
   RankBudget rankBudget_;
   ShortGrid shortGrid_{};
   bool usesShorts_ = false;

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "broadphase/core/morton.h"
 #include "broadphase/host/blocks.h"
+#include "failing_new.h"
 #include "simd_test.h"
 #include "skin_hook.h"
 #include "support.h"
@@ -107,6 +109,42 @@ TEST_P(RankedPairsTest, SurviveAFailedStep) {
     EXPECT_EQ(test::toVector(scene.finder.pairs()), before) << round;
     ASSERT_FALSE(HasFailure()) << round;
   }
+}
+
+// All boxes jump, so the last step's pairs need new ranks. If there is no memory for that, they are
+// compared by index, or the step fails.
+TEST(RankedPairs, NewRanksSurviveFailedAllocations) {
+  Random random(966);
+  Boxes first, later;
+  for (int i = 0; i < 600; ++i)
+    first.push_back(anywhere(random)), later.push_back(anywhere(random));
+  Boxes second = first;
+  move(second, 0.05f, random);
+  Options options;
+  options.backend = Backend::host;
+  options.threads = 1;
+  bool hasFailed = true;
+  long allocations = 0;
+  for (; hasFailed; ++allocations) {
+    SCOPED_TRACE(allocations);
+    test::forceSkin("never");
+    PairFinder finder(options);
+    test::forceSkin("automatic");
+    finder.update(view(first));
+    finder.update(view(second));
+    bool isDone = false;
+    try {
+      failing_new::callWith(allocations, [&] { finder.update(view(later)), isDone = true; });
+    } catch (const std::bad_alloc&) {
+    }
+    hasFailed = failing_new::hasFailed;
+    if (isDone) EXPECT_EQ(finder.stats().pairs, test::bruteForce(later).size());
+    if (allocations % 2 == 0)
+      EXPECT_EQ(test::toVector(finder.pairs()), test::bruteForce(isDone ? later : second));
+    finder.update(view(first));
+    EXPECT_EQ(test::toVector(finder.pairs()), test::bruteForce(first));
+  }
+  EXPECT_GE(allocations, 3);
 }
 
 TEST_P(RankedPairsTest, PatchesOfPairsAreExact) {

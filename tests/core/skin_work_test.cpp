@@ -205,6 +205,24 @@ TEST(SkinWork, StepTestsFewMoreBlocksThanAFullSearch) {
   }
 }
 
+// The order is renewed before the search gets slow, and each step searches once.
+TEST(SkinWork, NewRanksNeedNoSecondSearch) {
+  Finder plain("never");
+  Moving scene(8000);
+  plain.step(scene.boxes);
+  double sum = 0;
+  for (int k = 0; k < kSteps; ++k) {
+    scene.fly(1, 0.3f);
+    plain.step(scene.boxes);
+    const auto tests = static_cast<double>(blocksTested);
+    const double cost = tests / testsOfNewOrder(scene.boxes);
+    EXPECT_LE(cost, 1.5) << k;
+    sum += cost;
+  }
+  EXPECT_LE(sum / kSteps, 1.2);
+  EXPECT_GE(sum / kSteps, 1.03) << "the order is hardly ever kept";
+}
+
 // Platforms with fewer and with more candidates than make a box a hub.
 TEST(SkinWork, MovingPlatformCostsInProportionToItsPartners) {
   constexpr int kSide = 100;
