@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Runs stages 4 and 5 of a step on the host's threads. Packs boxes into blocks of sixteen
 // (block_tree.h), in which single boxes can be replaced. Searches the blocks for the neighbours of
-// each box. The inner loops are in simd/blocks.inl.
+// each box. The inner loops are in simd/blocks.inl and
+// simd/search.inl.
 #pragma once
 
 #include <atomic>

@@ -34,6 +34,7 @@ using Floats = Lanes<float, kWidth>;
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/flips.inl"
 #include "broadphase/host/simd/pair_lists.inl"
+#include "broadphase/host/simd/search.inl"
 
 struct Leaving {
   ~Leaving() { Simd::leave(); }
