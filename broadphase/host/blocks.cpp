@@ -264,11 +264,27 @@ std::uint64_t NeighbourSearch::find(View<const SearchPart> parts, ListKind kind,
   const NeighbourCount count{&found, limits.neighbours, &tests_, limits.tests, &unsure_};
   const Search search{parts, kind, lists, count, filter};
   findTreeLists(search);
-  if (kind == ListKind::ranked) return found;
   for (const SearchPart& part : parts)
     for (const std::uint32_t id : part.queries->nan) lists.byBox[id] = {0, 0};
   findOversizedLists(search);
   return found;
+}
+
+std::uint64_t NeighbourSearch::findByRank(const PackedBoxes& boxes, const RankLists& lists,
+                                          const SearchLimits& limits) {
+  std::atomic<std::uint64_t> pairs{0}, hits{0};
+  tests_ = unsure_ = 0;
+  const SearchPart part{&boxes, &boxes};
+  number({&part, 1});
+  const NeighbourCount count{&pairs, limits.neighbours, &tests_, limits.tests, &unsure_, &hits};
+  const std::uint32_t blocks = boxes.tree.leafBlocks;
+  tasks_.forWorkers(blocks, kBlockGrain, [&](std::size_t worker, std::size_t from, std::size_t to) {
+    return kernels_.searchByRank(boxes, static_cast<std::uint32_t>(from),
+                                 static_cast<std::uint32_t>(to),
+                                 SearchMemory::in(memoryOf(worker), blocks), lists, count);
+  });
+  rankedPairs_ = pairs;
+  return hits;
 }
 
 void NeighbourSearch::number(View<const SearchPart> parts) {
@@ -286,13 +302,12 @@ void NeighbourSearch::number(View<const SearchPart> parts) {
 
 void NeighbourSearch::findTreeLists(const Search& search) {
   const auto find = [&](std::size_t worker, std::size_t begin, std::size_t end) {
-    std::uint32_t* const words = memory_.data() + worker * wordsAWorker_;
     return forParts(firstBlock_, begin, end, [&](std::size_t k, std::size_t from, std::size_t to) {
       const SearchPart& part = search.parts[k];
       return kernels_.search(*part.queries, *part.targets, search.kind,
                              static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to),
-                             SearchMemory::in(words, part.targets->tree.leafBlocks), search.lists,
-                             search.count, search.filter);
+                             SearchMemory::in(memoryOf(worker), part.targets->tree.leafBlocks),
+                             search.lists, search.count, search.filter);
     });
   };
   tasks_.forWorkers(firstBlock_.back(), kBlockGrain, find);

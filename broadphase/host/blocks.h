@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Runs stages 4 and 5 of a step on the host's threads. Packs boxes into blocks of sixteen
 // (block_tree.h), in which single boxes can be replaced. Searches the blocks for the neighbours of
-// each box. The inner loops are in simd/blocks.inl and
-// simd/search.inl.
+// each box. The inner loops are in simd/blocks.inl,
+// simd/rank_search.inl and simd/list_search.inl.
 #pragma once
 
 #include <atomic>
@@ -112,6 +112,15 @@ class NeighbourSearch {
   std::uint64_t find(View<const SearchPart> parts, ListKind kind, NeighbourLists lists,
                      const SearchLimits& limits, const NeighbourFilter* filter = nullptr);
 
+  /// Finds each pair of the boxes once, by rank.
+  /// @param limits limits.neighbours is for pairs
+  /// @return the number of hits. If it exceeds the size of lists.hits, some were not written. If a
+  ///   limit was exceeded, not all were counted.
+  std::uint64_t findByRank(const PackedBoxes& boxes, const RankLists& lists,
+                           const SearchLimits& limits);
+  /// Number of pairs that findByRank() has found last.
+  std::uint64_t rankedPairs() const { return rankedPairs_; }
+
   /// How often the last search has tested a box against a block, as a measure of the search's cost.
   /// The number does not depend on the number of threads, unless the search has stopped.
   std::uint64_t tests() const { return tests_; }
@@ -127,6 +136,9 @@ class NeighbourSearch {
   struct Search;
 
   void number(View<const SearchPart> parts);
+  std::uint32_t* memoryOf(std::size_t worker) const {
+    return memory_.data() + worker * wordsAWorker_;
+  }
   void findTreeLists(const Search& search);
   void findOversizedLists(const Search& search);
 
@@ -137,6 +149,7 @@ class NeighbourSearch {
   /// The number of each part's first block or oversized box, then the total.
   std::vector<std::size_t> firstBlock_, firstOversized_;
   std::atomic<std::uint64_t> tests_{0}, unsure_{0};
+  std::uint64_t rankedPairs_ = 0;
 };
 
 }  // namespace lbvh

@@ -56,12 +56,6 @@ void NeighbourSort::writePairs(NeighbourLists lists, std::size_t boxes, View<Pai
   });
 }
 
-void NeighbourSort::joinLists(const NeighbourLists& lists, std::size_t ranks, View<Pair> out) {
-  forChunks(lists, ranks, [&](const Chunk& chunk) {
-    kernels_.joinLists(lists, chunk.first, chunk.end, {out.data() + chunk.start, chunk.size});
-  });
-}
-
 void NeighbourSort::writeLists(NeighbourLists lists, std::size_t boxes, View<std::uint32_t> out,
                                std::uint32_t* offsets) {
   offsets[0] = 0;

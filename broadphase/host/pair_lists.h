@@ -21,9 +21,6 @@ class NeighbourSort {
   /// exactly.
   void writePairs(NeighbourLists lists, std::size_t boxes, View<Pair> out);
 
-  /// Writes lists by rank as pairs. These lists are sorted already.
-  void joinLists(const NeighbourLists& lists, std::size_t ranks, View<Pair> out);
-
   /// Sorts the lists, and writes them one after the other.
   /// @param offsets receives where each list begins, and where the last one ends
   void writeLists(NeighbourLists lists, std::size_t boxes, View<std::uint32_t> out,

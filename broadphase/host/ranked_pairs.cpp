@@ -9,17 +9,13 @@
 
 namespace lbvh {
 namespace {
+constexpr std::size_t kCopyGrain = 64;  // blocks
 
 std::size_t bytesOf(const RankedPairs::Found& found) {
   std::size_t words = found.oversized.capacity();
   for (const auto& met : found.met) words += met.capacity();
-  return found.memory.bytes() + words * sizeof(std::uint32_t);
-}
-
-/// Calls visit(pair) for each pair of ranks, with numberOf(rank) in place of a rank.
-template <class NumberOf, class Visit>
-void forRanked(View<const Pair> byRank, const NumberOf& numberOf, const Visit& visit) {
-  for (const Pair pair : byRank) visit(makePair(numberOf(pair.first), numberOf(pair.second)));
+  return found.memory.bytes() + found.ranked.starts.capacity() * sizeof(std::size_t) +
+         words * sizeof(std::uint32_t);
 }
 
 /// Calls visit(pair) for each pair of an oversized box.
@@ -45,6 +41,39 @@ void writeAsLists(const ForAll& forAll, std::size_t boxes, NeighbourLists lists)
   });
 }
 
+/// What the hits of a pair have in common with those of others: the first box, and the block of the
+/// second one.
+std::uint64_t keyOf(Pair pair) { return std::uint64_t{pair.first} << 32 | pair.second / kLanes; }
+
+std::size_t countHits(View<const Pair> sorted) {
+  std::size_t hits = sorted.empty() ? 0 : 1;
+  for (std::size_t k = 1; k < sorted.size(); ++k) hits += keyOf(sorted[k]) != keyOf(sorted[k - 1]);
+  return hits;
+}
+
+/// Turns sorted pairs of ranks into hits, without branches that depend on them.
+/// @param hits countHits() numbers
+/// @param starts one for each block, and one more
+void gather(View<const Pair> sorted, View<BlockHits> hits, std::vector<std::size_t>& starts) {
+  std::fill(starts.begin(), starts.end(), std::size_t{0});
+  std::size_t end = 0;
+  std::uint64_t key = ~std::uint64_t{0};
+  BlockHits last{};
+  for (const Pair pair : sorted) {
+    const std::uint32_t block = pair.first / kLanes, other = pair.second / kLanes;
+    const bool isOther = keyOf(pair) != key;
+    key = keyOf(pair);
+    const std::uint32_t bit = 1u << pair.second % kLanes;
+    last.number &= std::uint64_t{isOther} - 1;
+    last.number |= BlockHits::of(block, pair.first % kLanes, other, bit).number;
+    end += isOther;
+    hits[end - 1] = last;
+    starts[block + 1] = end;
+  }
+  for (std::size_t block = 1; block < starts.size(); ++block)
+    starts[block] = std::max(starts[block], starts[block - 1]);
+}
+
 /// Finds the boxes that an oversized box overlaps. A pair of two oversized boxes is listed at the
 /// smaller index only.
 void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint32_t>& met) {
@@ -63,8 +92,8 @@ void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint3
 }  // namespace
 
 std::size_t RankedPairs::memoryBytes() const {
-  return bytesOf(last_) + bytesOf(next_) + sort_.memoryBytes() + delta_.memoryBytes() +
-         changes_.capacity() * sizeof(std::uint64_t) + removedRanks_.capacity() + newRanks_.bytes();
+  return bytesOf(last_) + bytesOf(next_) + delta_.memoryBytes() + sort_.memoryBytes() +
+         changes_.capacity() * sizeof(std::uint64_t) + newRanks_.bytes() + numbers_.bytes();
 }
 
 void RankedPairs::release() {
@@ -86,18 +115,49 @@ bool RankedPairs::haveSameOversized(const PackedBoxes& packed) const {
 }
 
 void RankedPairs::renumber(View<const std::uint32_t> before, View<const std::uint32_t> after,
-                           NeighbourLists lists) {
-  const std::size_t pairs = last_.byRank.size();
-  next_.memory.reset(scratchBytes<Pair>(pairs));
-  const View<Pair> renumbered = next_.memory.lend<Pair>("pairs by rank", pairs);
-  const View<std::uint32_t> newRanks = newRanks_.ensure(after.size());
-  for (std::uint32_t rank = 0; rank < after.size(); ++rank) newRanks[after[rank]] = rank;
-  const auto newRank = [&](std::uint32_t rank) { return newRanks[before[rank]]; };
-  writeAsLists([&](const auto& visit) { forRanked(last_.byRank, newRank, visit); }, after.size(),
-               lists);
-  sort_.writePairs(lists, after.size(), renumbered);
+                           NeighbourList* byRank, Scratch& spare) {
+  const std::size_t n = after.size(), pairs = last_.rankedPairs;
+  next_.ranked.starts.resize((n + kLanes - 1) / kLanes + 1);
+  const View<std::uint32_t> newRanks = newRanks_.ensure(n);
+  for (std::uint32_t rank = 0; rank < n; ++rank) newRanks[after[rank]] = rank;
+  const View<std::uint32_t> numbers = wholeBlocks(before.size());
+  for (std::size_t rank = 0; rank < before.size(); ++rank) numbers[rank] = newRanks[before[rank]];
+  spare.reset(scratchBytes<std::uint32_t>(pairs) + scratchBytes<Pair>(pairs));
+  const NeighbourLists lists{spare.lend<std::uint32_t>("neighbours", pairs), byRank};
+  const View<Pair> sorted = spare.lend<Pair>("pairs by rank", pairs);
+  writeAsLists([&](const auto& visit) { forRanked(last_.ranked, numbers, visit); }, n, lists);
+  sort_.writePairs(lists, n, sorted);
+  const std::size_t hits = countHits(sorted);
+  next_.memory.reset(scratchBytes<BlockHits>(hits));
+  const View<BlockHits> gathered = next_.memory.lend<BlockHits>("hits", hits);
+  gather(sorted, gathered, next_.ranked.starts);
+  next_.ranked.hits = gathered;
   std::swap(last_.memory, next_.memory);
-  last_.byRank = renumbered;
+  std::swap(last_.ranked, next_.ranked);
+}
+
+/// Memory for a number for each rank, and for the empty lanes of the last block.
+View<std::uint32_t> RankedPairs::wholeBlocks(std::size_t ranks) {
+  const View<std::uint32_t> numbers = numbers_.ensure(ranks + kLanes);
+  std::fill(numbers.begin() + ranks, numbers.end(), kNullIndex);
+  return numbers;
+}
+
+/// Calls visit(pair) for each pair of ranks, with their numbers.
+template <class Visit>
+void RankedPairs::forRanked(const RankedHits& ranked, View<const std::uint32_t> numbers,
+                            const Visit& visit) const {
+  constexpr std::size_t kMost = 128;  // hits
+  std::uint32_t own[kMost * kLanes], other[kMost * kLanes];
+  for (std::size_t group = 0; group < ranked.blocks(); group += BlockHits::kGroup) {
+    const std::size_t end = ranked.startOf(group + BlockHits::kGroup);
+    for (std::size_t k = ranked.startOf(group); k < end; k += kMost) {
+      const View<const BlockHits> some{ranked.hits.data() + k, std::min(kMost, end - k)};
+      const std::uint32_t pairs = kernels_.expandHits(
+          some, static_cast<std::uint32_t>(group) * kLanes, numbers.data(), own, other);
+      for (std::uint32_t i = 0; i < pairs; ++i) visit(makePair(own[i], other[i]));
+    }
+  }
 }
 
 std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
@@ -113,43 +173,34 @@ std::size_t RankedPairs::meetOversized(const PackedBoxes& packed) {
   return next_.pairs;
 }
 
-void RankedPairs::join(const NeighbourLists& lists, std::size_t ranks) {
-  const std::size_t pairs = lists.indices.size();
-  next_.memory.reset(scratchBytes<Pair>(pairs));
-  next_.byRank = next_.memory.lend<Pair>("pairs by rank", pairs);
+void RankedPairs::join(const RankLists& lists, std::size_t blocks, std::size_t pairs) {
+  std::vector<std::size_t>& starts = next_.ranked.starts;
+  starts.resize(blocks + 1);
+  std::size_t start = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    starts[block] = start;
+    start += lists.byBlock[block].size;
+  }
+  starts[blocks] = start;
+  next_.rankedPairs = pairs;
   next_.pairs += pairs;
-  sort_.joinLists(lists, ranks, next_.byRank);
+  next_.ranked.hits = {lists.hits.data(), start};
+  if (tasks_.threads() == 1) return;
+  next_.memory.reset(scratchBytes<BlockHits>(start));
+  const View<BlockHits> hits = next_.memory.lend<BlockHits>("hits", start);
+  tasks_.forRanges(blocks, kCopyGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t block = begin; block < end; ++block)
+      std::copy_n(lists.hits.data() + lists.byBlock[block].start, lists.byBlock[block].size,
+                  hits.data() + starts[block]);
+  });
+  next_.ranked.hits = hits;
 }
 
 void RankedPairs::compare(View<const std::uint32_t> ids, View<const std::uint8_t> removedObjects,
                           Scratch& memory) {
-  memory.reset(scratchBytes<Pair>(next_.byRank.size()) + scratchBytes<Pair>(last_.byRank.size()));
-  const View<Pair> added = memory.lend<Pair>("added", next_.byRank.size());
-  const View<Pair> removed = memory.lend<Pair>("removed", last_.byRank.size());
-  const auto found =
-      delta_.compare(tasks_, last_.byRank, next_.byRank, removedRanks(ids, removedObjects),
-                     added.data(), removed.data());
   words_ = {static_cast<int>(std::bit_width(ids.size()))};
-  changes_.clear();
-  if (const std::size_t count = found.added.size() + found.removed.size();
-      count > changes_.capacity())
-    changes_.reserve(count + count / 2);
-  const auto note = [&](View<const Pair> pairs, bool areAdded) {
-    for (const Pair pair : pairs)
-      changes_.push_back(words_.change(makePair(ids[pair.first], ids[pair.second]), areAdded));
-  };
-  note(found.added, true);
-  note(found.removed, false);
+  delta_.find({last_.ranked, next_.ranked, ids, removedObjects, words_}, memory, changes_);
   for (std::size_t k = 0; k < next_.oversized.size(); ++k) compareOversized(k, removedObjects);
-}
-
-View<const std::uint8_t> RankedPairs::removedRanks(View<const std::uint32_t> ids,
-                                                   View<const std::uint8_t> removedObjects) {
-  if (removedObjects.empty()) return {};
-  removedRanks_.resize(ids.size());
-  for (std::size_t rank = 0; rank < ids.size(); ++rank)
-    removedRanks_[rank] = ids[rank] < removedObjects.size() && removedObjects[ids[rank]] != 0;
-  return {removedRanks_.data(), removedRanks_.size()};
 }
 
 void RankedPairs::compareOversized(std::size_t k, View<const std::uint8_t> removedObjects) {
@@ -183,9 +234,10 @@ void RankedPairs::compareOversized(std::size_t k, View<const std::uint8_t> remov
 
 void RankedPairs::writeLists(const Found& found, View<const std::uint32_t> ids,
                              NeighbourLists lists) {
-  const auto idOf = [&](std::uint32_t rank) { return ids[rank]; };
+  const View<std::uint32_t> numbers = wholeBlocks(ids.size());
+  std::copy(ids.begin(), ids.end(), numbers.begin());
   const auto forAll = [&](const auto& visit) {
-    forRanked(found.byRank, idOf, visit);
+    forRanked(found.ranked, numbers, visit);
     forOversized(found, visit);
   };
   writeAsLists(forAll, found.boxes, lists);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the pairs of plain steps by rank. A box's rank is its place in the order along the curve,
-// which is kept over many steps. A search finds pairs sorted by rank, each once. So two steps can
-// be compared without sorting. In each step only the changes are sorted by index. All pairs are
-// sorted by index when pairs() is called. Oversized boxes have their own lists, by index.
+// Keeps the pairs of plain steps by rank, as hits (ranked_hits.h). A box's rank is its place in the
+// order along the curve, which is kept over many steps. A search finds hits sorted by rank, and
+// each pair once. So two steps can be compared without sorting. In each step only the changes are
+// sorted by index. All pairs are sorted by index when pairs() is called. Oversized boxes have their
+// own lists, by index.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,12 @@
 
 #include "broadphase/core/pair_words.h"
 #include "broadphase/core/scratch.h"
+#include "broadphase/host/hits_delta.h"
 #include "broadphase/host/pair_lists.h"
 #include "broadphase/host/parallel/buffer.h"
 #include "broadphase/host/parallel/tasks.h"
 #include "broadphase/host/simd/kernels.h"
+#include "broadphase/host/simd/ranked_hits.h"
 #include "broadphase/types.h"
 
 namespace lbvh {
@@ -24,12 +27,13 @@ class RankedPairs {
   using Scratch = lbvh::Scratch<HostMemory>;
 
   RankedPairs(HostTasks& tasks, const SimdKernels& kernels)
-      : tasks_(tasks), sort_(tasks, kernels), delta_(kernels) {}
+      : tasks_(tasks), kernels_(kernels), sort_(tasks, kernels), delta_(tasks, kernels) {}
 
   /// The result of a search.
   struct Found {
     Scratch memory;
-    View<Pair> byRank;                     ///< sorted; without pairs of oversized boxes
+    RankedHits ranked;                     ///< without pairs of oversized boxes
+    std::size_t rankedPairs = 0;           ///< their number
     std::vector<std::uint32_t> oversized;  ///< indices of the oversized boxes, ascending
     /// For each oversized box: the boxes that it overlaps, ascending.
     std::vector<std::vector<std::uint32_t>> met;
@@ -48,23 +52,28 @@ class RankedPairs {
 
   /// Gives the last result new ranks.
   /// @param before,after the indices of the boxes, by their ranks. May have more boxes after
-  /// @param lists scratch memory with capacity for all pairs and all new ranks
+  /// @param byRank scratch memory for a list of each rank
+  /// @param spare scratch memory
   /// @throws std::bad_alloc; then nothing has changed
   void renumber(View<const std::uint32_t> before, View<const std::uint32_t> after,
-                NeighbourLists lists);
+                NeighbourList* byRank, Scratch& spare);
 
   /// Begins the next result with the pairs of oversized boxes.
   /// @return the number of these pairs
   std::size_t meetOversized(const PackedBoxes& packed);
-  /// Completes the next result with the other pairs. @param lists neighbours by rank
-  void join(const NeighbourLists& lists, std::size_t ranks);
+  /// The memory for what a search finds. A single thread finds hits in order, so they stay there.
+  Scratch& foundMemory(Scratch& spare) { return tasks_.threads() == 1 ? next_.memory : spare; }
+  /// Completes the next result with the other pairs.
+  /// @param lists in foundMemory()
+  /// @param pairs their number
+  void join(const RankLists& lists, std::size_t blocks, std::size_t pairs);
   const Found& next() const { return next_; }
 
   /// Finds the changes from the last result to the next. Both must have the same order and the same
   /// oversized boxes.
   /// @param ids the indices of the boxes, by rank
   /// @param removedObjects by index: the last pairs of a flagged box are ignored
-  /// @param memory scratch memory for pairs
+  /// @param memory scratch memory
   void compare(View<const std::uint32_t> ids, View<const std::uint8_t> removedObjects,
                Scratch& memory);
   /// The changes, unsorted.
@@ -76,23 +85,26 @@ class RankedPairs {
 
   /// Writes the neighbours of the boxes by index. The lists are not sorted.
   /// @param lists must have capacity for all pairs and boxes
-  static void writeLists(const Found& found, View<const std::uint32_t> ids, NeighbourLists lists);
+  void writeLists(const Found& found, View<const std::uint32_t> ids, NeighbourLists lists);
 
   std::size_t memoryBytes() const;
 
  private:
-  View<const std::uint8_t> removedRanks(View<const std::uint32_t> ids,
-                                        View<const std::uint8_t> removedObjects);
+  View<std::uint32_t> wholeBlocks(std::size_t ranks);
+  template <class Visit>
+  void forRanked(const RankedHits& ranked, View<const std::uint32_t> numbers,
+                 const Visit& visit) const;
   void compareOversized(std::size_t k, View<const std::uint8_t> removedObjects);
 
   HostTasks& tasks_;
+  const SimdKernels& kernels_;
   NeighbourSort sort_;
-  HostPairDelta delta_;
+  HitsDelta delta_;
   Found last_, next_;
   bool areKnown_ = false;
   PairWords words_{0};
   std::vector<std::uint64_t> changes_;
-  std::vector<std::uint8_t> removedRanks_;
+  HostBuffer<std::uint32_t> numbers_;   ///< by rank; scratch memory
   HostBuffer<std::uint32_t> newRanks_;  ///< by index; scratch memory of renumber()
 };
 

@@ -106,7 +106,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   bool searchInLastOrder(const StepInput& input, StepStats& stats) {
     work_.tests = 0;
     return keepOrder(input, stats) && ranked_.haveSameOversized(*searched()) &&
-           findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
+           findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
   /// Searches in a new order. The pairs of the last step get the new ranks, or none. They are
@@ -119,7 +119,7 @@ class HostPipeline final : public Pipeline, HostSearch {
       orderAll(input, PackedFor::ranks, stats);
     }
     work_.tests = 0;
-    findRanked(ranked_, history_.foundMemory(), 2 * history_.size(), input.maxPairs, stats);
+    findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
   /// Orders the boxes again, and sorts the pairs of the last step by their new ranks.
@@ -129,8 +129,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     beginNextOrder(input, stats);
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
     if (ranked_.haveSameOversized(*searched())) {
-      const std::size_t pairs = ranked_.last().byRank.size();
-      ranked_.renumber(lastIds(), ids(), lendLists(pairs, ids().size()));
+      ranked_.renumber(lastIds(), ids(), lendByBox(ids().size()), history_.foundMemory());
       return true;
     }
     dropNextOrder();
@@ -243,7 +242,7 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   NeighbourLists listByIndex(const RankedPairs::Found& found) {
     const NeighbourLists lists = lendLists(found.pairs, found.boxes);
-    RankedPairs::writeLists(found, ids(), lists);
+    ranked_.writeLists(found, ids(), lists);
     return lists;
   }
 

@@ -40,6 +40,7 @@ class HostSearch {
   /// 16-bit integers are not worth their cost if they cannot decide more than a quarter of the
   /// tests, because many boxes just touch.
   static constexpr std::uint64_t kTestsPerUnsure = 4;
+  static constexpr std::size_t kHits = 4;  ///< expected number for a box; most boxes have fewer
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   /// Up to this many escaped boxes are handled by one thread.
   static constexpr std::size_t kEscapedGrain = 1024;
@@ -103,26 +104,30 @@ class HostSearch {
   }
 
   /// Runs stage 5 for all boxes, by rank.
-  /// @param memory memory for the lists
-  /// @param expected expected number of pairs; 0: unknown
+  /// @param spare memory for hits, if several threads search
   /// @return false if the search has stopped, because the order has degraded
   /// @throws std::length_error if there are more than `mostPairs` pairs
-  bool findRanked(RankedPairs& pairs, Scratch& memory, std::size_t expected,
-                  std::uint64_t mostPairs, StepStats& stats) {
+  bool findRanked(RankedPairs& pairs, Scratch& spare, std::uint64_t mostPairs, StepStats& stats) {
     const PackedBoxes& all = allBlocks_.packed();
-    NeighbourLists lists{};
-    lists.byBox = lendByBox(ranks_);
-    const ListMemory list{memory, expected, mostPairs};
+    const std::size_t blocks = all.tree.leafBlocks;
+    RankLists lists{{}, lendByBox(blocks)};
+    const auto find = [&](View<BlockHits> hits, std::uint64_t mostTests) {
+      lists.hits = hits;
+      return search_.findByRank(all, lists, {mostPairs, mostTests});
+    };
+    const std::size_t last = pairs.last().ranked.hits.size();
+    const std::size_t hits = last == 0 ? kHits * ranks_ : last + last / 4;
     const std::uint64_t most = isInIndexOrder() ? kNoLimit : rankBudget_.mostTests(ranks_);
-    if (!findNeighbours(all, ListKind::ranked, lists, list, most, stats)) {
+    if (!search<BlockHits>(pairs.foundMemory(spare), hits, most, find, stats)) {
       rankBudget_.stopped();
       return false;
     }
+    requireAtMost(mostPairs, search_.rankedPairs());
     const bool isNew = rankBudget_.spend(ranks_, search_.tests());
     if (isNew && search_.unsure() * kTestsPerUnsure > search_.tests()) usesShorts_ = false;
     const auto timer = space_.timed("pair sort", stats.pairSortMs);
-    requireAtMost(mostPairs, lists.indices.size() + pairs.meetOversized(all));
-    pairs.join(lists, ranks_);
+    requireAtMost(mostPairs, search_.rankedPairs() + pairs.meetOversized(all));
+    pairs.join(lists, blocks, static_cast<std::size_t>(search_.rankedPairs()));
     return true;
   }
 
@@ -259,24 +264,35 @@ class HostSearch {
   /// @return false if the search has stopped after `mostTests` tests
   bool findNeighbours(const PackedBoxes& queries, ListKind kind, NeighbourLists& lists,
                       const ListMemory& memory, std::uint64_t mostTests, StepStats& stats) {
-    const auto timer = space_.timed("traversal", stats.traversalMs);
     const SearchPart part{&queries, &allBlocks_.packed()};
-    // Starts with capacity for eight neighbours per box. Memory that is not touched costs nothing,
-    // but growth costs a second search.
-    std::size_t size = memory.expected == 0 ? 8 * queries.boxes.size() : memory.expected;
+    const auto find = [&](View<std::uint32_t> indices, std::uint64_t most) {
+      lists.indices = indices;
+      const std::uint64_t found = search_.find({&part, 1}, kind, lists, {memory.most, most});
+      requireAtMost(memory.most, search_.tests() > most ? 0 : found);
+      lists.indices =
+          indices.first(static_cast<std::size_t>(std::min<std::uint64_t>(found, indices.size())));
+      return found;
+    };
+    const std::size_t size = memory.expected == 0 ? 8 * queries.boxes.size() : memory.expected;
+    return search<std::uint32_t>(memory.indices, size, mostTests, find, stats);
+  }
+
+  /// Searches until the memory is large enough. Memory that is not touched costs nothing, but
+  /// growth costs a second search.
+  /// @param find searches, and returns how many elements it has found
+  /// @return false if the search has stopped after `mostTests` tests
+  template <class T, class Find>
+  bool search(Scratch& memory, std::size_t size, std::uint64_t mostTests, const Find& find,
+              StepStats& stats) {
+    const auto timer = space_.timed("traversal", stats.traversalMs);
     for (;;) {
-      memory.indices.reset(scratchBytes<std::uint32_t>(size + kLanes));
-      const View<std::uint32_t> all = memory.indices.template lendRest<std::uint32_t>("neighbours");
-      lists.indices = all.first(all.size() - kLanes);  // joinLists() reads past the end of a list
-      const std::uint64_t found = search_.find({&part, 1}, kind, lists, {memory.most, mostTests});
+      memory.reset(scratchBytes<T>(size));
+      const View<T> elements = memory.lendRest<T>("neighbours");
+      const std::uint64_t found = find(elements, mostTests);
       const std::uint64_t tests = std::min(search_.tests(), mostTests);
       work_.tests += tests;
       if (search_.tests() > mostTests) return false;
-      requireAtMost(memory.most, found);
-      if (found <= lists.indices.size()) {
-        lists.indices = lists.indices.first(static_cast<std::size_t>(found));
-        return true;
-      }
+      if (found <= elements.size()) return true;
       size = 2 * static_cast<std::size_t>(found);  // added pairs are written here later
       mostTests -= mostTests == kNoLimit ? 0 : tests;
     }

@@ -189,14 +189,24 @@ struct Ranked {
     BlockBuilder blocks(tasks, simdKernels());
     blocks.pack(view(boxes), {}, {ids.data(), ids.size()}, ids.size(), false, &grid);
     NeighbourSearch search(tasks, simdKernels());
-    std::vector<std::uint32_t> indices(boxes.size() * boxes.size() + 64);
-    std::vector<NeighbourList> lists(boxes.size());
-    const SearchPart all{&blocks.packed(), &blocks.packed()};
-    search.find({&all, 1}, ListKind::ranked, {{indices.data(), indices.size()}, lists.data()},
-                {.neighbours = indices.size()});
-    for (std::uint32_t i = 0; i < boxes.size(); ++i)
-      for (std::uint32_t k = 0; k < lists[i].size; ++k)
-        pairs.push_back({i, indices[lists[i].start + k]});
+    const std::size_t number = blocks.packed().tree.leafBlocks;
+    std::vector<BlockHits> all(boxes.size() * number);
+    std::vector<NeighbourList> byBlock(number);
+    const std::uint64_t found =
+        search.findByRank(blocks.packed(), {{all.data(), all.size()}, byBlock.data()}, {});
+    EXPECT_LE(found, all.size());
+    std::uint64_t listed = 0;
+    for (std::uint32_t block = 0; block < number; ++block)
+      for (std::uint32_t k = 0; k < byBlock[block].size; ++k, ++listed) {
+        const BlockHits hits = all[byBlock[block].start + k];
+        EXPECT_NE(hits.bits(), 0u);
+        EXPECT_EQ(hits.own(block), block);
+        forHits(hits.other(), hits.bits(), [&](std::uint32_t rank) {
+          pairs.push_back({block * kLanes + hits.lane(), rank});
+        });
+      }
+    EXPECT_EQ(listed, found);
+    EXPECT_EQ(pairs.size(), search.rankedPairs());
     unsure = search.unsure();
   }
 
@@ -228,6 +238,76 @@ TEST_P(RankedPairsTest, SixteenBitCornersDecideOnlySureCases) {
 
   const Boxes flat(40, boxAt(3, 4, 5, 0));  // without extent
   EXPECT_EQ(Ranked(flat).pairs, test::bruteForce(flat));
+}
+
+// A search tests 256 blocks at a time, and keeps the hits of a block in memory for 2,048. Large
+// boxes need more of both.
+TEST_P(RankedPairsTest, LargeBoxesHaveManyHits) {
+  Random random(967);
+  Boxes boxes;
+  const auto add = [&](int number, float half) {
+    for (int i = 0; i < number; ++i)
+      boxes.push_back(boxAt(random.uniform(0, 16), random.uniform(0, 16), random.uniform(0, 16),
+                            half * random.uniform(0.5f, 1)));
+  };
+  add(70, 20);
+  add(5000, 0.4f);
+  add(3, 20);
+  add(40, 0.4f);
+  EXPECT_EQ(Ranked(boxes).pairs, test::bruteForce(boxes));
+}
+
+TEST(RankedPairs, HitsKeepAllNumbers) {
+  const std::uint32_t last = (1u << 26) - 1;
+  for (const std::uint32_t own : {0u, 1u, BlockHits::kGroup - 1, BlockHits::kGroup, last})
+    for (const std::uint32_t lane : {0u, 15u})
+      for (const std::uint32_t other : {own, last})
+        for (const std::uint32_t bits : {1u, 0xFFFFu}) {
+          const BlockHits hits = BlockHits::of(own, lane, other, bits);
+          EXPECT_EQ(hits.own(own), own);
+          EXPECT_EQ(hits.own(own / BlockHits::kGroup * BlockHits::kGroup), own);
+          EXPECT_EQ(hits.lane(), lane);
+          EXPECT_EQ(hits.other(), other);
+          EXPECT_EQ(hits.bits(), bits);
+        }
+  EXPECT_LT(BlockHits::of(7, 3, last, 0xFFFF).key(), BlockHits::of(7, 4, 7, 1).key());
+  EXPECT_LT(BlockHits::of(7, 15, last, 0xFFFF).key(), BlockHits::of(8, 0, 8, 1).key());
+}
+
+// Threads compare 1,024 blocks at a time.
+TEST(RankedPairs, ManyBlocksAreExact) {
+  test::forceSkin("never");
+  Watched scene(3);
+  test::forceSkin("automatic");
+  Random random(968);
+  for (int i = 0; i < 20000; ++i)
+    scene.boxes.push_back(boxAt(random.uniform(0, 32), random.uniform(0, 32), random.uniform(0, 32),
+                                random.uniform(0.3f, 0.6f)));
+  for (int step = 0; step < 3; ++step) {
+    if (step == 2)
+      for (std::uint32_t i = 0; i < scene.boxes.size(); i += 777) scene.replaceObject(i);
+    scene.step();
+    ASSERT_FALSE(HasFailure()) << "step " << step;
+    move(scene.boxes, 0.05f, random);
+  }
+}
+
+// Boxes with a NaN are last in a new order, and have no blocks.
+TEST_P(RankedPairsTest, BoxesMayGetANanWhenTheOrderIsRenewed) {
+  test::forceSkin("never");
+  Watched scene(1);
+  test::forceSkin("automatic");
+  Random random(969);
+  for (int i = 0; i < 600; ++i) scene.boxes.push_back(anywhere(random));
+  for (int round = 0; round < 3; ++round) {
+    for (int step = 0; step < 3; ++step) {
+      scene.step(false, false);
+      ASSERT_FALSE(HasFailure()) << "round " << round << ", step " << step;
+      if (step < 2) move(scene.boxes, 0.01f, random);
+    }
+    for (std::size_t i = 0; i < scene.boxes.size(); ++i) scene.boxes[i] = anywhere(random);
+    for (std::size_t i = 0; i < 100 && round == 1; ++i) scene.boxes[5 * i].max[1] = NAN;
+  }
 }
 
 // The boxes move out of the grid that was chosen when they were sorted.

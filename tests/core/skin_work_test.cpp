@@ -45,6 +45,14 @@ SimdKernels countingKernels() {
     blocksTested += *count.tests - before;
     return isWhole;
   };
+  kernels.searchByRank = [](const PackedBoxes& boxes, std::uint32_t begin, std::uint32_t end,
+                            const SearchMemory& memory, const RankLists& lists,
+                            const NeighbourCount& count) {
+    const std::uint64_t before = *count.tests;
+    const bool isWhole = own.searchByRank(boxes, begin, end, memory, lists, count);
+    blocksTested += *count.tests - before;
+    return isWhole;
+  };
   kernels.findFlips = [](const Aabb* boxes, const Aabb& box, const std::uint32_t* candidates,
                          std::uint32_t count) {
     candidatesTested += count;

@@ -49,11 +49,8 @@ struct Simd {
   /// The maxima of a box, and its negated minima.
   struct ShortBox {
     __m256i corners[6];
-    ShortBox(const ShortBlock& block, std::uint32_t lane) {
-      for (int k = 0; k < 6; ++k) {
-        const int corner = -block.corners[(k + 3) % 6][lane];
-        corners[k] = _mm256_set1_epi16(static_cast<short>(corner));
-      }
+    void set(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) corners[k] = _mm256_set1_epi16(block.corners[k][lane]);
     }
   };
 
@@ -115,17 +112,19 @@ struct Simd {
     appendEight(out + std::popcount(low), in + 8, high);
   }
 
-  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
-    const std::uint32_t low = bits & 0xFFu, high = bits >> 8;
-    numbersOfEight(out, first, low);
-    numbersOfEight(out + std::popcount(low), first + 8, high);
-  }
-
   static constexpr std::uint32_t kRow = 8;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
     const PairMasks low = compareFour(a, b), high = compareFour(a + 4, b + 4);
     return {low.differ | high.differ << 4, low.less | high.less << 4};
+  }
+
+  static std::uint32_t differEight(const BlockHits* a, const BlockHits* b) {
+    const auto equalFour = [&](int from) {
+      const __m256i equal = _mm256_cmpeq_epi64(load(a + from), load(b + from));
+      return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+    };
+    return 0xFFu & ~(equalFour(0) | equalFour(4) << 4);
   }
 
  private:
@@ -156,12 +155,6 @@ struct Simd {
   static void appendEight(T* out, const T* in, std::uint32_t bits) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
                         _mm256_permutevar8x32_epi32(load(in), lanesOf(bits)));
-  }
-
-  static void numbersOfEight(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
-    const __m256i numbers =
-        _mm256_add_epi32(lanesOf(bits), _mm256_set1_epi32(static_cast<int>(first)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), numbers);
   }
 };
 

@@ -67,12 +67,6 @@ struct Simd {
         out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), _mm512_loadu_si512(in)));
   }
 
-  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
-    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first)));
-    _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), numbers));
-  }
-
   static constexpr std::uint32_t kRow = 16;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -81,6 +75,10 @@ struct Simd {
     const __m512i x = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(a), 32);
     const __m512i y = _mm512_maskz_rol_epi64(0xFF, _mm512_loadu_si512(b), 32);
     return {_mm512_cmpneq_epi64_mask(x, y), _mm512_cmplt_epi64_mask(x, y)};
+  }
+
+  static std::uint32_t differEight(const BlockHits* a, const BlockHits* b) {
+    return _mm512_cmpneq_epi64_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
   }
 };
 

@@ -1,30 +1,11 @@
 // SPDX-License-Identifier: Zlib
 // Implements the host's inner loops for every processor: with SSE2 if the compiler may use it (on
 // every x86-64), else with plain loops.
-#include <array>
-
 #include "broadphase/host/simd/target.h"
 
 namespace lbvh {
 namespace baseline {
 namespace {
-
-/// The numbers of the set bits of a mask of four, in ascending order.
-struct LanesOfFour {
-  std::uint32_t numbers[4];
-  std::uint32_t count;
-};
-
-constexpr std::array<LanesOfFour, 16> lanesOfFour() {
-  std::array<LanesOfFour, 16> all{};
-  for (std::uint32_t bits = 0; bits < 16; ++bits)
-    for (std::uint32_t lane = 0; lane < 4; ++lane)
-      if ((bits >> lane & 1) != 0) all[bits].numbers[all[bits].count++] = lane;
-  return all;
-}
-
-/// A table, because the processor cannot predict where a loop over bits ends.
-constexpr std::array<LanesOfFour, 16> kLanesOf = lanesOfFour();
 
 struct Simd {
   static constexpr const char* kName = "baseline";
@@ -46,10 +27,9 @@ struct Simd {
 
   /// The maxima of a box, and its negated minima.
   struct ShortBox {
-    std::int16_t corners[6];
-    ShortBox(const ShortBlock& block, std::uint32_t lane) {
-      for (int k = 0; k < 6; ++k)
-        corners[k] = static_cast<std::int16_t>(-block.corners[(k + 3) % 6][lane]);
+    alignas(16) std::int16_t corners[6][8];
+    void set(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) std::fill_n(corners[k], 8, block.corners[k][lane]);
     }
   };
 
@@ -63,8 +43,8 @@ struct Simd {
 #else
     ShortHits hits{0, true};
     for (std::uint32_t i = 0; i < kLanes; ++i) {
-      int least = box.corners[0] - block.corners[0][i];
-      for (int k = 1; k < 6; ++k) least = std::min(least, box.corners[k] - block.corners[k][i]);
+      int least = box.corners[0][0] - block.corners[0][i];
+      for (int k = 1; k < 6; ++k) least = std::min(least, box.corners[k][0] - block.corners[k][i]);
       hits.bits |= static_cast<std::uint32_t>(least >= 0) << i;
       hits.areSure &= least != 0;
     }
@@ -96,14 +76,6 @@ struct Simd {
     for (; bits != 0; bits &= bits - 1) *out++ = in[std::countr_zero(bits)];
   }
 
-  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
-    for (std::uint32_t from = 0; from < kLanes; from += 4, bits >>= 4) {
-      const LanesOfFour& lanes = kLanesOf[bits & 15];
-      for (std::uint32_t k = 0; k < 4; ++k) out[k] = first + from + lanes.numbers[k];
-      out += lanes.count;
-    }
-  }
-
   static constexpr std::uint32_t kRow = 4;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -113,6 +85,13 @@ struct Simd {
       masks.less |= static_cast<std::uint32_t>(a[i] < b[i]) << i;
     }
     return masks;
+  }
+
+  static std::uint32_t differEight(const BlockHits* a, const BlockHits* b) {
+    std::uint32_t differ = 0;
+    for (std::uint32_t i = 0; i < 8; ++i)
+      differ |= static_cast<std::uint32_t>(a[i].number != b[i].number) << i;
+    return differ;
   }
 
  private:
@@ -126,9 +105,10 @@ struct Simd {
 #if defined(GPULBVH_SSE2)
   static __m128i leastOfEight(const ShortBox& box, const ShortBlock& block, std::uint32_t from) {
     const auto apart = [&](int k) {
-      const void* const eight = block.corners[k] + from;
-      return _mm_subs_epi16(_mm_set1_epi16(box.corners[k]),
-                            _mm_load_si128(static_cast<const __m128i*>(eight)));
+      const auto load = [](const std::int16_t* eight) {
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(eight));
+      };
+      return _mm_subs_epi16(load(box.corners[k]), load(block.corners[k] + from));
     };
     __m128i least = apart(0);
     for (int k = 1; k < 6; ++k) least = _mm_min_epi16(least, apart(k));

@@ -8,6 +8,7 @@
 
 #include "broadphase/core/step_header.h"
 #include "broadphase/host/block_tree.h"
+#include "broadphase/host/simd/ranked_hits.h"
 #include "broadphase/options.h"
 #include "broadphase/types.h"
 
@@ -19,12 +20,19 @@ struct NeighbourList {
   std::uint32_t size;
 };
 
-/// For each box the list of the boxes that it overlaps, by index or by rank (see ListKind). Does
-/// not own the lists. A function that changes them takes this by value, and one that only reads
-/// them by reference to const.
+/// For each box the list of the boxes that it overlaps, by index (see ListKind). Does not own the
+/// lists. A function that changes them takes this by value, and one that only reads them by
+/// reference to const.
 struct NeighbourLists {
   View<std::uint32_t> indices;
   NeighbourList* byBox;
+};
+
+/// What a search by rank finds: for each block of boxes their hits, sorted. The blocks are in any
+/// order if several threads search.
+struct RankLists {
+  View<BlockHits> hits;
+  NeighbourList* byBlock;
 };
 
 /// The counts and limits of a search, shared by all threads. If more neighbours are found than
@@ -37,13 +45,13 @@ struct NeighbourCount {
   std::atomic<std::uint64_t>* tests = nullptr;
   std::uint64_t mostTests = ~std::uint64_t{0};   ///< the search stops after more tests than this
   std::atomic<std::uint64_t>* unsure = nullptr;  ///< tests that 16-bit integers could not decide
+  std::atomic<std::uint64_t>* hits = nullptr;    ///< by rank: number of RankLists::hits
 };
 
 /// The kinds of neighbour lists. The names `half` and `full` are those of molecular dynamics.
 enum class ListKind {
-  half,    ///< each pair is in the list of its smaller index; queries and targets are the same
-  full,    ///< all targets that a query overlaps, and the query itself if it is a target
-  ranked,  ///< as half, but by rank, and each list is ascending (ranked_pairs.h)
+  half,  ///< each pair is in the list of its smaller index; queries and targets are the same
+  full,  ///< all targets that a query overlaps, and the query itself if it is a target
 };
 
 /// Decides which of the neighbours that a search finds are kept.
@@ -63,7 +71,9 @@ struct SearchMemory {
   std::uint32_t* nearby;  ///< indices of the blocks that overlap the query itself
   std::size_t stride;     ///< the length of each of these arrays
 
-  static constexpr std::size_t strideFor(std::size_t leafBlocks) { return leafBlocks + 2 * kLanes; }
+  static constexpr std::size_t strideFor(std::size_t leafBlocks) {
+    return leafBlocks + 18 * kLanes;
+  }
   static constexpr std::size_t wordsFor(std::size_t leafBlocks) {
     return 8 * strideFor(leafBlocks);
   }
@@ -88,6 +98,19 @@ struct DeltaMerge {
   const Pair *now, *nowEnd;
   const Pair *old, *oldEnd;
   Pair *added, *removed;
+};
+
+/// The hits of one box in one block, in two searches. In a search without any, the number is 0.
+struct HitsChange {
+  BlockHits now, old;
+};
+
+/// The state of a comparison of two sorted lists of hits: the rest of both, and the place of the
+/// next change.
+struct HitsMerge {
+  const BlockHits *now, *nowEnd;
+  const BlockHits *old, *oldEnd;
+  HitsChange* out;
 };
 
 /// The state of applying changes to a sorted list of pairs: the rest of all lists, and the place of
@@ -132,13 +155,24 @@ struct SimdKernels {
   bool (*search)(const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
                  std::uint32_t begin, std::uint32_t end, const SearchMemory& memory,
                  NeighbourLists lists, const NeighbourCount& count, const NeighbourFilter* filter);
+  /// Writes the pairs of the boxes in leaf blocks [begin, end), by rank.
+  /// @return false if a limit was exceeded
+  bool (*searchByRank)(const PackedBoxes& boxes, std::uint32_t begin, std::uint32_t end,
+                       const SearchMemory& memory, const RankLists& lists,
+                       const NeighbourCount& count);
   /// Writes the pairs of boxes [begin, end), sorted. The pairs must fill `out` exactly.
   void (*sortLists)(NeighbourLists lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
-  /// Writes the pairs of lists that are sorted already. Reads up to 64 bytes past the end of a
-  /// list.
-  void (*joinLists)(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-                    View<Pair> out);
+  /// Compares two lists of hits until one of them is nearly at its end.
+  void (*mergeHits)(HitsMerge& one, HitsMerge& other);
+  /// Writes a number for each of the two boxes of each pair. May write garbage after them, up to 16
+  /// numbers for each of the hits.
+  /// @param firstRank the first rank of the group of blocks
+  /// @param numbers by rank, for whole blocks
+  /// @return the number of pairs
+  std::uint32_t (*expandHits)(View<const BlockHits> hits, std::uint32_t firstRank,
+                              const std::uint32_t* numbers, std::uint32_t* own,
+                              std::uint32_t* other);
   /// Compares two lists until one of them is nearly at its end.
   void (*mergeDelta)(DeltaMerge& merge);
   /// Applies changes until one of the three lists is nearly at its end.

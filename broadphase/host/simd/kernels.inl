@@ -12,9 +12,9 @@
 // - shouldCollide(filters, lane, others): which of sixteen filters one filter may collide with
 // - append(out, in, bits): writes those of sixteen words whose bits are set, and may write garbage
 //   after them
-// - appendNumbers(out, first, bits): as append(), for the numbers from `first` on
 // - compareEight(a, b): which of eight pairs differ, and which pairs of a are less than those of b
-// - kUsesShorts: whether ShortBox(block, lane) and overlaps(shortBox, block) are faster
+// - differEight(a, b): which of eight numbers of hits differ
+// - kUsesShorts: whether ShortBox and overlaps(shortBox, block) are faster
 // - kWidth: how many numbers of 32 bits a register holds
 // - kRow: how many indices pair_lists.inl puts into a register
 // - leave(): clears the upper halves of the registers
@@ -34,7 +34,11 @@ using Floats = Lanes<float, kWidth>;
 #include "broadphase/host/simd/codes.inl"
 #include "broadphase/host/simd/flips.inl"
 #include "broadphase/host/simd/pair_lists.inl"
-#include "broadphase/host/simd/search.inl"
+
+#include "broadphase/host/simd/block_search.inl"
+
+#include "broadphase/host/simd/list_search.inl"
+#include "broadphase/host/simd/rank_search.inl"
 
 struct Leaving {
   ~Leaving() { Simd::leave(); }
@@ -64,8 +68,10 @@ constexpr SimdKernels kKernels{Simd::kName,
                                entry<packParent>,
                                entry<packBounds>,
                                entry<search>,
+                               entry<searchByRank>,
                                entry<sortLists>,
-                               entry<joinLists>,
+                               entry<mergeHits>,
+                               entry<expandHits>,
                                entry<mergeDelta>,
                                entry<patchPairs>,
                                entry<findFlips>};

@@ -41,11 +41,8 @@ struct Simd {
   /// The maxima of a box, and its negated minima.
   struct ShortBox {
     int16x8_t corners[6];
-    ShortBox(const ShortBlock& block, std::uint32_t lane) {
-      for (int k = 0; k < 6; ++k) {
-        const int corner = -block.corners[(k + 3) % 6][lane];
-        corners[k] = vdupq_n_s16(static_cast<std::int16_t>(corner));
-      }
+    void set(const ShortBlock& block, std::uint32_t lane) {
+      for (int k = 0; k < 6; ++k) corners[k] = vdupq_n_s16(block.corners[k][lane]);
     }
   };
 
@@ -111,12 +108,6 @@ struct Simd {
     }
   }
 
-  static void appendNumbers(std::uint32_t* out, std::uint32_t first, std::uint32_t bits) {
-    std::uint32_t numbers[kLanes];
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) numbers[lane] = first + lane;
-    append(out, numbers, bits);
-  }
-
   static constexpr std::uint32_t kRow = 4;
 
   static PairMasks compareEight(const Pair* a, const Pair* b) {
@@ -127,6 +118,13 @@ struct Simd {
       less[k] = vcltq_u64(x, y);
     }
     return {0xFFu & ~bitsOfEight(equal), bitsOfEight(less)};
+  }
+
+  static std::uint32_t differEight(const BlockHits* a, const BlockHits* b) {
+    uint64x2_t equal[4];
+    for (int k = 0; k < 4; ++k)
+      equal[k] = vceqq_u64(vld1q_u64(&a[2 * k].number), vld1q_u64(&b[2 * k].number));
+    return 0xFFu & ~bitsOfEight(equal);
   }
 
  private:

@@ -173,28 +173,9 @@ void sortLists(NeighbourLists lists, std::uint32_t begin, std::uint32_t end, con
   }
 }
 
-void joinLists(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
-               View<Pair> out) {
-  Pair* at = out.data();
-  for (std::uint32_t rank = begin; rank < end; ++rank) {
-    const NeighbourList list = lists.byBox[rank];
-    const std::uint32_t* const others = lists.indices.data() + list.start;
-    Pair* const listEnd = at + list.size;
-    std::uint32_t k = 0;
-    const auto fits = [&] { return static_cast<std::size_t>(out.end() - at) >= Simd::kRow; };
-    for (; k < list.size && fits(); k += Simd::kRow, at += Simd::kRow) {
-      Row row;
-      std::memcpy(&row, others + k, sizeof row);
-      writeRow(rank, row, at);
-    }
-    for (; k < list.size; ++k) *at++ = {rank, others[k]};
-    at = listEnd;
-  }
-}
-
 /// Skips up to eight equal pairs, and merges the first pair that differs. No branch depends on the
 /// pairs: if one in ten changes, most such branches would be mispredicted.
-inline void stepOfEight(DeltaMerge& merge) {
+inline void stepOfPairs(DeltaMerge& merge) {
   const auto [differ, less] = Simd::compareEight(merge.now, merge.old);
   const std::uint32_t first = differ & (0u - differ);  // 0 if all eight are equal
   const bool isNew = (less & first) != 0, isGone = (first & ~less) != 0;
@@ -211,27 +192,38 @@ inline void stepOfEight(DeltaMerge& merge) {
 
 constexpr int kEights = 4;
 
-inline bool areEqual(const Pair* a, const Pair* b) {
-  std::uint32_t differ = 0;
-  for (int k = 0; k < kEights; ++k) differ |= Simd::compareEight(a + 8 * k, b + 8 * k).differ;
-  return differ == 0;
+/// Whether kEights times eight elements are equal. Their comparisons do not depend on each other,
+/// unlike those of steps.
+/// @param differ returns which of eight elements differ
+template <class T, class Differ>
+inline bool areEqual(const T* a, const T* b, const Differ& differ) {
+  std::uint32_t any = 0;
+  for (int k = 0; k < kEights; ++k) any |= differ(a + 8 * k, b + 8 * k);
+  return any == 0;
 }
 
-/// Skips kEights * 8 pairs at once if all of them are equal. The comparisons of these pairs do not
-/// depend on each other, unlike the comparisons of steps.
-void mergeDelta(DeltaMerge& given) {
-  DeltaMerge merge = given;
+/// Merges two lists by steps until one of them is nearly at its end. Skips many elements at once if
+/// they are equal.
+/// @param step merges up to eight elements, and reads at most nine
+template <class Merge, class Differ, class Step>
+inline void mergeByEight(Merge& given, const Differ& differ, const Step& step) {
+  Merge merge = given;
   const auto rest = [&] { return std::min(merge.nowEnd - merge.now, merge.oldEnd - merge.old); };
-  while (rest() > kEights * 9) {  // a step reads at most nine pairs
-    if (areEqual(merge.now, merge.old)) {
+  while (rest() > kEights * 9) {
+    if (areEqual(merge.now, merge.old, differ)) {
       merge.now += kEights * 8;
       merge.old += kEights * 8;
     } else {
-      for (int k = 0; k < kEights; ++k) stepOfEight(merge);
+      for (int k = 0; k < kEights; ++k) step(merge);
     }
   }
-  while (rest() > 8) stepOfEight(merge);
+  while (rest() > 8) step(merge);
   given = merge;
+}
+
+void mergeDelta(DeltaMerge& merge) {
+  const auto differ = [](const Pair* a, const Pair* b) { return Simd::compareEight(a, b).differ; };
+  mergeByEight(merge, differ, stepOfPairs);
 }
 
 /// Repeatedly copies the pairs before the next change, at most eight, and applies the change. The
