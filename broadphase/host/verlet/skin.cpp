@@ -161,6 +161,8 @@ Skin::Plan Skin::searchAll(const StepInput& input) {
 
 void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size(), known = std::min(n, grown_.size());
+  // If the caller says which few boxes move, the skin is on before their motion is known.
+  const bool growsNew = grown_.empty();
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
   const bool isAnnounced = Skin::isAnnounced(input);
@@ -171,8 +173,10 @@ void Skin::growAll(const StepInput& input) {
       const Aabb& box = input.boxes[i];
       if (!isAnnounced) last_[i] = box;
       const bool rests = isAnnounced && !hasBit(input.changed, i);
-      if (i >= known || rests)
+      if (rests || (i >= known && !(growsNew && isAnnounced)))
         grown_[i] = box;
+      else if (i >= known)
+        grown_[i] = grownFrom(box, box, i);
       else if (isOutside(grown_[i], box) || isLoose(grown_[i], box))
         grown_[i] = grownFrom(grown_[i], box, i);
     }
