@@ -95,8 +95,8 @@ def spread_columns(*names):
 
 def compare(options):
     """Times the frames of recorded files with several builds (--bin FOLDER,FOLDER). Takes each frame's
-    fastest round, and prints the median over the frames in milliseconds."""
-    table = Table(options.table, "build", "threads", "frames", "ms")
+    fastest round, and prints the median, the mean and the longest of the frames in milliseconds."""
+    table = Table(options.table, "build", "threads", "frames", "ms", "mean_ms", "longest_ms")
     for file in options.files:
         best = {}
         for _ in range(options.rounds):
@@ -109,7 +109,8 @@ def compare(options):
         for build, frames in best.items():
             ms = [ms for frame, ms in frames.items() if frame != "0"]  # frame 0 grows every buffer
             table.row(Path(file).stem, summaries(said)["core"]["objects"], last_pairs(said), build=build,
-                      threads=options.threads, frames=len(ms), ms=statistics.median_low(ms))
+                      threads=options.threads, frames=len(ms), ms=statistics.median_low(ms),
+                      mean_ms=statistics.mean(ms), longest_ms=max(ms))
     table.end()
 
 
