@@ -62,7 +62,11 @@ struct ShortBlocks;
 /// Leaf blocks come first, then each level above them; the root is the last block.
 struct BlockTree {
   BoxBlock* blocks = nullptr;
-  FilterBlock* filters = nullptr;       ///< one for each block; null: all pairs should collide
+  FilterBlock* filters = nullptr;  ///< one for each block; null: all pairs should collide
+  /// For searches by rank; or null. One for each parent of leaf blocks. A lane has the groups and
+  /// masks that all boxes of a leaf block have. If those of two leaf blocks match, so do the
+  /// filters of all their boxes.
+  FilterBlock* common = nullptr;
   const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, for searches by rank; or null
   std::uint32_t boxes = 0;              ///< number of lanes of leaf blocks that are in use
   std::uint32_t leafBlocks = 0;

@@ -85,7 +85,10 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   const std::uint32_t blocks = tree.cover(static_cast<std::uint32_t>(ranked));
   tree.blocks = blocks_.ensure(blocks).data();
   tree.isInIndexOrder = inIndexOrder;
-  if (!filters.empty()) tree.filters = filters_.ensure(blocks).data();
+  if (!filters.empty()) {
+    tree.filters = filters_.ensure(blocks).data();
+    tree.common = common_.ensure(BlockTree::blocksOver(tree.leafBlocks)).data();
+  }
   if (grid != nullptr) {
     shorts_ = {*grid, shortBlocks_.ensure(tree.leafBlocks).data()};
     tree.shorts = &shorts_;
@@ -244,7 +247,8 @@ void BlockBuilder::packBoundsOf(View<const std::uint32_t> ids) {
 std::size_t BlockBuilder::memoryBytes() const {
   const std::size_t words =
       beside_.capacity() + nan_.capacity() + places_.capacity() + touched_.capacity();
-  return blocks_.bytes() + filters_.bytes() + shortBlocks_.bytes() + words * sizeof(std::uint32_t);
+  return blocks_.bytes() + filters_.bytes() + common_.bytes() + shortBlocks_.bytes() +
+         words * sizeof(std::uint32_t);
 }
 
 struct NeighbourSearch::Search {

@@ -74,7 +74,7 @@ class BlockBuilder {
   const SimdKernels& kernels_;
   PackedBoxes packed_;
   HostBuffer<BoxBlock> blocks_;
-  HostBuffer<FilterBlock> filters_;
+  HostBuffer<FilterBlock> filters_, common_;
   HostBuffer<ShortBlock> shortBlocks_;
   ShortBlocks shorts_{};
   std::vector<std::uint32_t> beside_;  ///< the boxes outside the tree, and capacity for more

@@ -88,6 +88,9 @@ class BlockSearch {
   const BlockTree tree_;  ///< the tree of the targets
   const SearchMemory memory_;
   const NeighbourCount& count_;
+  /// Whether blocks were found with boxes that should perhaps not collide with a box of the query's
+  /// block. Stays true until it is reset. Not set without BlockTree::common.
+  bool mayMismatch_ = false;
   std::uint64_t unsure_ = 0;  ///< tests that 16-bit integers could not decide; not yet in count_
 
  private:
@@ -115,6 +118,7 @@ class BlockSearch {
           stack[depth++] = at.child[std::countr_zero(highest(hits))];
         continue;
       }
+      if (tree_.common != nullptr) mayMismatch_ |= (hits & ~allCollide(block, index)) != 0;
       for (std::size_t k = 0; k < 6; ++k)
         Simd::append(memory_.corners + k * memory_.stride + blocks_, at.corners[k], hits);
       Simd::append(memory_.blocks + blocks_, at.child, hits);
@@ -126,6 +130,13 @@ class BlockSearch {
     for (std::uint32_t lane = 0; lane < kLanes; ++lane)
       memory_.corners[blocks_ + lane] = std::numeric_limits<float>::infinity();
     return true;
+  }
+
+  /// The lanes of a parent of leaf blocks whose boxes should all collide with each box of a query
+  /// block.
+  std::uint32_t allCollide(std::uint32_t block, std::uint32_t parent) const {
+    return Simd::shouldCollide(queries_.common[block / kLanes], block % kLanes,
+                               tree_.common[parent - tree_.leafBlocks]);
   }
 
   void prefetchBlocks(const std::uint32_t* indices, std::uint32_t hits) {

@@ -122,6 +122,17 @@ inline Filter unite(const FilterBlock& block) {
   return all;
 }
 
+/// The groups and the masks that all boxes of a leaf block have.
+inline Filter intersect(const FilterBlock& block, const BoxBlock& boxes) {
+  Filter common{-1, -1};
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    const std::int32_t noBox = boxes.child[lane] == kNullIndex ? -1 : 0;
+    common.group &= block.group[lane] | noBox;
+    common.mask &= block.mask[lane] | noBox;
+  }
+  return common;
+}
+
 void packBounds(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
                 std::uint32_t child) {
   BoxBlock& block = tree.blocks[parent];
@@ -131,7 +142,10 @@ void packBounds(const BlockTree& tree, std::uint32_t parent, std::uint32_t lane,
     block.corners[3 + k][lane] = reduceBlock<false>(boxes.corners[3 + k]);
   }
   block.child[lane] = child;
-  if (tree.filters != nullptr) tree.filters[parent].set(lane, unite(tree.filters[child]));
+  if (tree.filters == nullptr) return;
+  tree.filters[parent].set(lane, unite(tree.filters[child]));
+  if (tree.common != nullptr && child < tree.leafBlocks)
+    tree.common[parent - tree.leafBlocks].set(lane, intersect(tree.filters[child], boxes));
 }
 
 void packParent(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,

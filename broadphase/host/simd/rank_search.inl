@@ -24,7 +24,8 @@ struct ShortQueries<Set, false> {
 };
 
 /// Finds the hits of each box (ranked_hits.h) in its own block and later ones, in ascending order.
-/// So each pair is found once, and hits are sorted.
+/// So each pair is found once, and hits are sorted. Tests no filters for a block if all of its
+/// boxes should collide with all boxes around it.
 class RankSearch : BlockSearch {
  public:
   RankSearch(const PackedBoxes& boxes, const SearchMemory& memory, const RankLists& lists,
@@ -45,6 +46,7 @@ class RankSearch : BlockSearch {
   /// Writes the hits of all boxes of a block. @return false if a limit was exceeded
   bool findHits(std::uint32_t block) {
     if (usesShorts()) shortQueries_.prepare(tree_.shorts->blocks[block]);
+    mayMismatch_ = false;
     const bool areShared = findShared(block);
     std::uint32_t size = 0;
     bool isLong = false;  // if so, hits are only counted here, and found again below
@@ -118,8 +120,8 @@ class RankSearch : BlockSearch {
     const auto testBoth = [&](std::uint32_t lane, std::uint32_t other) {
       return test(lane, other) & shouldCollide({block, lane}, other);
     };
-    return tree_.filters == nullptr ? testAll(block, others, tests, out, test)
-                                    : testAll(block, others, tests, out, testBoth);
+    return mayMismatch_ ? testAll(block, others, tests, out, testBoth)
+                        : testAll(block, others, tests, out, test);
   }
 
   template <class Test>
