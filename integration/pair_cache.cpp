@@ -37,21 +37,31 @@ constexpr int kMinPrefetched = 8192;
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
 constexpr std::size_t kBatch = 64;
 
-// A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
-// processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
-// pointers that the stage before it has prefetched.
-template <class Do, class... Prefetch>
-void forEachPrefetched(lbvh::View<const lbvh::Pair> pairs, const Do& apply,
-                       const Prefetch&... stages) {
-  for (std::size_t begin = 0; begin < pairs.size(); begin += kBatch) {
-    const std::size_t end = std::min(begin + kBatch, pairs.size());
-    const auto forFew = [&](const auto& call) {
-      for (std::size_t i = begin; i < end; ++i) call(pairs[i]);
-    };
-    (forFew(stages), ...);
-    forFew(apply);
-  }
+/// Calls apply(few) for consecutive pairs, a few at a time.
+template <class Apply>
+void forBatches(lbvh::View<const lbvh::Pair> pairs, const Apply& apply) {
+  for (std::size_t begin = 0; begin < pairs.size(); begin += kBatch)
+    apply(
+        lbvh::View<const lbvh::Pair>{pairs.data() + begin, std::min(kBatch, pairs.size() - begin)});
 }
+
+/// Prefetches what the index reads to find some pairs.
+class Lookups {
+ public:
+  explicit Lookups(const GpuLbvhPairIndex& index) : m_index(index) {}
+  void add(lbvh::Pair pair) {
+    m_buckets[m_count] = m_index.bucketOf(pair);
+    m_index.prefetchBucket(m_buckets[m_count++]);
+  }
+  void prefetch() const {
+    for (std::size_t k = 0; k < m_count; ++k) m_index.prefetchFirst(m_buckets[k]);
+    for (std::size_t k = 0; k < m_count; ++k) m_index.prefetchSecond(m_buckets[k]);
+  }
+
+ private:
+  const GpuLbvhPairIndex& m_index;
+  std::size_t m_buckets[2 * kBatch], m_count = 0;
+};
 
 }  // namespace
 
@@ -69,7 +79,8 @@ bool GpuLbvhPairCache::needsBroadphaseCollision(btBroadphaseProxy* a, btBroadpha
 btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair pair, btBroadphaseProxy* a,
                                         btBroadphaseProxy* b) {
   const std::uint32_t last = m_proxies.lastSerial();
-  if (!needsBroadphaseCollision(a, b) || !m_proxies.areFrom(last, a, b)) return nullptr;
+  if (!needsBroadphaseCollision(a, b)) return nullptr;
+  if (m_filter != nullptr && !m_proxies.areFrom(last, a, b)) return nullptr;
   std::uint32_t there = m_table.find(pair);
   if (there != lbvh::kNullIndex) return &m_table[there];
   m_table.reserve(1, slots());
@@ -112,68 +123,72 @@ bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
   m_table.reserve(m_filter == nullptr ? pairs.size() : 1,
                   slots());  // a callback may refuse most of them
-  forEachPrefetched(
-      pairs,
-      [&](lbvh::Pair pair) {
-        if (!m_proxies.stillLives(pair)) return;
-        const bool isIn = add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)) != nullptr;
-        if (m_proxies.stillLives(pair)) m_refused.note(pair, !isIn);
-      },
-      [this](lbvh::Pair pair) {
-        m_table.index().prefetchBucket(pair);
-        for (const std::uint32_t slot : {pair.first, pair.second}) {
-          const GpuLbvhProxy* proxy = m_proxies.at(slot);
-          lbvh::prefetch(&proxy->m_collisionFilterGroup);
-          lbvh::prefetch(&proxy->m_serial);
-        }
-      },
-      [this](lbvh::Pair pair) { m_table.index().prefetchFirst(pair); },
-      [this](lbvh::Pair pair) { m_table.index().prefetchSecond(pair); });
+  forBatches(pairs, [this](lbvh::View<const lbvh::Pair> few) {
+    prefetchToAdd(few);
+    for (const lbvh::Pair pair : few) {
+      if (!m_proxies.stillLives(pair)) continue;
+      const bool isIn = add(pair, m_proxies.at(pair.first), m_proxies.at(pair.second)) != nullptr;
+      if (m_proxies.stillLives(pair)) m_refused.note(pair, !isIn);
+    }
+  });
   return true;
 }
 
 void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) {
   m_table.giveBackMemory(slots());
   if (m_table.size() == 0) return;
-  const auto numberOf = [pairs](const lbvh::Pair& pair) {
-    return static_cast<std::uint32_t>(static_cast<std::size_t>(&pair - pairs.data()) % kBatch);
-  };
+  forBatches(pairs, [&](lbvh::View<const lbvh::Pair> few) {
+    prefetchToRemove(few, dispatcher != nullptr);
+    for (const lbvh::Pair pair : few) {
+      std::uint32_t& link = m_table.linkTo(pair);
+      if (link == lbvh::kNullIndex || !m_proxies.stillLives(pair)) continue;
+      if (concernsOthers(m_table[link]))
+        removeAt(link, dispatcher);
+      else
+        m_table.takeOut(link);
+    }
+  });
+}
+
+// A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
+// processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
+// pointers that the stage before it has prefetched.
+
+void GpuLbvhPairCache::prefetchToAdd(lbvh::View<const lbvh::Pair> few) const {
+  Lookups lookups(m_table.index());
+  for (const lbvh::Pair pair : few) {
+    lookups.add(pair);
+    for (const std::uint32_t slot : {pair.first, pair.second}) {
+      const GpuLbvhProxy* proxy = m_proxies.at(slot);
+      lbvh::prefetch(&proxy->m_collisionFilterGroup);
+      lbvh::prefetch(&proxy->m_uniqueId);  // perhaps in the next cache line
+      if (m_filter != nullptr || m_ghost != nullptr) lbvh::prefetch(&proxy->m_serial);
+    }
+  }
+  lookups.prefetch();
+}
+
+/// @param freesManifolds false without a dispatcher
+void GpuLbvhPairCache::prefetchToRemove(lbvh::View<const lbvh::Pair> few,
+                                        bool freesManifolds) const {
+  const GpuLbvhPairIndex& index = m_table.index();
+  Lookups lookups(index);
+  for (const lbvh::Pair pair : few) lookups.add(pair);
   // Each removal also moves the last pair, which usually is the next one from the end.
-  const auto withLast = [this, numberOf](const auto& stage) {
-    return [this, numberOf, stage](const lbvh::Pair& pair) {
-      stage(pair);
-      const std::uint32_t back = numberOf(pair) + 1;
-      if (back <= m_table.size())
-        stage(m_table.slots(static_cast<std::uint32_t>(m_table.size()) - back));
-    };
-  };
-  std::uint32_t places[kBatch];  // the places before the first of these pairs is removed
-  const auto withPair = [&](const auto& stage) {
-    return [this, numberOf, stage, &places](const lbvh::Pair& pair) {
-      const std::uint32_t there = places[numberOf(pair)];
-      if (there != lbvh::kNullIndex) stage(m_table[there]);
-    };
-  };
-  forEachPrefetched(
-      pairs,
-      [&](lbvh::Pair pair) {
-        std::uint32_t& link = m_table.linkTo(pair);
-        if (link == lbvh::kNullIndex || !m_proxies.stillLives(pair)) return;
-        if (concernsOthers(m_table[link]))
-          removeAt(link, dispatcher);
-        else
-          m_table.takeOut(link);
-      },
-      withLast([this](lbvh::Pair pair) { m_table.index().prefetchBucket(pair); }),
-      withLast([this](lbvh::Pair pair) { m_table.index().prefetchFirst(pair); }),
-      withLast([this](lbvh::Pair pair) { m_table.index().prefetchSecond(pair); }),
-      [&](const lbvh::Pair& pair) { places[numberOf(pair)] = m_table.find(pair); },
-      withPair([](const btBroadphasePair& pair) { lbvh::prefetch(&pair); }),
-      withPair([](const btBroadphasePair& pair) { lbvh::prefetch(pair.m_algorithm); }),
-      withPair([dispatcher](const btBroadphasePair& pair) {
-        // Without a dispatcher no manifold is freed.
-        if (dispatcher != nullptr) prefetchManifold(pair);
-      }));
+  for (std::size_t back = 1; back <= std::min(few.size(), index.size()); ++back)
+    lookups.add(index[static_cast<std::uint32_t>(index.size() - back)]);
+  lookups.prefetch();
+
+  const btBroadphasePair* pairs[kBatch];
+  std::size_t count = 0;
+  for (const lbvh::Pair pair : few) {
+    const std::uint32_t place = index.find(pair);
+    if (place == lbvh::kNullIndex) continue;
+    pairs[count] = &m_table.array()[static_cast<int>(place)];
+    lbvh::prefetch(pairs[count++]);
+  }
+  for (std::size_t k = 0; k < count; ++k) lbvh::prefetch(pairs[k]->m_algorithm);
+  for (std::size_t k = 0; k < count && freesManifolds; ++k) prefetchManifold(*pairs[k]);
 }
 
 void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {

@@ -101,6 +101,8 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   std::uint32_t announceRemoval(std::uint32_t pair, btDispatcher* dispatcher);
   bool process(std::uint32_t pair, btOverlapCallback* callback, btDispatcher* dispatcher);
   void removeByScan(std::uint32_t slot, btDispatcher* dispatcher);
+  void prefetchToAdd(lbvh::View<const lbvh::Pair> few) const;
+  void prefetchToRemove(lbvh::View<const lbvh::Pair> few, bool freesManifolds) const;
   void prefetchForNarrowPhase(int at) const;
 
   const bool m_sortsPairs;

@@ -92,16 +92,24 @@ class GpuLbvhPairIndex {
     std::copy(entries.begin(), entries.end(), m_entries.data());
   }
 
-  /// The first of three stages that prefetch what find() reads. Each stage reads what the stage
-  /// before it has prefetched. They require an earlier reserve().
-  void prefetchBucket(lbvh::Pair pair) const { lbvh::prefetch(&m_buckets[bucketOf(pair)]); }
-  void prefetchFirst(lbvh::Pair pair) const {
-    const std::uint32_t first = m_buckets[bucketOf(pair)];
+  /// The number of the bucket that has the pair if the index has it. Requires an earlier reserve().
+  std::size_t bucketOf(lbvh::Pair pair) const {
+    const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
+    const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
+    const std::size_t bucket = static_cast<std::size_t>(hash) & (2 * m_whole - 1);
+    // Branchless, because the branch would be unpredictable.
+    return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
+  }
+  /// The first of three stages that prefetch what find() reads in a bucket. Each stage reads what
+  /// the stage before it has prefetched.
+  void prefetchBucket(std::size_t bucket) const { lbvh::prefetch(&m_buckets[bucket]); }
+  void prefetchFirst(std::size_t bucket) const {
+    const std::uint32_t first = m_buckets[bucket];
     if (first != lbvh::kNullIndex) lbvh::prefetch(&m_entries[first]);
   }
   /// The last stage, because few buckets have more than two pairs.
-  void prefetchSecond(lbvh::Pair pair) const {
-    const std::uint32_t first = m_buckets[bucketOf(pair)];
+  void prefetchSecond(std::size_t bucket) const {
+    const std::uint32_t first = m_buckets[bucket];
     if (first == lbvh::kNullIndex) return;
     const std::uint32_t second = m_entries[first].inBucket;
     if (second != lbvh::kNullIndex) lbvh::prefetch(&m_entries[second]);
@@ -119,22 +127,14 @@ class GpuLbvhPairIndex {
   /// Half as many buckets would take a fifth more time.
   static std::size_t bucketsFor(std::size_t pairs) { return 2 * pairs + 64; }
 
-  // Linear hashing: buckets are added one at a time, and each takes its pairs from one other
-  // bucket. So no single step has to rebuild the whole table, which would make it a slow step.
-  std::size_t bucketOf(lbvh::Pair pair) const {
-    const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
-    const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
-    const std::size_t bucket = static_cast<std::size_t>(hash) & (2 * m_whole - 1);
-    // Branchless, because the branch would be unpredictable.
-    return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
-  }
-
   void linkInBucket(std::uint32_t place) {
     std::uint32_t& first = m_buckets[bucketOf(m_entries[place].slots())];
     m_entries[place].inBucket = std::exchange(first, place);
   }
 
-  /// Splits one bucket in two.
+  /// Splits one bucket in two. This is linear hashing: buckets are added one at a time, and each
+  /// takes its pairs from one other bucket. So no single step has to rebuild the whole table, which
+  /// would make it a slow step.
   void addBucket() {
     constexpr std::size_t kAhead = 16;  // prefetches the bucket that is split kAhead calls later
     const std::size_t added = m_buckets.size();

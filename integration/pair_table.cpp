@@ -42,18 +42,22 @@ std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) 
 
 }  // namespace
 
-void GpuLbvhPairTable::reserve(std::size_t more, std::size_t slots) {
+void GpuLbvhPairTable::grow(std::size_t more, std::size_t slots) {
   m_index.reserve(more);
   const std::size_t all = size() + more;
   m_partners.reserve(all, slots);
   m_spare.reserve(m_partners.capacity());
-  if (all <= static_cast<std::size_t>(m_pairs.capacity())) return;
-  // Bullet's array would copy all pairs into new memory, which would make this a slow step.
-  m_memory.grow(bytesFor(all));
-  useMemory();
+  if (all > static_cast<std::size_t>(m_pairs.capacity())) {
+    // Bullet's array would copy all pairs into new memory, which would make this a slow step.
+    m_memory.grow(bytesFor(all));
+    useMemory();
+  }
+  m_reserved = std::max(m_reserved, all);
+  m_reservedSlots = std::max(m_reservedSlots, slots);
 }
 
 void GpuLbvhPairTable::giveBackMemory(std::size_t slots) noexcept {
+  m_reserved = m_reservedSlots = 0;
   m_index.giveBackMemory();
   const std::size_t bytes = bytesFor(size());
   if (m_memory.bytes() <= 8 * bytes || !m_memory.shrink(bytes)) return;
@@ -119,7 +123,7 @@ bool GpuLbvhPairTable::list(std::uint32_t slot, Places& places) {
     return false;
   }
   m_partners.forEachOf(slot, [&](std::uint32_t partner) {
-    if (size() > 0) m_index.prefetchBucket(lbvh::makePair(slot, partner));
+    if (size() > 0) m_index.prefetchBucket(m_index.bucketOf(lbvh::makePair(slot, partner)));
     places.push_back(partner);
   });
   std::uint32_t *const begin = places.data(), *end = begin + places.size();

@@ -34,7 +34,9 @@ class GpuLbvhPairTable {
   /// Reserves all memory that adding so many pairs and removing them later takes.
   /// @param slots number of slots
   /// @throws std::bad_alloc
-  void reserve(std::size_t more, std::size_t slots);
+  void reserve(std::size_t more, std::size_t slots) {
+    if (size() + more > m_reserved || slots > m_reservedSlots) grow(more, slots);
+  }
   /// Gives back memory if there were far more pairs. The pairs stay where they are.
   void giveBackMemory(std::size_t slots) noexcept;
 
@@ -62,6 +64,7 @@ class GpuLbvhPairTable {
  private:
   using Places = GpuLbvhGrowingArray<std::uint32_t>;
 
+  void grow(std::size_t more, std::size_t slots);
   void useMemory();
   bool list(std::uint32_t slot, Places& places);
 
@@ -69,8 +72,9 @@ class GpuLbvhPairTable {
   btBroadphasePairArray m_pairs;
   GpuLbvhPairIndex m_index;
   GpuLbvhPartners m_partners;
-  Places m_spare;             ///< memory for one PlacesOf
-  bool m_isAscending = true;  ///< known to be in ascending order
+  Places m_spare;                                   ///< memory for one PlacesOf
+  std::size_t m_reserved = 0, m_reservedSlots = 0;  ///< the pairs and slots with reserved memory
+  bool m_isAscending = true;                        ///< known to be in ascending order
 };
 
 /// Lists the places of one proxy's pairs in ascending order. Later changes of the table do not

@@ -387,6 +387,19 @@ TEST(PairCache, EveryCallIsSafeOnAnEmptyCache) {
   EXPECT_FALSE(cache.hasDeferredRemoval());
 }
 
+TEST(PairTable, ListsThePairsOfASlotThatCameLater) {
+  const btBroadphasePair any;
+  GpuLbvhPairTable table;
+  table.reserve(1000, 10);
+  table.push({1, 2}, any);
+  table.reserve(1, 5000);
+  table.push({3, 4999}, any);
+  const GpuLbvhPairTable::PlacesOf places(table, 4999);
+  ASSERT_TRUE(places.areListed());
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_EQ(places[0], 1u);
+}
+
 TEST(Partners, ListEveryPartnerOnceBuilt) {
   Random random(64);
   std::vector<lbvh::Pair> pairs;
