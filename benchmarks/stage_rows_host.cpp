@@ -27,7 +27,7 @@ void countWork(View<const Aabb> boxes, StageTable& table) {
 StageTable stagesOnHost(View<const Aabb> boxes, int threads, int rounds) {
   Workbench<CatalogueHost> bench(threads);
   StageTable table = measure(bench, boxes, rounds);
-  table.space = "host, " + std::to_string(threads) + " thread(s)";
+  table.space = "host, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
   countWork(boxes, table);
   return table;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Zlib
 # The target `doc` makes the API reference in doc/html of the build folder. The target `man` makes manual
-# pages of the programs in man/. Neither is part of `all`. Each target exists only if its tool is
-# installed.
+# pages of the programs in man/. Neither is part of `all`. Without Doxygen `doc` only says what is missing.
+# Without help2man there is no target `man`.
 find_program(DOXYGEN doxygen)
 find_program(HELP2MAN help2man)
 
@@ -12,6 +12,10 @@ if(DOXYGEN)
     COMMAND ${CMAKE_COMMAND} -E env VERSION=${PROJECT_VERSION} OUTPUT=${PROJECT_BINARY_DIR}/doc
       "HEADERS=${_headers}" ${DOXYGEN} docs/Doxyfile
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+else()
+  add_custom_target(doc
+    COMMAND ${CMAKE_COMMAND} -E echo "The API reference needs Doxygen: install it, then configure again."
+    COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
 endif()
 
 # Makes the manual pages of programs that users of the library may run. help2man runs each program to get

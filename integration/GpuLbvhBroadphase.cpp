@@ -261,8 +261,9 @@ void GpuLbvhBroadphase::printStats() {
   const auto time = [](const char* name, double ms) {
     std::printf("  %-22s %12.3f ms\n", name, ms);
   };
-  std::printf("GpuLbvhBroadphase on %s, %d thread(s) (%s)\n", s.backend.c_str(), s.threads,
-              s.reason.c_str());
+  const auto unknown = [](const char* name) { std::printf("  %-22s %12s\n", name, "-"); };
+  std::printf("GpuLbvhBroadphase on %s, %d thread%s (%s)\n", s.backend.c_str(), s.threads,
+              s.threads == 1 ? "" : "s", s.reason.c_str());
 #if defined(GPULBVH_CHECKED)
   std::printf("  checked build: each step is checked, which is slow\n");
 #endif
@@ -279,7 +280,10 @@ void GpuLbvhBroadphase::printStats() {
   count("NaN boxes", s.nanBoxes);
   count("pair capacity", s.capacity);
   count("bytes held", s.memoryBytes);
-  for (const lbvh::Stage& stage : lbvh::kStages) time(stage.name, s.*stage.ms);
+  const bool isMeasured = std::any_of(std::begin(lbvh::kStages), std::end(lbvh::kStages),
+                                      [&](const lbvh::Stage& stage) { return s.*stage.ms > 0; });
+  for (const lbvh::Stage& stage : lbvh::kStages)
+    isMeasured ? time(stage.name, s.*stage.ms) : unknown(stage.name);
   time("all stages", s.totalMs);
   if (s.hostMeanMs > 0 && s.gpuMeanMs > 0) {
     time("mean on the host", s.hostMeanMs);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "support/broadphases.h"
 #include "support/command_line.h"
 #include "support/output_files.h"
 #include "support/progress_bar.h"
@@ -28,20 +29,21 @@ struct Settings {
   int steps = 300;
   lbvh::Options options;
   std::string record;
+  bool summary = false;
 };
 
 struct Place {
   std::unique_ptr<worlds::Space> space;
   lbvh::DeviceOptions options;
-  const char* word;    ///< name of the place in the line `summary`
-  std::string reason;  ///< why the place was chosen
+  const char* word;    ///< name of the place in the line of --summary
+  std::string reason;  ///< why the place was chosen; empty in a build without CUDA
 };
 
 Place choosePlace(const lbvh::Options& options) {
-  const std::string whyNot = lbvh::whyUnavailable(lbvh::Backend::cuda);
-  const bool isChosen = options.backend != lbvh::Backend::automatic;
   Place place;
 #if defined(GPULBVH_CUDA)
+  const std::string whyNot = lbvh::whyUnavailable(lbvh::Backend::cuda);
+  const bool isChosen = options.backend != lbvh::Backend::automatic;
   if (options.backend == lbvh::Backend::cuda || (!isChosen && whyNot.empty())) {
     place.space = worlds::makeCudaSpace();
     place.options.memory = lbvh::MemorySpace::device;
@@ -49,12 +51,12 @@ Place choosePlace(const lbvh::Options& options) {
     place.reason = isChosen ? "--backend cuda" : "there is a GPU";
     return place;
   }
+  place.reason = isChosen ? "--backend host" : whyNot;
 #endif
   place.space = worlds::makeHostSpace(options.threads);
   place.options.memory = lbvh::MemorySpace::host;
   place.options.threads = place.space->threads();
   place.word = "host";
-  place.reason = isChosen ? "--backend host" : whyNot;
   return place;
 }
 
@@ -105,6 +107,7 @@ void print(const Settings& settings, const Place& place, worlds::Simulation& sim
       "checksum of all positions and velocities: {:016x}\n",
       perSecond, perSecond * settings.worlds, simulation.pairs(), simulation.repeated(),
       run.compared, hash);
+  if (!settings.summary) return;
   fmt::print(
       "summary worlds={} boxes={} backend={} threads={} objects={} steps={} pairs={} "
       "step_ms={:.6f} steps_per_second={:.3f} world_steps_per_second={:.1f} repeated={} "
@@ -124,8 +127,8 @@ int run(const Settings& settings) {
   Place place = choosePlace(settings.options);
   fmt::print("{} worlds of {} boxes, and a ground that is in all of them; {} steps of 1/60 s\n",
              settings.worlds, settings.boxes, settings.steps);
-  fmt::print("on {}, host threads: {}; {}\n", place.space->name(), place.space->threads(),
-             place.reason);
+  fmt::print("on {}, {}{}\n", place.space->name(), threadsInWords(place.space->threads()),
+             place.reason.empty() ? "" : "; " + place.reason);
   flushOutput();
   worlds::Simulation simulation(*place.space, place.options, settings.worlds, settings.boxes);
   const Run done = runAll(settings, simulation);
@@ -143,6 +146,7 @@ void addOptions(CommandLine& line, Settings& settings) {
   line.add("--record", settings.record,
            "write each 10th step of the first 256 worlds, side by side, to this .aabb file")
       .notEmpty();
+  line.addFlag("--summary", settings.summary, "print a line of figures for programs");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct Settings {
   bool isKeptAwake = false;
   bool onBulletsThreads = false;
   bool list = false;
+  bool summary = false;
 };
 
 constexpr const char* kAll = "all";
@@ -159,7 +160,8 @@ std::vector<Run> runAtSize(const Settings& settings, const Scene& scene, int obj
   }
   printTable(runs);
   printTails(runs);
-  for (const Run& one : runs) printSummary(scene.name, one);
+  if (settings.summary)
+    for (const Run& one : runs) printSummary(scene.name, one);
   return runs;
 }
 
@@ -257,6 +259,8 @@ void addOptions(CommandLine& line, Settings& settings) {
       .excludes(csv)
       .excludes(record)
       .excludes(picture);
+  line.addFlag("--summary", settings.summary,
+               "print a line of figures for programs, for each broad phase");
   line.addFlag("--list", settings.list, "list the scenes and the broad phases");
 }
 

@@ -11,6 +11,7 @@
 #include "canvas.h"
 #include "headless.h"
 #include "renderer.h"
+#include "support/progress_bar.h"
 #include "ui.h"
 #include "verify.h"
 
@@ -88,7 +89,9 @@ bool runScript(const Script& script, View& view) {
   if (!script.screenshot.empty() || !script.video.empty())
     studio = std::make_unique<Studio>(script);
   bool isGood = true;
+  ProgressBar bar(script.steps);
   for (int i = 0; i < script.steps; ++i) {
+    bar.show(i);
     bool isSwapped = false;
     for (const Swap& swap : script.swaps) {
       if (swap.step != i) continue;
@@ -111,6 +114,8 @@ bool runScript(const Script& script, View& view) {
       view.pickAt(script.pickX, script.pickY, studio->area().aspect());
     }
     studio->shoot(view, script.screenshot);
+    fmt::print("step {}: picture written to {}\n", script.steps, script.screenshot);
   }
+  if (!script.video.empty()) fmt::print("{} pictures written to {}\n", script.steps, script.video);
   return isGood;
 }

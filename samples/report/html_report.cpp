@@ -69,7 +69,7 @@ int colourOf(const std::string& broadphase) {
 class Page {
  public:
   explicit Page(const Comparison& comparison)
-      : all_(comparison), last_(comparison.sizes.back()), dbvt_(find(last_.runs, "dbvt")) {}
+      : all_(comparison), last_(comparison.sizes.back()), base_(baseOf(last_.runs)) {}
 
   std::string text() {
     const std::string title = fmt::format("Broad phases compared: {}", all_.scene->name);
@@ -92,26 +92,25 @@ class Page {
     fmt::format_to(std::back_inserter(page_), form, std::forward<Arguments>(arguments)...);
   }
 
-  /// The ratio of dbvt's value to that of `run`, or a dash if dbvt was not run.
-  std::string againstDbvt(const Run& run, Value value) const {
-    const double own = medianOf(run, value);
-    if (dbvt_ == nullptr || own <= 0) return "–";
-    return fmt::format("{:.2f} ×", medianOf(*dbvt_, value) / own);
+  /// The ratio of the value of `run` to that of baseOf(), or a dash if that is 0.
+  std::string againstBase(const Run& run, Value value) const {
+    const double base = medianOf(base_, value);
+    return base > 0 ? fmt::format("{:.2f} ×", medianOf(run, value) / base) : "–";
   }
 
   void putFindings() {
-    const Run* ours = find(last_.runs, "gpu-lbvh");
-    if (ours == nullptr || dbvt_ == nullptr) return;
+    const Run *ours = find(last_.runs, "gpu-lbvh"), *dbvt = find(last_.runs, "dbvt");
+    if (ours == nullptr || dbvt == nullptr) return;
     const double broadphase = medianOf(*ours, kBroadphase);
-    const double ratio = medianOf(*dbvt_, kBroadphase) / std::max(broadphase, 1e-9);
-    const double step = medianOf(*dbvt_, kStep) / std::max(medianOf(*ours, kStep), 1e-9);
+    const double ratio = medianOf(*dbvt, kBroadphase) / std::max(broadphase, 1e-9);
+    const double step = medianOf(*dbvt, kStep) / std::max(medianOf(*ours, kStep), 1e-9);
     put("<p class=\"finding\"><strong>gpu-lbvh</strong> takes <strong>{} ms</strong> a step for "
-        "the broad phase, <strong>dbvt</strong> {} ms: {:.2f} times as much. The whole step takes "
-        "{} ms and {} ms, {:.2f} times as much, with {} and {} pairs in the cache at the end. "
+        "the broad phase, <strong>dbvt</strong> {} ms: {:.2f} times as long. The whole step takes "
+        "{} ms and {} ms, {:.2f} times as long, with {} and {} pairs in the cache at the end. "
         "Medians.</p>\n",
-        shortNumber(broadphase), shortNumber(medianOf(*dbvt_, kBroadphase)), ratio,
-        shortNumber(medianOf(*ours, kStep)), shortNumber(medianOf(*dbvt_, kStep)), step,
-        shortNumber(ours->pairs), shortNumber(dbvt_->pairs));
+        shortNumber(broadphase), shortNumber(medianOf(*dbvt, kBroadphase)), ratio,
+        shortNumber(medianOf(*ours, kStep)), shortNumber(medianOf(*dbvt, kStep)), step,
+        shortNumber(ours->pairs), shortNumber(dbvt->pairs));
   }
 
   void putTable() {
@@ -120,9 +119,9 @@ class Page {
     for (const char* name : {"update-<br>Aabbs", "find<br>pairs", "narrow<br>phase", "solver",
                              "rest", "broad<br>phase", "whole<br>step"})
       put("<th>{}</th>", name);
-    put("<th>broad phase’s<br>share</th><th>broad phase,<br>dbvt ÷ this</th>"
-        "<th>step,<br>dbvt ÷ this</th><th>pairs at<br>the end"
-        "</th></tr></thead>\n<tbody>\n");
+    put("<th>broad phase’s<br>share</th><th>broad phase,<br>÷ {0}</th><th>step,<br>÷ {0}</th>"
+        "<th>pairs at<br>the end</th></tr></thead>\n<tbody>\n",
+        base_.broadphase);
     for (const Run& run : last_.runs) putRow(run);
     page_ += "</tbody></table></div>\n";
   }
@@ -135,7 +134,7 @@ class Page {
     putTimes(run, kStep);
     const double share = sumOf(run, kBroadphase) / std::max(sumOf(run, kStep), 1e-9);
     put("<td>{:.1f} %</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", 100 * share,
-        againstDbvt(run, kBroadphase), againstDbvt(run, kStep), shortNumber(run.pairs));
+        againstBase(run, kBroadphase), againstBase(run, kStep), shortNumber(run.pairs));
   }
 
   void putTimes(const Run& run, Value value) {
@@ -271,11 +270,13 @@ class Page {
         "</div>\n<div class=\"wide\"><table>\n<caption>Median milliseconds of the broad phase "
         "a step.</caption>\n"
         "<thead><tr><th>objects</th>";
-    for (const std::string& name : broadphaseNames()) put("<th>{}</th>", name);
+    std::vector<std::string> names;  // those that ran with the fewest objects; more only leave out
+    for (const Run& run : all_.sizes.front().runs) names.push_back(run.broadphase);
+    for (const std::string& name : names) put("<th>{}</th>", name);
     page_ += "</tr></thead>\n<tbody>\n";
     for (const AtSize& size : all_.sizes) {
       put("<tr><th>{}</th>", shortNumber(size.objects));
-      for (const std::string& name : broadphaseNames()) {
+      for (const std::string& name : names) {
         const Run* run = find(size.runs, name);
         put("<td>{}</td>", run != nullptr ? shortNumber(medianOf(*run, kBroadphase)) : "–");
       }
@@ -319,7 +320,7 @@ class Page {
 
   const Comparison& all_;
   const AtSize& last_;
-  const Run* dbvt_;
+  const Run& base_;
   std::string page_;
 };
 

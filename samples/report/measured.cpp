@@ -169,7 +169,7 @@ class Page {
   explicit Page(std::vector<std::vector<Measured>> files) : files_(std::move(files)) {
     for (const std::vector<Measured>& file : files_)
       for (const Measured& run : file)
-        if (run.broadphase == "bullet" && dbvt_ == nullptr) dbvt_ = &run;
+        if (run.broadphase != "bullet" && ours_ == nullptr) ours_ = &run;
   }
 
   std::string text() {
@@ -197,8 +197,8 @@ class Page {
   void putTable() {
     page_ += "<h2>Milliseconds a step</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>run</th>";
     for (const char* name : {"broad phase", "steps", "max<br>objects", "pairs", "update", "find",
-                             "both", "both,<br>dbvt ÷ this", "step to<br>step",
-                             "step to step,<br>dbvt ÷ this", "longest", "second", "third"})
+                             "both", "both,<br>÷ ours", "step to<br>step",
+                             "step to step,<br>÷ ours", "longest", "second", "third"})
       put("<th>{}</th>", name);
     page_ += "</tr></thead>\n<tbody>\n";
     for (std::size_t file = 0; file < files_.size(); ++file)
@@ -213,8 +213,8 @@ class Page {
         "</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>",
         file % 4, escaped(run.name), whose(run), shortNumber(run.steps()), shortNumber(objects),
         number(run.mean(kPairs)), number(run.mean(kUpdate)), number(run.mean(kFind)),
-        number(run.mean(kBoth)), againstDbvt(run, kBoth), number(run.mean(kWall)),
-        againstDbvt(run, kWall));
+        number(run.mean(kBoth)), againstOurs(run, kBoth), number(run.mean(kWall)),
+        againstOurs(run, kWall));
     std::vector<LongStep> longest = run.longest();
     longest.resize(3);
     for (const LongStep& step : longest)
@@ -230,9 +230,11 @@ class Page {
     return ms > 0 && ms < 0.1 ? fmt::format("{:.2g}", ms) : shortNumber(ms);
   }
 
-  std::string againstDbvt(const Measured& run, Value value) const {
-    if (dbvt_ == nullptr || run.mean(value) <= 0 || dbvt_->mean(value) <= 0) return "–";
-    return fmt::format("{:.2f} ×", dbvt_->mean(value) / run.mean(value));
+  /// The ratio of the value of `run` to that of the first run with GpuLbvhBroadphase, or a dash if
+  /// one of them is unknown.
+  std::string againstOurs(const Measured& run, Value value) const {
+    if (ours_ == nullptr || run.mean(value) <= 0 || ours_->mean(value) <= 0) return "–";
+    return fmt::format("{:.2f} ×", run.mean(value) / ours_->mean(value));
   }
 
   /// Draws for each file the process with the most steps.
@@ -275,7 +277,7 @@ class Page {
   }
 
   const std::vector<std::vector<Measured>> files_;
-  const Measured* dbvt_ = nullptr;
+  const Measured* ours_ = nullptr;
   std::string page_;
 };
 

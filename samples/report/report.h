@@ -26,13 +26,17 @@ struct Run {
   std::uint64_t hash = 0;       ///< hash of all transforms after the last step
 };
 
+/// The run to which the others are compared: that of gpu-lbvh, or else the first.
+/// @param runs at least one
+const Run& baseOf(const std::vector<Run>& runs);
+
 /// The median of each part's times. Each part has its own median.
 StepTimes medianTimes(const std::vector<StepTimes>& steps);
 
 /// If gpu-lbvh and dbvt both ran, compares them in one sentence.
 void printComparison(const std::vector<Run>& runs);
 
-/// Prints a row for each run. If there are several, it also prints ratios to the first.
+/// Prints a row for each run. If there are several, it also prints ratios to baseOf(runs).
 void printTable(const std::vector<Run>& runs);
 
 void printTails(const std::vector<Run>& runs);

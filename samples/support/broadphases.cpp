@@ -92,16 +92,32 @@ bool isSized(const std::string& name) {
   return row != nullptr && row->isSized;
 }
 
+std::string threadsInWords(int threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+std::string instructionsInWords(const std::string& instructions) {
+  if (instructions == "avx512") return "AVX-512";
+  if (instructions == "avx2") return "AVX2";
+  if (instructions == "neon") return "NEON";
+  return "baseline instructions";
+}
+
 Space spaceOf(const lbvh::Stats& stats) {
-  return {stats.backend == "host" ? "host" : "cuda",
-          fmt::format("{}, {} host thread{}; {}", stats.backend, stats.threads,
-                      stats.threads == 1 ? "" : "s", stats.reason),
-          stats.threads};
+  const bool isHost = stats.backend == "host";
+  std::string details =
+      isHost ? fmt::format("host, {}, {}", threadsInWords(stats.threads),
+                           instructionsInWords(stats.instructions))
+             : fmt::format("{}, {} of the host", stats.backend, threadsInWords(stats.threads));
+#if defined(GPULBVH_CUDA)  // without CUDA there is no choice, so no reason
+  details += "; " + stats.reason;
+#endif
+  return {isHost ? "host" : "cuda", std::move(details), stats.threads};
 }
 
 Space spaceOf(const btBroadphaseInterface& broadphase) {
   if (const lbvh::Stats* stats = statsOf(broadphase)) return spaceOf(*stats);
-  return {"-", "one host thread; Bullet's own", 1};
+  return {"-", "host, 1 thread; Bullet's own", 1};
 }
 
 const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase) {

@@ -36,10 +36,16 @@ bool isSized(const std::string& name);
 /// Why a comparison of all broad phases leaves this one out; empty if the comparison includes it.
 std::string whyLeftOut(const std::string& name, int objects);
 
+/// "1 thread", "2 threads".
+std::string threadsInWords(int threads);
+
+/// The name of a set of Stats::instructions for people.
+std::string instructionsInWords(const std::string& instructions);
+
 /// Where a broad phase runs.
 struct Space {
   std::string word;     ///< for programs: host, cuda, or - for Bullet's broad phases
-  std::string details;  ///< for people: device and reason
+  std::string details;  ///< for people: device, threads, and in a build with CUDA the reason
   int threads = 1;
 };
 Space spaceOf(const lbvh::Stats& stats);

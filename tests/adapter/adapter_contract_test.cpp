@@ -407,6 +407,7 @@ TEST(AdapterContract, PrintsATableOfTheLastStep) {
   const std::string text = testing::internal::GetCapturedStdout();
   for (const char* word : {"host", "proxies", "pairs", "traversal", "ms"})
     EXPECT_NE(text.find(word), std::string::npos) << text;
+  EXPECT_NE(text.find("traversal                         -\n"), std::string::npos) << text;
 #if defined(GPULBVH_CHECKED)
   EXPECT_NE(text.find("checked build"), std::string::npos) << text;
 #else

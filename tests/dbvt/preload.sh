@@ -28,7 +28,7 @@ has "$said" libgpulbvh_dbvt
 said=$(preloaded "$every_way" ours 2>/dev/null)
 has "$said" 'GpuLbvhBroadphase on host'
 said=$(GPULBVH_THREADS=1 preloaded "$every_way" ours 2>/dev/null)
-has "$said" '1 thread(s)'
+has "$said" '1 thread '
 for wrong in THREADS=many BACKEND=gpu MARGIN=-1; do
   said=$(env "GPULBVH_$wrong" LD_PRELOAD="$library" "$every_way" ours 2>&1 >/dev/null)
   has "$said" "gpulbvh: GPULBVH_${wrong%=*} is '${wrong#*=}', which is not .*; it is not used"

@@ -79,10 +79,14 @@ done
 
 # --- Right command lines.
 table <<'EOF'
-0 - :: summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16} :: rigid_bodies --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
+0 - :: summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16} :: rigid_bodies --summary --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
 0 0 :: ^4$ :: wc -l <pile.csv
-0 - :: summary .*broadphase=dbvt :: rigid_bodies --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
+0 - :: summary .*broadphase=dbvt :: rigid_bodies --summary --scene stack --objects 30 --steps 3 --compare gpu-lbvh,dbvt,axis-sweep,simple
 0 - :: debris :: rigid_bodies --list
+0 0 :: - :: rigid_bodies --scene pile --objects 50 --steps 3 | tee told.txt; many_worlds --worlds 1 --boxes 1 --steps 1 >>told.txt; ! grep -q ^summary told.txt
+0 0 :: The pairs differ because :: rigid_bodies --scene pile --objects 50 --steps 20 --compare dbvt,gpu-lbvh
+0 0 :: ^gpu-lbvh .* 1.00 +1.00$ :: rigid_bodies --scene pile --objects 50 --steps 3 --compare dbvt,gpu-lbvh
+0 0 :: ^gpu-lbvh: 50 moving and [0-9]+ static objects; host, 3 threads, baseline instructions :: GPULBVH_SIMD=baseline rigid_bodies --scene pile --objects 50 --steps 1 --threads 3
 0 0 :: report written to pile.html :: rigid_bodies --scene pile --steps 3 --compare all --sizes 20,40 --report pile.html
 0 0 :: </html> :: cat pile.html
 0 0 :: picture written to pile.svg :: rigid_bodies --scene pile --objects 50 --steps 3 --picture pile.svg
@@ -90,13 +94,13 @@ table <<'EOF'
 0 0 :: ^50 objects: .* gpu-lbvh [0-9.]+ ms and btDbvtBroadphase [0-9.]+ ms :: rigid_bodies --scene pile --objects 50 --steps 3 --compare dbvt,gpu-lbvh
 2 1 :: picture :: rigid_bodies --sizes 10,20 --picture pile.svg
 0 0 :: step 1: .*growth :: cat pile.html
-0 0 :: longest=[1-3]/[0-9.]+/[0-9.]+/[a-z_+-]+,[1-3]/.*,[1-3]/.* :: rigid_bodies --scene pile --objects 50 --steps 3
+0 0 :: longest=[1-3]/[0-9.]+/[0-9.]+/[a-z_+-]+,[1-3]/.*,[1-3]/.* :: rigid_bodies --summary --scene pile --objects 50 --steps 3
 0 0 :: ^gpu-lbvh( +[0-9.]+){4}   [1-3]: .* x, .*; [1-3]: .*; [1-3]: :: rigid_bodies --scene pile --objects 50 --steps 3
-0 0 :: summary .*hash=[0-9a-f]+ broadphase_ms=[0-9]+\.[0-9]{6} broadphase_p95_ms=.* broadphase_p99_ms=.* broadphase_max_ms=.* get_aabb_ms=0\.[0-9]*[1-9] :: rigid_bodies --scene pile --objects 50 --steps 3 --broadphase dbvt
+0 0 :: summary .*hash=[0-9a-f]+ broadphase_ms=[0-9]+\.[0-9]{6} broadphase_p95_ms=.* broadphase_p99_ms=.* broadphase_max_ms=.* get_aabb_ms=0\.[0-9]*[1-9] :: rigid_bodies --summary --scene pile --objects 50 --steps 3 --broadphase dbvt
 0 0 :: nothing falls asleep :: rigid_bodies --scene stack --objects 30 --steps 3 --awake
-0 0 :: - :: rigid_bodies --scene stack --objects 30 --steps 200 >asleep.txt; rigid_bodies --scene stack --objects 30 --steps 200 --awake >awake.txt
+0 0 :: - :: rigid_bodies --summary --scene stack --objects 30 --steps 200 >asleep.txt; rigid_bodies --summary --scene stack --objects 30 --steps 200 --awake >awake.txt
 2 1 :: - :: [ "$(grep -o 'hash=[0-9a-f]*' asleep.txt)" = "$(grep -o 'hash=[0-9a-f]*' awake.txt)" ] || { echo they differ >&2; exit 2; }
-0 0 :: btDiscreteDynamicsWorldMt :: rigid_bodies --scene stack --objects 30 --steps 200 --bullet-threads | tee threads.txt
+0 0 :: btDiscreteDynamicsWorldMt :: rigid_bodies --summary --scene stack --objects 30 --steps 200 --bullet-threads | tee threads.txt
 2 1 :: - :: [ "$(grep -o 'hash=[0-9a-f]*' asleep.txt)" = "$(grep -o 'hash=[0-9a-f]*' threads.txt)" ] || { echo they differ >&2; exit 2; }
 2 1 :: btDiscreteDynamicsWorldMt has no soft bodies :: rigid_bodies --scene softbodies --steps 3 --bullet-threads
 0 - :: frame=2 pairs=[0-9]+ hash=[0-9a-f]{16} update_ms=.* find_ms= :: replay pile.aabb --broadphase core --threads 2
@@ -110,8 +114,8 @@ table <<'EOF'
 0 0 :: stages bounds_ms=.* delta_ms= :: replay pile.aabb --stages
 0 0 :: stages bounds_ms=.* codes_ms=0\.[0-9]*[1-9].* delta_ms= :: replay pile.aabb --stages --hierarchy binary
 2 1 :: --hierarchy: no-such not in :: replay pile.aabb --hierarchy no-such
-0 0 :: summary worlds=5 boxes=6 backend=host threads=2 objects=31 steps=61 pairs=[0-9]+ .*world_steps_per_second=.* compared=1 hash=[0-9a-f]{16} :: many_worlds --worlds 5 --boxes 6 --steps 61 --backend host --threads 2 --record worlds.aabb
-0 0 :: on .*, host threads: [0-9]+; (no cuda|there is a GPU) :: many_worlds --worlds 1 --boxes 1 --steps 1
+0 0 :: summary worlds=5 boxes=6 backend=host threads=2 objects=31 steps=61 pairs=[0-9]+ .*world_steps_per_second=.* compared=1 hash=[0-9a-f]{16} :: many_worlds --summary --worlds 5 --boxes 6 --steps 61 --backend host --threads 2 --record worlds.aabb
+0 0 :: on .*, [0-9]+ threads?(; (no cuda|there is a GPU).*)?$ :: many_worlds --worlds 1 --boxes 1 --steps 1
 0 0 :: summary .*objects=35 frames=7 :: replay worlds.aabb
 0 0 :: 100 boxes, 2 frames :: make_scene walk 100 2 walk.aabb
 0 0 :: - :: make_scene walk 100 2 same.aabb --step 0.05 && cmp walk.aabb same.aabb
@@ -142,7 +146,7 @@ table <<'EOF'
 2 1 :: --backend cuda: no broad phase :: replay pile.aabb --broadphase dbvt --backend cuda
 2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --broadphase simple --backend cuda
 2 1 :: --backend cuda: no broad phase :: rigid_bodies --scene pile --objects 10 --steps 1 --compare dbvt,simple --backend cuda
-0 0 :: summary .*dbvt :: rigid_bodies --scene pile --objects 10 --steps 1 --compare gpu-lbvh,dbvt --backend host
+0 0 :: summary .*dbvt :: rigid_bodies --summary --scene pile --objects 10 --steps 1 --compare gpu-lbvh,dbvt --backend host
 2 1 :: no-such :: rigid_bodies --scene no-such
 2 1 :: no-such :: rigid_bodies --broadphase no-such
 2 1 :: no-such :: rigid_bodies --compare gpu-lbvh,no-such
@@ -258,7 +262,7 @@ table <<'EOF'
 2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --record /dev/full
 2 1 :: /dev/full: cannot be written :: rigid_bodies --scene pile --objects 10 --steps 1 --report /dev/full
 2 1 :: /dev/full: cannot be written :: many_worlds --worlds 1 --steps 1 --record /dev/full
-0 0 :: summary :: rigid_bodies --scene pile --objects 10 --steps 1 --csv /dev/null --record /dev/null
+0 0 :: summary :: rigid_bodies --summary --scene pile --objects 10 --steps 1 --csv /dev/null --record /dev/null
 0 0 :: ^64$ :: (wc -c <pipe & make_scene walk 1 2 pipe >/dev/null; wait)
 0 0 :: - :: mkdir readonly; chmod 555 readonly
 2 1 :: --csv readonly/x.csv: Permission denied :: as_user rigid_bodies --csv readonly/x.csv
@@ -294,13 +298,13 @@ table <<'EOF'
 0 2 :: ^status 1$ :: (trap '' PIPE; replay many.aabb; echo "status $?" >&2) | true
 2 0 :: - :: replay missing.aabb 2>/dev/full
 2 0 :: - :: replay missing.aabb 2>&-
-0 0 :: summary :: rigid_bodies --scene pile --objects 50 --steps 3 --record again.aabb <&- 2>&-
+0 0 :: summary :: rigid_bodies --summary --scene pile --objects 50 --steps 3 --record again.aabb <&- 2>&-
 0 0 :: - :: cmp pile.aabb again.aabb
 EOF
 
 # --- Interrupted runs. Their recordings can be replayed.
 table <<'EOF'
-130 1 :: ^rigid_bodies: interrupted$ :: interrupt INT int.aabb rigid_bodies --scene pile --objects 50 --steps 1000000 --record int.aabb --csv int.csv --report int.html >int.txt
+130 1 :: ^rigid_bodies: interrupted$ :: interrupt INT int.aabb rigid_bodies --summary --scene pile --objects 50 --steps 1000000 --record int.aabb --csv int.csv --report int.html >int.txt
 0 0 :: - :: replay int.aabb >replay.txt
 0 0 :: - :: [ "$(count frames replay.txt)" -eq "$(count steps int.txt)" ]
 0 0 :: - :: [ "$(wc -l <int.csv)" -eq $(("$(count steps int.txt)" + 1)) ]

@@ -26,7 +26,7 @@ compare() {  # FILE
     for threads in 1 3; do
       said=$(found "$1" --backend "$backend" --threads $threads --hierarchy $hierarchy)
       [ "$said" = "$expected" ] ||
-        fail "$1: $hierarchy, $threads thread(s): $(diff <(echo "$expected") <(echo "$said") | tail -n 1)"
+        fail "$1: $hierarchy, threads: $threads: $(diff <(echo "$expected") <(echo "$said") | tail -n 1)"
     done
   done
 }

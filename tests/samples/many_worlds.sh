@@ -15,7 +15,7 @@ if [ $status -eq 2 ]; then echo "skipped: $why"; exit 77; fi
 expected=""
 for place in "host --threads 1" "host --threads 3" "$space"; do
   # shellcheck disable=SC2086  # words
-  found=$("$program" "${arguments[@]}" --backend $place)
+  found=$("$program" --summary "${arguments[@]}" --backend $place)
   line=$(grep '^summary ' <<<"$found")
   hash=$(field hash "$line")
   echo "$place: $line"

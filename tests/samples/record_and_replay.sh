@@ -17,7 +17,7 @@ scenes=$("$bin/rigid_bodies" --list | awk '$3 == "objects" { print $1 }')
 [ "$(wc -w <<<"$scenes")" -ge 11 ] || fail "only these scenes: $scenes"
 for scene in $scenes; do
   for threads in 1 3; do
-    "$bin/rigid_bodies" --scene "$scene" --objects 300 --steps 25 --threads $threads \
+    "$bin/rigid_bodies" --summary --scene "$scene" --objects 300 --steps 25 --threads $threads \
       --record $threads.aabb >$threads.txt || fail "$scene cannot be recorded"
   done
   cmp 1.aabb 3.aabb || fail "$scene: three threads record other boxes than one"

@@ -9,7 +9,7 @@ failures=0
 for scene in $("$program" --list | awk '$3 == "objects" { print $1 }'); do
   expected=
   for threads in 1 2 4 4; do
-    hash=$("$program" --scene $scene --steps "$steps" ${objects:+--objects "$objects"} \
+    hash=$("$program" --summary --scene $scene --steps "$steps" ${objects:+--objects "$objects"} \
       --threads $threads "$@" | sed -nE 's/^summary .* hash=([0-9a-f]{16}).*/\1/p')
     echo "$scene threads=$threads hash=$hash"
     expected=${expected:-$hash}
