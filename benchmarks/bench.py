@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench_chart import chart
 from bench_plot import plot
 
 ROOT = Path(__file__).parents[1]
@@ -148,8 +149,8 @@ def scenes(options):
     table = Table(options.table, "dbvt_pairs", "broadphase_ms", "dbvt_broadphase_ms", "broadphase_ratio", "step_ms",
                   "dbvt_step_ms", "step_ratio")
     for scene in re.findall(r"^(\w+) +\d+ objects", run(options, "rigid_bodies", "--list"), re.M):
-        found = summaries(run(options, "rigid_bodies", "--scene", scene, "--steps", options.steps, "--threads",
-                              options.threads, "--compare", "gpu-lbvh,dbvt"))
+        found = summaries(run(options, "rigid_bodies", "--summary", "--scene", scene, "--steps", options.steps,
+                              "--threads", options.threads, "--compare", "gpu-lbvh,dbvt"))
         ours, dbvt = found["gpu-lbvh"], found["dbvt"]
         (broad, step), (dbvt_broad, dbvt_step) = [
             (float(fields["update_aabbs_ms"]) + float(fields["calculate_pairs_ms"]), float(fields["step_ms"]))
@@ -157,6 +158,35 @@ def scenes(options):
         table.row(scene, ours["objects"], ours["pairs"], dbvt_pairs=dbvt["pairs"], broadphase_ms=broad,
                   dbvt_broadphase_ms=dbvt_broad, broadphase_ratio=dbvt_broad / broad, step_ms=step,
                   dbvt_step_ms=dbvt_step, step_ratio=dbvt_step / step)
+    table.end()
+
+
+def over_size(options):
+    """Times the broad phase of walks and piles of ten objects and more, on one thread, with gpu-lbvh and
+    dbvt alternately. In a walk all boxes move, and are passed in through Bullet's interface. A pile runs
+    for 280 steps, in which it comes to rest. Prints medians of the rounds in milliseconds."""
+    table = Table(options.table, "gpu_lbvh_ms", "dbvt_ms", "ratio")
+    scenes = {"walk": (10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000),
+              "pile": (10, 30, 100, 300, 1000, 3000, 10000)}
+    for scene, sizes in scenes.items():
+        for boxes in sizes:
+            if boxes > options.most:
+                continue
+            rounds = []
+            for number in range(options.rounds):
+                order = "dbvt,gpu-lbvh" if number % 2 else "gpu-lbvh,dbvt"
+                if scene == "walk":
+                    walk = make_walk(options, boxes, min(1000, max(12, 300000 // boxes)))
+                    said = run(options, "replay", walk, "--broadphase", "all", "--threads", 1, "--backend", "host")
+                    field, pairs = "median_total_ms", re.search(r"^gpu-lbvh .* (\d+)$", said, re.M).group(1)
+                else:
+                    said = run(options, "rigid_bodies", "--summary", "--scene", scene, "--objects", boxes, "--steps",
+                               280, "--threads", 1, "--backend", "host", "--compare", order)
+                    field, pairs = "broadphase_ms", summaries(said)["gpu-lbvh"]["pairs"]
+                rounds.append([float(summaries(said)[name][field]) for name in ("gpu-lbvh", "dbvt")])
+            ours, dbvt = (statistics.median(column) for column in zip(*rounds))
+            table.row(scene, boxes, pairs, gpu_lbvh_ms=ours, dbvt_ms=dbvt,
+                      ratio=statistics.median(theirs / mine for mine, theirs in rounds))
     table.end()
 
 
@@ -183,8 +213,8 @@ def small_worlds(options):
 
     def scene(number):
         order = "dbvt,gpu-lbvh" if number % 2 else "gpu-lbvh,dbvt"
-        found = summaries(run(options, "rigid_bodies", "--threads", 1, "--backend", "host", "--compare", order,
-                              "--steps", 280, "--objects", boxes, "--scene", *world.split()))
+        found = summaries(run(options, "rigid_bodies", "--summary", "--threads", 1, "--backend", "host", "--compare",
+                              order, "--steps", 280, "--objects", boxes, "--scene", *world.split()))
         steps, shares = [[1e3 * float(found[name][field]) for name in ("gpu-lbvh", "dbvt")]
                          for field in ("broadphase_ms", "get_aabb_ms")]
         return found["gpu-lbvh"]["pairs"], [steps, shares, [step - share for step, share in zip(steps, shares)]]
@@ -258,8 +288,8 @@ def tails(options):
         if cores == "busy":
             loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(2)]
         for scene in ("debris", "pile", "swarm", "city", "stack", "stack --awake"):
-            rounds = [summaries(run(options, "rigid_bodies", "--steps", options.steps, "--threads", 1, "--backend",
-                                    "host", "--compare", "gpu-lbvh,dbvt", "--scene", *scene.split()))
+            rounds = [summaries(run(options, "rigid_bodies", "--summary", "--steps", options.steps, "--threads", 1,
+                                    "--backend", "host", "--compare", "gpu-lbvh,dbvt", "--scene", *scene.split()))
                       for _ in range(options.rounds)]
             for name in ("gpu-lbvh", "dbvt"):
                 found = [each[name] for each in rounds]
@@ -502,7 +532,7 @@ def main():
         made = commands.add_parser(function.__name__, description=function.__doc__,
                                    help=re.split(r"[.:(]", function.__doc__)[0])
         made.set_defaults(function=function)
-        if function not in (table, plot):
+        if function not in (table, plot, chart):
             made.add_argument("--table", action="store_true", help="print Markdown instead of CSV")
             made.add_argument("--bin", default=f"{ROOT}/build/release/bin", help="folder with the programs")
         for name, value in defaults.items():
@@ -512,6 +542,7 @@ def main():
     command(compare, rounds=10, threads=1).add_argument("files", nargs="+", help=".aabb")
     command(scaling, rounds=3, most=4194304)
     command(scenes, threads=1, steps=120)
+    command(over_size, rounds=3, most=100000)
     command(small_worlds, rounds=3)
     command(tails, steps=120, rounds=3)
     made = command(counts, steps=32)
@@ -536,6 +567,10 @@ def main():
     made = command(plot)
     made.add_argument("file", help="stages.csv")
     made.add_argument("folder")
+    made = command(chart)
+    made.add_argument("--scenes", nargs=2, required=True, metavar="CSV", help="of `scenes`: AVX-512, AVX2")
+    made.add_argument("--sizes", nargs=2, required=True, metavar="CSV", help="of `over_size`: AVX-512, AVX2")
+    made.add_argument("file", help="the .svg to write")
     command(table).add_argument("file", help="any CSV of this program")
 
     options = parser.parse_args()
