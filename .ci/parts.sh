@@ -48,6 +48,7 @@ bundle 200 bundle
 variants 60 variants
 interpreter 120 interpreter
 without-cmake 60 without_cmake
+first-minutes 60 first_minutes
 tsan 180 tsan
 aarch64 200 platform aarch64 core
 aarch64-rest 240 platform aarch64 rest
@@ -233,6 +234,7 @@ interpreter() {
   tests/ptxvm/run_tests.sh build/ptxvm
 }
 without_cmake() { tests/repository/check.py without_cmake; }
+first_minutes() { tests/repository/check.py first_minutes c++; }
 # platform NAME [SCOPE]: .ci/all runs all tests there, and has their row of docs/platforms.md written.
 platform() {
   if [ -z "${CI_ALL:-}" ]; then

@@ -247,6 +247,23 @@ def docs_commands(programs):  # [FOLDER_OF_PROGRAMS]
     require(ran >= 15, "too few commands were found")
 
 
+def first_minutes(cxx):  # [COMPILER]
+    """The project of docs/first_minutes.md, with the repository as a folder in it, builds and runs."""
+    page = "docs/first_minutes.md"
+    with tempfile.TemporaryDirectory() as scratch:
+        game = Path(scratch)
+        for name, language in (("CMakeLists.txt", "cmake"), ("game.cpp", "cpp")):
+            (_, text), = blocks(page, language)
+            (game / name).write_text(text, encoding="utf-8")
+        (game / "GpuLbvhBroadphase").symlink_to(ROOT)
+        for command in (["cmake", "-B", "build", "-D", "CMAKE_BUILD_TYPE=Release", "-D", "GPULBVH_CUDA=OFF",
+                         f"-DCMAKE_CXX_COMPILER={cxx}"], ["cmake", "--build", "build", "--parallel"], ["build/game"]):
+            status, said = run(*command, cwd=game)
+            require(status == 0, said)
+    require("mean of a step: GpuLbvhBroadphase" in said and "pairs" in said, said)
+    print(said)
+
+
 def without_cmake():
     """The commands of "Without CMake" in docs/integration.md build a program that runs. They name the
     folder of Bullet's headers on Debian."""
@@ -326,7 +343,7 @@ def msvc_flags(cxx, nvcc):  # [CXX NVCC]
 
 
 CHECKS = (upward_includes, named_tests, named_files, license_lines, readme_snippet, docs_snippets, docs_commands,
-          without_cmake, api_reference, man_pages, msvc_flags)
+          first_minutes, without_cmake, api_reference, man_pages, msvc_flags)
 
 if __name__ == "__main__":
     chosen = {check.__name__: check for check in CHECKS}.get((sys.argv + [""])[1])
