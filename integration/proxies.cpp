@@ -142,7 +142,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 }
 
 bool GpuLbvhProxies::setNextId(int id) {
-  constexpr int kLargest = 1 << 30;  // as many ids can be counted on from there
+  constexpr int kLargest = 1 << 30;  // leaves as many larger ids for later proxies
   m_nextId = 0;
   if (id < 1 || id > kLargest) return id == 0;
   for (std::uint32_t slot = 0; id <= m_largestId && slot < m_boxes.size(); ++slot)

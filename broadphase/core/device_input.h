@@ -58,12 +58,13 @@ struct PairRule {
   }
 };
 
-/// Element i packs box i, and checks that excluded pair i is in order. There are as many elements
-/// as boxes or excluded pairs, whichever are more.
+/// Element i packs box i, and checks that excluded pair i is sorted. There are as many elements as
+/// boxes or excluded pairs, whichever are more.
 struct GatherBoxes {
   DeviceScene scene;
   Aabb* boxes;  ///< receives the boxes; ignored boxes become all NaN
-  /// Receives the rank of each box's world: worldsOf() for all worlds, nowhere() for none.
+  /// Receives for each box the rank of its world, or worldsOf() if it is in all worlds, or
+  /// nowhere() if it is in none.
   std::uint32_t* ranks;
   std::uint32_t* errors;  ///< receives DeviceError bits; the caller must set it to 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Configures a game that has the library as a folder, with each build type. Requires that CMake compiles
-# the library with optimisation, and that it says so where the game's own files are not optimised.
+# Configures a game that has the library as a folder, with each build type. By default the library must be
+# optimised with every build type, and CMake must say if the game's own files are not.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CXX=... -P build_types.cmake
 
 # Sets `variable` to the last level of optimisation with which `file` is compiled, or to nothing.

@@ -29,7 +29,7 @@ enum class Fail { never, before, after, forGood };
 /// How a test controls its "GPU".
 struct Control {
   std::atomic<Fail> fail{Fail::never};
-  Gate gate{true};  ///< while the gate is closed, the "GPU" waits in its constructor and steps
+  Gate gate{true};  ///< while it is closed, the "GPU" waits in its constructor and in each step
   std::atomic<Fail> failsFetch{Fail::never};
   std::atomic<int> steps{0}, fetches{0}, makes{0};
   std::atomic<bool> isWrong{false};    ///< whether the "GPU" finds no pairs of box 7

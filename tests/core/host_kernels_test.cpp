@@ -243,7 +243,7 @@ TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
                          50.0f,
                          std::nextafter(50.0f, 0.0f)};
   Random random(48);
-  for (const std::uint32_t odd : {0u, 1u, 30u}) {  // edge cases among a hundred coordinates
+  for (const std::uint32_t odd : {0u, 1u, 30u}) {  // percentage of coordinates that are edge cases
     Boxes boxes(1000);
     for (Aabb& box : boxes)
       for (int k = 0; k < 6; ++k)

@@ -150,8 +150,8 @@ void followSteps(int steps, std::uint32_t seed) {
 TEST_F(CudaFew, FollowRandomSteps) { followSteps(250, 701); }
 TEST_F(CudaFew, FollowManyRandomSteps) { followSteps(test::manySteps(1000), 702); }
 
-// A batch holds 32 changed boxes. Some of these boxes lie in one block. Groups of four boxes
-// overlap each other.
+// A batch holds 32 changed boxes. Some of these boxes lie in one block. The four boxes of a group
+// overlap each other, and no others.
 TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
   Random random(703);
   FewTwins twins;

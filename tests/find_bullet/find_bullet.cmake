@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Tests which Bullet FindBulletPhysics.cmake finds, and its message if it can use none, in two tables.
+# Tests which Bullet FindBulletPhysics.cmake finds, and its message if it can use none.
 # Usage: cmake -D MODULES=.../cmake -D SCRATCH=FOLDER [-D REAL=FOLDER] -P find_bullet.cmake
 # Builds small fakes of Bullet. With REAL, the rows that hold for any Bullet run on a real Bullet. Its source
 # is in REAL/source, and its installations are in REAL/single and REAL/double, named after the precision.

@@ -141,7 +141,8 @@ class ChangedSearch {
       : in_(in), memory_(memory) {}
 
   /// Searches for the changed boxes of a group, in batches of up to 32. Part `part` takes some of
-  /// the batches. If there are fewer batches than parts, several parts share a batch.
+  /// the batches. If there are at least twice as many parts as batches, several parts share a
+  /// batch.
   __device__ void run(std::uint32_t group, std::uint32_t part) {
     // One bit for each changed slot of the lane's block.
     const std::uint32_t changed = in_.marks.slots[group * kWarp + lane()];

@@ -147,8 +147,7 @@ struct CornerArrays {
 
 /// Boxes, and the bounds above them. Boxes are level 0, blocks level 1, and groups level 2. A node
 /// of level k has 32 children of level k - 1. Slots and blocks are padded to whole groups with
-/// boxes that overlap nothing. The highest level has at most 32 nodes. Their parent is the root,
-/// bounds of the groups, followed by those of each higher level
+/// boxes that overlap nothing. The highest level has at most 32 nodes. Their parent is the root.
 struct LeafBlocks {
   CornerArrays boxes;   ///< 32 per block
   CornerArrays blocks;  ///< bounds, 32 per group

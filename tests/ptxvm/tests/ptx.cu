@@ -87,7 +87,7 @@ __attribute__((noinline)) static To conv(From a, int mode) {
   return r;
 }
 
-// Columns: name, asm with the result %0 and the operands %1 and %2, host expression of a and b.
+// Columns: asm with the result %0 and the operands %1 and %2; host expression of a and b.
 #define FBIN(X)                                                          \
   X("add.rn.f32 %0,%1,%2;", cn(ar('+', a, b, 0.f, N)))                   \
   X("add.rz.f32 %0,%1,%2;", cn(ar('+', a, b, 0.f, Z)))                   \
