@@ -77,7 +77,7 @@ everywhere+='|not on this processor|this processor does not tell which registers
 
 # test_command PRESET ARGUMENTS...: ./run test with the preset's compiler.
 test_command() {
-  # ASan and UBSan need another build anyway, so Clang compiles that one.
+  # The preset clang is the build with ASan and UBSan. It needs the Clang of version $clang.
   if [ "$1" = clang ]; then export PATH=/usr/lib/llvm-$clang/bin:$PATH; fi
   PRESET=$1 ./run test "${@:2}"
 }

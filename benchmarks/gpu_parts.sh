@@ -126,7 +126,7 @@ differences() {
              else if (wrong) print wrong " of " frames " frames, first " first }' "$@"
 }
 
-# measure SCENE,...: times the scenes, with the most important figures first. Compares each run's pairs
+# measure SCENE,...: times each scene, with its most important runs first. Compares each run's pairs
 # with the host's.
 measure() {
   local scene list log difference name label file count replayed

@@ -3,8 +3,8 @@
 // measurements of our broad phase and Bullet's alternate. Bullet calls setAabb for all objects in
 // each step, but a program may call it only for the moved object. Also times setAabb for a box that
 // did not change. The boxes are those of walk.h. `announced` is our broad phase with
-// GpuLbvhOptions::announcedFilters. With --replace, the program that calls setAabb for one object
-// destroys it instead, and creates it again.
+// GpuLbvhOptions::announcedFilters. With --replace, where setAabb would be called for one object
+// alone, that object is destroyed and created again.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

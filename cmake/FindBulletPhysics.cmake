@@ -269,7 +269,7 @@ endfunction()
 set(BulletPhysics_REASON "")
 set(BulletPhysics_SUMMARY "")
 _bullet_find()
-# Each ; would start another argument of the next function.
+# The next function would split the text at each ; into several arguments.
 string(REPLACE ";" ", " BulletPhysics_REASON "${BulletPhysics_REASON}")
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(BulletPhysics

@@ -231,8 +231,9 @@ class GpuLbvhProxies {
   /// False if isUndecided() is false for every pair.
   bool mayLeavePairsUndecided() const { return kRoundsBoxes || !m_planes.empty(); }
 
-  /// Whether the two proxies overlap by their boxes and by the equations of planes. The boxes are
-  /// the exact ones, or the fattened ones if there is a margin. Filters are not read.
+  /// Whether the two boxes overlap and, if one proxy is a plane, the other box reaches into its
+  /// half space. The boxes are the exact ones, or the fattened ones if there is a margin. Filters
+  /// are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
   /// Lets the next create() give this unique id. 0: undoes an earlier call.

@@ -46,7 +46,7 @@ struct SplitLevel {
   }
 };
 
-/// Has one element: begins the list with the root.
+/// Writes the root as the first task. Must run for one element only.
 struct BeginLevels {
   std::uint32_t n;
   Task* tasks;

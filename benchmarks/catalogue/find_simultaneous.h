@@ -27,8 +27,8 @@ struct FindSimultaneously {
 
   GPULBVH_HD static std::uint32_t cutPairs() { return kCut * (kCut + 1) / 2; }
 
-  /// Finds the overlapping pairs of one leaf below node `pair.a` and one below node `pair.b`. The
-  /// nodes are equal, or `pair.a` comes before `pair.b`.
+  /// Finds the overlapping pairs of one leaf below node `pair.a` and one below node `pair.b`. Both
+  /// nodes must be the same, or the leaves of `pair.a` must come before those of `pair.b`.
   template <class Sink>
   GPULBVH_HD void visit(NodePair pair, Sink& sink) const {
     NodePair stack[kMaxPairs];

@@ -51,8 +51,8 @@ void FasterSpace::checkAtOnce() {
   nextCheckMs_ = 0;
 }
 
-/// Whether boxes or pairs have changed by a factor of four. Adding 64 to both numbers makes changes
-/// of small numbers irrelevant.
+/// Whether the number of boxes or of pairs has changed by a factor of four. Adding 64 to both
+/// numbers makes changes of small numbers irrelevant.
 bool FasterSpace::hasChanged() const {
   const auto differ = [](std::size_t a, std::size_t b) {
     return differBy(4, static_cast<double>(a) + 64, static_cast<double>(b) + 64);

@@ -114,7 +114,7 @@ class FasterSpace final : public SpaceChooser {
   double triedMs_ = 0, servedMs_ = 0;
   double means_[2] = {0, 0};
 
-  // Used while the host serves.
+  // Used while steps run on the host.
   bool isInSeries_ = false;
   int warmUps_ = 0;               ///< number of ignored trials of this series
   double warmMs_ = 0;             ///< how long the ignored trials took

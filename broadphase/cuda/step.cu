@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes the pipelines on an NVIDIA GPU, and finds out whether its devices can run them.
+// Makes the pipelines for NVIDIA GPUs, and finds out whether a device can run them.
 #include "broadphase/cuda/step.cuh"
 
 #if !defined(_WIN32)

@@ -30,8 +30,8 @@ class OrderPlan {
     asked_ = handedIn;
   }
 
-  /// The limit for the extents of a step that keeps the order. A search with larger extents would
-  /// take far longer than a sort.
+  /// If a step keeps the order, the sum of its blocks' extents (StepHeader::extents) must not
+  /// exceed this. A search with larger extents would take far longer than a sort.
   std::uint64_t mostExtents() const { return sorts_ ? ~std::uint64_t{0} : 2 * extents_ + 65536; }
 
   bool covers(const StepHeader& step) const { return step.extents <= mostExtents(); }

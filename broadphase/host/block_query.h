@@ -26,7 +26,7 @@ template <class Hits>
 struct HasLanes<Hits, std::void_t<decltype(std::declval<const Hits&>().lanes(
                           std::declval<const BoxBlock&>().corners))>> : std::true_type {};
 
-/// The place of the lowest bit that is set; std::countr_zero is C++20.
+/// The index of the lowest set bit. std::countr_zero would need C++20.
 inline std::uint32_t lowestBit(std::uint32_t bits) {
 #if defined(_MSC_VER) && !defined(__clang__)
   unsigned long place;

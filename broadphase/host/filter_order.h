@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Sorts boxes of one place by their filters. Boxes whose keys along the curve are equal are near
+// Sorts boxes with equal keys by their filters. Boxes whose keys along the curve are equal are near
 // each other, so each of their blocks overlaps all the others. Sorted by filters, most blocks have
 // boxes of one filter, and a search skips blocks whose filters cannot match (block_tree.h).
 #pragma once

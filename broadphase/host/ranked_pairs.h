@@ -80,7 +80,7 @@ class RankedPairs {
   View<std::uint64_t> changes() { return {changes_.data(), changes_.size()}; }
   PairWords words() const { return words_; }
 
-  /// Makes the next result the last one.
+  /// Keeps the result of this step as last(), for the next step.
   void keep();
 
   /// Writes the neighbours of the boxes by index. The lists are not sorted.

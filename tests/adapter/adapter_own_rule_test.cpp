@@ -240,7 +240,7 @@ TEST_P(OwnRuleOfAWrapper, MayThrowWhilePairsOfGhostsAreConfirmed) {
 }
 
 // Refused pairs are offered again when one of their boxes changes, and all are after refilter().
-// Only refilter() asks whether the cache still wants what it has.
+// Only refilter() offers the pairs again that the cache already has.
 TEST_P(OwnRule, MayChangeItsMind) {
   GpuLbvhBroadphase broadphase({}, &stranger.outer());
   btCollisionObject objects[4];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests limits on memory. A steady step allocates nothing. An object takes at most 200 bytes and a
-// pair 24 bytes. While boxes move little, the limits are 260 and 32 bytes. Counts every operator
-// new of this process.
+// Tests how much memory the broad phase uses. A steady step allocates nothing. An object takes at
+// most 200 bytes and a pair 24 bytes. While boxes move little, the limits are 260 and 32 bytes.
+// Counts every operator new of this process.
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <gtest/gtest.h>

@@ -250,8 +250,8 @@ Trace courseOfWorld(const Settings& settings, Threads threads) {
   return trace;
 }
 
-/// Runs the life of a finder, without Bullet. At least half of the boxes rest in each step, so a
-/// step searches only for the others.
+/// Makes a finder, steps and destroys it, without Bullet. At least half of the boxes rest in each
+/// step, so a step searches only for the others.
 Trace courseOfFinder(const Settings& settings, Threads threads) {
   Trace trace;
   Random random(static_cast<std::uint32_t>(20 + settings.threads));

@@ -331,7 +331,8 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 #if defined(__x86_64__)
 // A hypervisor traps CPUID, which then takes longer than all the rest of a constructor.
 TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
-  const test::ScopedVariable simd("GPULBVH_SIMD", nullptr);  // "baseline" would need no features
+  const test::ScopedVariable simd("GPULBVH_SIMD",
+                                  nullptr);  // with "baseline" the features are not read
   for (int k = 0; k < 3; ++k) {
     finderOn(1);
     const PairFinder another{Options{}};

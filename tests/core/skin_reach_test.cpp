@@ -150,7 +150,9 @@ TEST_P(SkinReachTest, OtherBoxesMayComeAndChange) {
     if (k % 5 == 2) (k % 2 == 0 ? boxes_[any].min : boxes_[any].max)[k % 3] = std::nanf("");
     if (k % 5 == 3) std::swap(boxes_[any].min[1], boxes_[any].max[1]);
     if (k % 11 == 5) boxes_[any].max[2] = 1e30f;
-    if (k % 5 == 4) boxes_[any].max[2] = -kInfinity;  // inverted, so within its grown box
+    if (k % 5 == 4)
+      boxes_[any].max[2] =
+          -kInfinity;  // inverted; the comparison with its grown box finds it inside
     if (k % 30 == 20) {
       places_.push_back(anywhere());
       filters_.push_back({1, -1});

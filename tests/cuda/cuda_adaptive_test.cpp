@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests AdaptivePipeline with the real GPU pipeline. That is warmed up in the background, tried on
-// copies, and alternates with the host. Skipped if there is no device.
+// Tests AdaptivePipeline with the real GPU pipeline. The GPU pipeline is warmed up in the
+// background, tried on copies, and alternates with the host. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -195,7 +195,8 @@ TEST_F(CudaSearch, ThirtyThreeGroupsAreSearched) {
   EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.pairs, 21u);
 }
 
-/// The first and last places below some nodes of every level, and the last place of the order.
+/// For some nodes of every level the positions of their first and last boxes, and the last position
+/// of the order.
 std::vector<std::size_t> placesAtBorders(std::size_t n) {
   std::vector<std::size_t> places;
   for (std::size_t node = 32; node < n; node *= 32)

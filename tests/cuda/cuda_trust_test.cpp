@@ -118,8 +118,8 @@ class CudaTrust : public test::OnCuda {
   static constexpr int kInTime = FasterOnGpu::kStepsBetweenChecks + 20000;
 
  private:
-  /// Boxes with odd indices are far from all others. So if the lowest bit of an index is inverted,
-  /// the pair is still a possible one. And no pair changes if only the last box moves.
+  /// Boxes with odd indices are far from all others. So inverting the lowest bit of an index gives
+  /// a wrong pair of two existing boxes. And no pair changes if only the last box moves.
   static Boxes makeBoxes(Random& random) {
     Boxes boxes = test::boxSets()[0].make(kBoxes, random);
     for (std::size_t i = 1; i < kBoxes; i += 2) boxes[i] = test::boxAt(1e4f * float(i), 0, 0, 1);

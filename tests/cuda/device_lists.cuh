@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Compares lists of pairs on the current device, and checks the result with the standard library.
+// Compares lists of pairs on the current device, and checks the result against the standard
+// library.
 #pragma once
 
 #include <gtest/gtest.h>

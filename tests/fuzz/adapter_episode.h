@@ -208,10 +208,10 @@ class Episode {
   bool isRefiltered_ = false;   ///< refilter() was called since the last step
   bool isInterrupted_ = false;  ///< the last step failed, so the next offers all pairs
   bool isSilent_ = false;       ///< answers changed since the filters were called for all pairs
-  bool onlyOpens_ = true;       ///< answers only turned to yes since the twin was renewed
-  bool isStepped_ = true;       ///< nothing has changed since the last step
-  int lastId_ = 0;              ///< the largest id that was given
-  int chosenId_ = 0;            ///< of the next object; 0: none is chosen
+  bool onlyOpens_ = true;  ///< since the twin was renewed, answers have changed only from no to yes
+  bool isStepped_ = true;  ///< nothing has changed since the last step
+  int lastId_ = 0;         ///< the largest id that was given
+  int chosenId_ = 0;       ///< of the next object; 0: none is chosen
   int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
 };
 

@@ -52,7 +52,8 @@ class Bytes {
     return any;
   }
 
-  /// A box, mostly a cube on the grid from three bytes. Otherwise it has any coordinates.
+  /// Reads a box. In most cases it is a cube on a grid, made from three bytes. Otherwise it has any
+  /// coordinates.
   lbvh::Aabb box() {
     const std::uint8_t kind = byte();
     lbvh::Aabb box{};

@@ -13,7 +13,7 @@ bool build_bits(OpCtx& c);
 bool build_control(OpCtx& c);
 bool build_warp(OpCtx& c);
 
-// The instance of f for the integer type `ty`
+// The instantiation of the template f for the integer type `ty`
 #define INTSEL(f)                \
   [&]() -> Fn {                  \
     switch (ty) {                \

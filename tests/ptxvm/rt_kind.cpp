@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// If CUDA's documents leave a choice, this runtime takes the choice that is inconvenient for programs. So a
+// Where CUDA's documentation leaves a choice, this runtime does what is inconvenient for programs. So a
 // program that relies on more than CUDA guarantees fails here. PTXVM_KIND=name,name,... selects kindnesses,
 // which are the convenient choices.
 #include <algorithm>

@@ -190,7 +190,8 @@ struct Recorded {
     }
   }
   const Save& save(int step) const { return saves[static_cast<std::size_t>(step)]; }
-  /// Plays some steps, with ids that are saved or counted.
+  /// Plays some steps.
+  /// @param withIds whether new objects get their saved ids; otherwise each gets the next id
   void play(Program& program, int from, int steps, bool withIds) const {
     for (int step = from; step < from + steps; ++step) {
       program.change(save(step), withIds);

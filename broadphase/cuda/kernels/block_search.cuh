@@ -157,8 +157,8 @@ class BlockSearch {
     return shouldCollide(bounds.filter(), leaves_.blocks[block_].filter());
   }
 
-  /// Lists the blocks of some groups that overlap this one and are in [begin, end). Reads the
-  /// bounds of each group while those of the previous one are tested.
+  /// Adds to the list those blocks in [begin, end) of the given groups that overlap this block.
+  /// Reads the bounds of each group while those of the previous one are tested.
   __device__ void listBlocks(std::uint32_t first, std::uint32_t groups, std::uint32_t begin,
                              std::uint32_t end) {
     const auto blockOf = [&] { return (first + lowestBit(groups)) * kWarp + lane(); };
@@ -289,7 +289,7 @@ class BlockSearch {
   Corners bounds_;
   std::uint32_t world_ = 0;  ///< world of the boxes that are searched for
   std::uint32_t listed_ = 0, queued_ = 0;
-  std::uint32_t next_ = 0;  ///< index of the next block in the list
+  std::uint32_t next_ = 0;  ///< position in the list of the block to search next
   std::uint32_t looks_ = 0;
 };
 

@@ -131,8 +131,9 @@ class ListTile {
     return sum;
   }
 
-  /// Writes the added and removed pairs to their places in the lists of all tiles. If there was a
-  /// single round, its result is still in memory. Several rounds are computed again.
+  /// Writes this tile's added and removed pairs to their places in the two lists that all tiles
+  /// share. If there was a single round, its result is still in memory. Several rounds are computed
+  /// again.
   __device__ void writeLists(DeltaSum place) {
     if (rounds_ == 1 && !round_.isHub) return writeStaged(place);
     for (std::uint32_t begin = 0; begin < memory_.boxes; begin = round_.end) {

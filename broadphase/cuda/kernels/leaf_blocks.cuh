@@ -124,7 +124,8 @@ struct Corners {
   std::uint32_t id;         ///< for bounds: all groups of the boxes below
   std::uint32_t world = 0;  ///< its rank, see device_input.h; for bounds: all masks below
 
-  /// For bounds: all groups and all masks of the boxes below. Meaningless without filters.
+  /// For bounds: the bitwise or of the groups, and that of the masks, of the boxes below.
+  /// Meaningless without filters.
   __device__ Filter filter() const {
     return {static_cast<std::int32_t>(id), static_cast<std::int32_t>(world)};
   }
@@ -185,7 +186,7 @@ __device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin
   std::uint32_t votes = childrenThatMeet();
   std::uint32_t waiting = 0;  // in lane k: the votes of level k that are still to be visited
   for (;;) {
-    while (votes != 0 && level > 2) {  // down, to the children of the first child
+    while (votes != 0 && level > 2) {  // go down to the children of the first node in `votes`
       parent = parent * kWarp + lowestBit(votes);
       waiting = lane() == level ? votes & (votes - 1) : waiting;
       --level;

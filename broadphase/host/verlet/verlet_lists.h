@@ -89,7 +89,7 @@ class VerletLists {
 
  private:
   enum class State {
-    unknown,  ///< the step has not ended, has failed or was plain, or has other pairs
+    unknown,  ///< the step has not ended, has failed or was plain, or its pairs were replaced
     found,    ///< the step has found the candidates by a search of all grown boxes
     kept      ///< the step has updated the candidates by a search for a few boxes
   };

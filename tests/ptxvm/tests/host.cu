@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests what is not in kernels: several devices, threads, errors of queries, slow calls, and the end of the
+// Tests the runtime API: several devices, threads, errors that queries return, slow calls, and the end of the
 // program.
 #include "cases.h"
 
