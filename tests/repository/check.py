@@ -257,7 +257,8 @@ def first_minutes(cxx):  # [COMPILER]
             (game / name).write_text(text, encoding="utf-8")
         (game / "GpuLbvhBroadphase").symlink_to(ROOT)
         for command in (["cmake", "-B", "build", "-D", "CMAKE_BUILD_TYPE=Release", "-D", "GPULBVH_CUDA=OFF",
-                         f"-DCMAKE_CXX_COMPILER={cxx}"], ["cmake", "--build", "build", "--parallel"], ["build/game"]):
+                         f"-DCMAKE_CXX_COMPILER={cxx}"], ["cmake", "--build", "build", "--parallel", "--target", "game"],
+                        ["build/game"]):
             status, said = run(*command, cwd=game)
             require(status == 0, said)
     require("mean of a step: GpuLbvhBroadphase" in said and "pairs" in said, said)
