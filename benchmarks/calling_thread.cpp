@@ -30,7 +30,7 @@ struct Settings {
   lbvh::Options options;
 };
 
-constexpr int kSettling = 20;  // number of first steps, in which buffers grow
+constexpr int kSettling = 20;  // number of steps at the start, in which buffers grow
 
 using Bits = std::vector<std::uint64_t>;
 

@@ -8,8 +8,8 @@
 # version. On Debian 12 that is 2.36, and only libstdc++ needs it. With glibc 2.35 and the libstdc++ of
 # GCC 12 (Ubuntu 22.04), delete lib/libstdc++.so.6. This script needs what ./run build needs, and nvcc.
 # Usage: gpu_bundle.sh [--gpus LIST] [--from BUILD] [FOLDER]
-#   --gpus   compute capabilities to make machine code for, separated by commas (default: 90). Other
-#            GPUs compile the PTX of 7.5 at the first start. 80,89,120: A100, RTX 40 and RTX 50
+#   --gpus   compute capabilities to make machine code for, separated by commas (default: 90). For other
+#            GPUs the driver compiles the PTX of 7.5 at the first start. 80,89,120: A100, RTX 40 and RTX 50
 #   --from   packs what ./run build built for the interpreter (GPULBVH_INTERPRETER), in seconds, to
 #            check the packing. That bundle does not run on a GPU, because it is not compiled for one
 #   FOLDER   is deleted and made again (default: build/gpu_bundle; with --gpus build/gpu_bundle_LIST)

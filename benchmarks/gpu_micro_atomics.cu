@@ -40,7 +40,7 @@ struct AddToOne {
 struct AddToOneBlindly {
   std::uint32_t* sum;
   __device__ std::uint32_t operator()(std::uint32_t thread, unsigned) const {
-    // With a constant the compiler would add once for the whole warp.
+    // With a constant the compiler would emit one addition for the whole warp.
     atomicAdd(sum, 1 + thread % 2);
     return 0;
   }

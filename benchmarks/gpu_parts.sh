@@ -100,7 +100,7 @@ row() {
 }
 
 # timed BACKEND TIMED [OPTION...]: replays $count frames of $file and adds a row to times.csv. TIMED
-# names what was timed. Stages are timed in a separate run, because that slows down a GPU.
+# names what was timed. Stages are timed in a separate run, because timing them slows a GPU.
 timed() {
   local backend=$1 timed=$2 log=$out/times/$label.$1.$2.log n=$count before
   shift 2

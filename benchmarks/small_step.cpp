@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// small_step: times small worlds in which almost nothing happens, through Bullet's interface. The
-// measurements of our broad phase and Bullet's alternate. By default a few boxes move back and
+// small_step: times small worlds in which almost nothing happens, through Bullet's interface. Our
+// measurements alternate with those of Bullet's broad phase. By default a few boxes move back and
 // forth, usually within btDbvtBroadphase's margin. With options, only one of many identical boxes
 // moves, or a broad phase is made for a few boxes, stepped once and destroyed. Prints microseconds.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>

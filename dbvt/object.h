@@ -34,7 +34,7 @@ struct DbvtObject {
 
 /// The functions that an implementation exports.
 struct DbvtImplementation {
-  const char* const* (*bulletsNames)();  ///< symbols of Bullet that it needs; the last is null
+  const char* const* (*bulletsNames)();  ///< names of Bullet's symbols to find; the last is null
   void** (*bulletsAddresses)();          ///< their addresses, to be written before the first call
   /// Constructs the members of a btDbvtBroadphase in `memory`, but not its vtable.
   /// @return its GpuLbvhBroadphase, to be passed to `destroy`

@@ -43,7 +43,8 @@ __attribute__((always_inline)) inline Result callBullets(Function function, cons
 
 }  // namespace
 
-/// Gives the functions their names. This struct has no data members and no virtual functions.
+/// Gives the functions the mangled names of Bullet's. This struct has no data members and no
+/// virtual functions.
 struct GPULBVH_DBVT_EXPORT btDbvtBroadphase {
   explicit btDbvtBroadphase(btOverlappingPairCache* pairCache);
   ~btDbvtBroadphase();

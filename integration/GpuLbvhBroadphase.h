@@ -44,9 +44,9 @@ struct GpuLbvhOptions : lbvh::Options {
   /// - removing the object from the world and adding it again
   /// - cleanProxyFromPairs or removeOverlappingPairsContainingProxy of the broad phase's own cache
   ///
-  /// False: no change need be announced. Each step reads the groups and masks of the objects whose
-  /// boxes have changed. In a world of up to 4,096 objects it also reads all others, in a larger
-  /// one 1,024 others in turn.
+  /// False: changes need not be announced. Each step reads the groups and masks of the objects
+  /// whose boxes have changed. In a world of up to 4,096 objects it also reads all others, in a
+  /// larger one 1,024 others in turn.
   bool announcedFilters = false;
 
   /// True: each step reads all groups and masks, also in a large world. So a change in place takes
@@ -63,8 +63,8 @@ struct GpuLbvhOptions : lbvh::Options {
 };
 
 /// Why the last step could not be finished. If the search failed, the pair cache is as it was
-/// before. If the cache's update failed, the cache has only some of the changes. Each step tries
-/// again what the last one did not finish.
+/// before. If the cache's update failed, the cache has only some of the changes. Each step retries
+/// what the previous one did not finish.
 enum class GpuLbvhError {
   none,            ///< the step was finished
   outOfMemory,     ///< an allocation failed

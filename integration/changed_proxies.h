@@ -13,7 +13,7 @@
 
 class GpuLbvhChangedProxies {
  public:
-  /// Adds a proxy that is new, has another box, or is about to be destroyed.
+  /// Adds a proxy that is new, has a new box, or is about to be destroyed.
   /// @throws std::bad_alloc
   void add(GpuLbvhProxy* proxy);
   /// Moves the proxies of the list to the tree. No query of this thread may be running.

@@ -120,8 +120,8 @@ void HandedInPairSink::removeInOnePass(btBroadphaseProxy* const* proxies, int co
   m_cache.processAllOverlappingPairs(&isOfThem, dispatcher);
 }
 
-/// The sink for a cache of the program's own class with deferred removal. Such a cache does not
-/// remove a single pair: its broad phase edits the array instead.
+/// The sink for a cache of the program's own class with deferred removal. Such a cache cannot
+/// remove a single pair. The broad phase edits the cache's array instead.
 class DeferredPairSink : public HandedInPairSink {
  public:
   DeferredPairSink(GpuLbvhProxies& proxies, btOverlappingPairCache& cache)

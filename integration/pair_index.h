@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Defines a hash table that maps the slots of two proxies to the place of their pair in an array.
-// As in Bullet's cache, the last pair moves to the place of a removed one. Does not hold the array
+// Defines a hash table that maps the slots of two proxies to the index of their pair in an array.
+// As in Bullet's cache, the last pair moves to the index of a removed one. Does not hold the array
 // itself. Not installed.
 #pragma once
 

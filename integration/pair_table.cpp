@@ -17,8 +17,8 @@ std::uint64_t keyOf(const btBroadphasePair& pair) {
          static_cast<std::uint32_t>(pair.m_pProxy1->m_uniqueId);
 }
 
-/// The places in ascending order of their keys. Usually nearly all are in order. So the others are
-/// taken out, sorted, and merged with the rest.
+/// The indices of the keys, in ascending order of the keys. Usually nearly all are in order. So the
+/// others are removed, sorted, and merged with the rest.
 std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) {
   std::vector<std::uint32_t> inOrder, others, places;
   inOrder.reserve(keys.size());

@@ -22,7 +22,7 @@ class GpuLbvhPairTable {
   std::size_t size() const { return m_index.size(); }
   btBroadphasePair& operator[](std::uint32_t place) { return m_pairs[static_cast<int>(place)]; }
   lbvh::Pair slots(std::uint32_t place) const { return m_index[place]; }
-  /// The pair's place, or kNullIndex.
+  /// The pair's index in array(), or kNullIndex.
   std::uint32_t find(lbvh::Pair slots) const { return m_index.find(slots); }
 
   /// Bullet's array. Its caller must not change which pairs it has, nor their order.

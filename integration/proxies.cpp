@@ -19,7 +19,7 @@ bool mayMiss(float min, float max) {
   return !(max - min > kStep * far);
 }
 
-/// Whether any of kCount proxies has another filter than the known one.
+/// Whether the filter of any of kCount proxies differs from the known one.
 template <std::size_t kCount>
 bool differ(const GpuLbvhProxy* proxies, const lbvh::Filter* known) {
   std::uint64_t difference = 0;
@@ -109,8 +109,7 @@ bool GpuLbvhProxies::owns(const btBroadphaseProxy* proxy) const {
 /// Adds a slot at the end.
 std::uint32_t GpuLbvhProxies::addSlot() {
   const auto slot = static_cast<std::uint32_t>(m_boxes.size());
-  // Adds several blocks at once, because an allocation with such an alignment leaves a gap after
-  // it.
+  // Adds several blocks at once, because an allocation aligned to a block's size leaves a gap.
   if (slot == m_blocks.size() * GpuLbvhProxyBlock::kProxies) addBlocks(1 + m_blocks.size() / 16);
   reserveBoxes(slot + 1);
   if (slot % lbvh::kMaskBits == 0) resizeSets(slot + lbvh::kMaskBits);

@@ -269,7 +269,7 @@ class GpuLbvhProxies {
     inTurn,  ///< those of changed proxies, and kInTurn others; in a small world those of all
     all
   };
-  /// The groups and masks by slot, as they were when they were read last.
+  /// Reads the filters that `read` selects. @return all filters by slot, as last read
   lbvh::View<const lbvh::Filter> readFilters(Read read);
   /// Call this when the proxy's group or mask may have changed.
   void filterChanged(const GpuLbvhProxy* proxy) { readFilter(*proxy); }

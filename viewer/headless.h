@@ -4,7 +4,7 @@
 
 class HeadlessContext {
  public:
-  /// Makes a context, current on this thread.
+  /// Makes a context, and makes it current on this thread.
   /// @throws std::runtime_error if there is no driver for it
   HeadlessContext();
   ~HeadlessContext();

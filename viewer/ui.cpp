@@ -83,7 +83,7 @@ Ui::Ui() {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;  // ImGui then writes no file
+  io.IniFilename = nullptr;  // ImGui writes no settings file
   if (std::filesystem::exists(kFont)) io.Fonts->AddFontFromFileTTF(kFont, kFontSize);
   applyStyle();
   ImGui_ImplOpenGL3_Init("#version 330 core");

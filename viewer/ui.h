@@ -43,5 +43,5 @@ class Ui {
 
   lbvh::Options wanted_;  ///< the options that a slider shows while it is dragged
   bool isDragging_ = false;
-  float pickedLow_[2] = {}, pickedHigh_[2] = {};  ///< corners of the picked object's list
+  float pickedLow_[2] = {}, pickedHigh_[2] = {};  ///< corners of drawPicked()'s window
 };

@@ -40,7 +40,7 @@ void LastScene::copyRange(const StepInput& input, std::size_t begin, std::size_t
   const std::uint64_t *const now = input.changed.data(), *const before = last().changed.data();
   std::size_t first = begin;
   for (; first + kMaskBits <= std::min(known_, end); first += kMaskBits) {
-    // This copy is two steps old: it lacks what the last step changed, too.
+    // This copy is two steps old, so it also lacks what the previous step changed.
     const std::uint64_t changed = now[first / kMaskBits] | before[first / kMaskBits];
     if (changed == 0) continue;
     copyChanged(to.boxes.data() + first, input.boxes.data() + first, kMaskBits, changed);

@@ -20,8 +20,8 @@ class LastScene {
  public:
   class Copying;
 
-  /// Allocates the memory for the copy of a step, and returns the work of copying. The last copy
-  /// stays as it is. With `changed` bits only what changed in this step or in the last one is
+  /// Allocates the memory for the copy of a step, and returns the work of copying. The previous
+  /// copy stays as it is. With `changed` bits only what changed in this step or the previous one is
   /// copied.
   /// @throws std::bad_alloc; the last copy is unchanged
   [[nodiscard]] Copying prepare(const StepInput& input);

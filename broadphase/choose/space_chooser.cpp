@@ -45,7 +45,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
   warmMs_ = 0;
 }
 
-/// The counted steps were of another scene, so they are discarded.
+/// Discards the counted steps, because they were of another scene.
 void FasterSpace::checkAtOnce() {
   endSeries();
   nextCheckMs_ = 0;

@@ -51,7 +51,7 @@
 #define GPULBVH_NOINLINE __declspec(noinline)
 #endif
 
-// For the inner struct of an exported class. Otherwise its members would be exported, too.
+// Hides the inner struct of an exported class. Otherwise its members would be exported, too.
 #if defined(GPULBVH_GNU) && !defined(_WIN32)
 #define GPULBVH_HIDDEN __attribute__((visibility("hidden")))
 #else

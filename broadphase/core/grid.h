@@ -91,9 +91,9 @@ struct ChooseGrid {
   GPULBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
   /// Whether cells of this length are longer than the boxes. This decides on the length of the
-  /// codes and on outliers. The length of the boxes is their geometric mean by exponents, because a
-  /// sum of exponents is exact. The number of boxes does not matter, because nearly all boxes that
-  /// share a small cell overlap.
+  /// codes and on outliers. The length of the boxes is a geometric mean, computed from exponents,
+  /// because a sum of exponents is exact. The number of boxes does not matter, because nearly all
+  /// boxes that share a small cell overlap.
   GPULBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     return scene.measured != 0 && exponentOf(cell) > meanExponent(scene);
   }

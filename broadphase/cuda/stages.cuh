@@ -161,7 +161,7 @@ View<const Key> sortBy(const StepRun& run, std::size_t n, SortBits bits, const A
 }
 
 /// Ends stage 3: sorts boxes with equal keys by their filters.
-/// @param keys of the boxes in their order
+/// @param keys sorted
 /// @param filters by box; null: does nothing
 template <class Key>
 void sortTies(const StepRun& run, View<const Key> keys, const Filter* filters) {

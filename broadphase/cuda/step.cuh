@@ -374,7 +374,7 @@ class CudaPipeline final : public Pipeline {
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
-  /// The device has the boxes of the last step, and that step did not throw.
+  /// Whether the device has the boxes of the previous step, and that step did not throw.
   bool hasLastBoxes_ = false;
   bool hadLast_ = false;      ///< value of hasLastBoxes_ before this step
   std::size_t lastSize_ = 0;  ///< number of boxes of the last step

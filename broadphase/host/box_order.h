@@ -45,7 +45,7 @@ class BoxOrder {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header.scene = curve_.measure(boxes);
       // No layer of large boxes. On the host, one long search for such a box takes less time than
-      // to meet it in the searches for all others.
+      // testing it in the searches for all others.
       ChooseGrid{boxes, nullptr, &header, false}(0);
     }
     if (header.grid.bits == 10)

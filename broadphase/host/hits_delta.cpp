@@ -42,7 +42,7 @@ std::size_t writePairs(View<const HitsChange> changes, std::size_t near,
     const std::uint32_t id = ids[own * kLanes + any.lane()];
     const std::uint32_t added = change.now.bits() & ~change.old.bits();
     const std::uint32_t removed = change.old.bits() & ~change.now.bits();
-    // One loop for both, because most changes have one bit.
+    // One loop visits added and removed bits, because most changes have one bit.
     for (std::uint32_t bits = added | removed << kLanes; bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(bits));
       const std::uint32_t rank = any.other() * kLanes + bit % kLanes;

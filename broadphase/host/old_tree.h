@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Builds the binary tree of version 0.2, for PairFinder::buildTree(). Both will be removed in 0.4.
+// Builds the binary tree of version 0.2, for PairFinder::buildTree(). This file and that function
+// will be removed in 0.4.
 #pragma once
 
 #include "broadphase/core/limits.h"

@@ -88,8 +88,8 @@ class PairHistory {
   NeighbourSort sort_;
   HostPairDelta delta_;
   Listed listed_ = Listed::all;
-  bool isAsked_ = false;  ///< whether the pairs were listed since the last step; if not, they are
-                          ///< not kept when nothing changes
+  bool isAsked_ = false;  ///< whether the pairs were listed since the last step; only then does a
+                          ///< step without changes keep their list
   std::size_t size_ = 0;
   HostBuffer<Pair> list_;   ///< memory of pairs_
   Scratch found_;           ///< what a search has found, later overwritten by added pairs

@@ -19,8 +19,8 @@ std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
                                   pairs.begin());
 }
 
-/// The first place in a sorted list from `from` on whose pair is not less than `pair`. Takes time
-/// for the logarithm of its distance from `from`.
+/// The first index >= `from` in a sorted list whose pair is not less than `pair`. The time is
+/// logarithmic in the distance from `from`.
 std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) {
   std::size_t step = 1;
   for (; from + step < pairs.size() && pairs[from + step] < pair; step *= 2) from += step;
@@ -28,8 +28,8 @@ std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) 
   return from + lowerBound({pairs.data() + from, end - from}, pair);
 }
 
-/// Writes a number for each change, in ascending order: the place of the first pair that is not
-/// less, times 2. Adds 1 for an added pair.
+/// Writes a number for each change, in ascending order. It is twice the index of the first pair
+/// that is not less than the change, plus 1 for an added pair.
 void findPlaces(View<const Pair> pairs, View<const Pair> added, View<const Pair> removed,
                 View<std::uint64_t> places) {
   const Pair *add = added.begin(), *remove = removed.begin();

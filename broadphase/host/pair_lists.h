@@ -56,7 +56,7 @@ class NeighbourSort {
 void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
                   View<const Pair> removed, View<Pair> out);
 
-/// Moves the pairs after the first change, in the list's memory. Takes longer for a change.
+/// Changes the list in place. Moves only pairs after the first change, but takes longer per change.
 /// @param pairs `size` pairs, and memory for as many more as are added
 /// @param places memory for a number for each change
 void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<const Pair> removed,

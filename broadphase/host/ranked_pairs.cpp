@@ -25,7 +25,7 @@ void forOversized(const RankedPairs::Found& found, const Visit& visit) {
     for (const std::uint32_t other : found.met[k]) visit(makePair(found.oversized[k], other));
 }
 
-/// Writes pairs as lists, which are not sorted. @param forAll calls its argument for each pair
+/// Writes pairs as lists, which are not sorted. @param forAll forAll(visit) visits each pair
 template <class ForAll>
 void writeAsLists(const ForAll& forAll, std::size_t boxes, NeighbourLists lists) {
   std::fill_n(lists.byBox, boxes, NeighbourList{0, 0});

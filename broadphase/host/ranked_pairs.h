@@ -69,10 +69,10 @@ class RankedPairs {
   void join(const RankLists& lists, std::size_t blocks, std::size_t pairs);
   const Found& next() const { return next_; }
 
-  /// Finds the changes from the last result to the next. Both must have the same order and the same
-  /// oversized boxes.
+  /// Finds the changes from the previous result to next(). Both must have the same order and the
+  /// same oversized boxes.
   /// @param ids the indices of the boxes, by rank
-  /// @param removedObjects by index: the last pairs of a flagged box are ignored
+  /// @param removedObjects by index: the previous pairs of a flagged box are ignored
   /// @param memory scratch memory
   void compare(View<const std::uint32_t> ids, View<const std::uint8_t> removedObjects,
                Scratch& memory);

@@ -20,8 +20,8 @@ class SearchBudget {
     tests_ = tests;
     beginAgain(0);
   }
-  /// Must be called after a search of a few boxes in a new order. The number of its tests becomes
-  /// the usual number, because no order makes that search cheaper.
+  /// Must be called after a search of a few boxes in a new order. Its number of tests becomes
+  /// the usual number, because no other order would make such a search cheaper.
   void beginAgain(std::uint64_t tests) {
     fresh_ = tests;
     spent_ = 0;

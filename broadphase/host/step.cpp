@@ -109,8 +109,8 @@ class HostPipeline final : public Pipeline, HostSearch {
            findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
-  /// Searches in a new order. The pairs of the last step get the new ranks, or none. They are
-  /// compared by index if they are listed already, because then few lists need a sort.
+  /// Searches in a new order. The pairs of the previous step get new ranks, if possible. They are
+  /// compared by index instead if they are listed already, because then few lists need a sort.
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
     if (!ranked_.areKnown() || history_.isListed() || !renewRanks(input, stats)) {
       listPairs();

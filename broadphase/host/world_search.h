@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Finds the neighbours of each box of many worlds: the boxes in its own world, and the boxes in all
-// worlds. blocks.h does the search. This class applies the pair rule, and joins the two lists.
+// Finds the neighbours of each box of many worlds: the boxes of its own world, and those that
+// belong to every world. blocks.h does the search. This class applies the pair rule, and joins the
+// two lists.
 #pragma once
 
 #include <cstdint>

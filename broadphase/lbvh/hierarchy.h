@@ -28,9 +28,9 @@ struct Difference {
     if (i >= n - 1) return INT64_MAX;  // an i of -1 wraps around
     const Key differing = codes[i] ^ codes[i + 1];
     if (differing == 0) return INT64_MIN + (i ^ (i + 1));
-    // Halved, because keys of 64 bits would not fit. If adjacent codes differ, their highest
-    // differing bits are not the same, so their halves are not, either. Minus 1, so that a
-    // difference in all bits stays below the value at the ends.
+    // Halved, because keys of 64 bits would not fit. Nonzero differences that are compared have
+    // different highest bits, so their halves differ, too. Minus 1, so that a difference in all
+    // bits stays below the value at the ends.
     return static_cast<std::int64_t>(std::uint64_t{differing} >> 1) - 1;
   }
 };

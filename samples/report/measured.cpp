@@ -24,7 +24,7 @@ struct LongStep {
   int step = 0;
 };
 
-/// A line of a file: a period of a process.
+/// A line of a file: the figures of a process over a period.
 struct While {
   double seconds = 0, objects = 0, steps = 0, pairs = 0, updateMs = 0, findMs = 0, clockMs = 0;
   LongStep longest[3];

@@ -385,8 +385,8 @@ struct MovesBack : btGhostPairCallback {
   std::function<void()> moveBack;
 };
 
-// The step has found that two objects have left the ghost. While it removes the first one's pair,
-// the second object comes back.
+// The step has found that two objects have left the ghost. While the step removes the pair of the
+// first object, the second object comes back.
 TEST(AdapterGhosts, AnObjectThatComesBackDuringTheStepIsNotMissing) {
   GpuLbvhBroadphase broadphase;
   MovesBack callback;
@@ -410,7 +410,7 @@ TEST(AdapterGhosts, AnObjectThatComesBackDuringTheStepIsNotMissing) {
   for (btBroadphaseProxy* proxy : proxies) broadphase.destroyProxy(proxy, nullptr);
 }
 
-// Without a dispatcher an algorithm cannot be freed, so the next step frees it.
+// Without a dispatcher an algorithm cannot be freed at once, so the next step frees it.
 TEST(AdapterGhosts, DestroyingWithoutADispatcherLosesNoManifold) {
   for (int kind = 0; kind < 3; ++kind)
     for (const bool inBulk : {false, true}) {

@@ -83,8 +83,8 @@ class TwinOfTheRule {
     ours.setAabbs(&one.proxy, &box.min, &box.max, 1, nullptr);
     rule.move(one.number, box);
   }
-  /// Cleans or removes the pairs of any object. Bullet's caches do not report removals, so with
-  /// such a cache the next step does not call the filter for the object. Then pairs are only
+  /// Cleans or removes the pairs of a random object. Bullet's caches do not report removals, so
+  /// with such a cache the next step does not call the filter for the object. Then pairs are only
   /// cleaned.
   void clean(Random& random) {
     Known& one = any(random);

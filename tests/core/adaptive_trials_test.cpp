@@ -15,7 +15,7 @@ using test::Control;
 using test::Flaky;
 using test::TriesTheGpu;
 
-/// A host whose steps last until the trial that began before them has ended.
+/// A host whose step ends only after the trial that began before the step.
 class SlowHost final : public Pipeline {
  public:
   explicit SlowHost(Control& control) : control_(control) {}

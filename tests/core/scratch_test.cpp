@@ -76,7 +76,7 @@ TEST(Scratch, ReusesMemoryForSmallerSizes) {
   EXPECT_EQ(scratch.lend<Pair>("pairs", 400).data(), first);
 }
 
-/// A piece that was written to before reset() took it back.
+/// Writes to a piece, and returns it after reset() has taken it back.
 [[maybe_unused]] View<std::uint32_t> givenBack(HostScratch& scratch) {
   scratch.reset(scratchBytes<std::uint32_t>(64));
   const View<std::uint32_t> piece = scratch.lend<std::uint32_t>("piece", 64);

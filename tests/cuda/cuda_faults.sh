@@ -62,7 +62,7 @@ run() { timeout 300 "$program" --gtest_filter="$test" 2>&1; }
 fail_each() {
   local rule=$1 nth output status injected=0 wrong=0 missed=0 most=3
   if [ "$stride" -gt 1 ]; then most=1; fi
-  # The number of calls in the background depends on time. So the loop ends after three numbers in a row
+  # The number of calls in the background depends on timing. So the loop ends after three numbers in a row
   # for which there was no call.
   for ((nth = 1; missed < most; nth += stride)); do
     # shellcheck disable=SC2059

@@ -89,7 +89,7 @@ TEST_F(CudaLists, PreviousPairsMayNameBoxesBeyondTheLast) {
   }
 }
 
-// Recordings hold the addresses of all buffers. Here each buffer grows in a different step.
+// Recorded graphs hold the addresses of all buffers. Here each buffer grows in a different step.
 TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
   Both both;
   const Boxes few = apart(250), some = apart(8192), more = apart(8700);

@@ -34,7 +34,7 @@ using test::view;
 class FasterOnGpu final : public SpaceChooser {
  public:
   static constexpr double kGpuMs = 1, kHostMs = 5;
-  /// The number of steps at which checks on the host take a hundredth of the time.
+  /// The number of steps between two checks on the host, so that checks take 1 % of the time.
   static constexpr int kStepsBetweenChecks = 99 * static_cast<int>(kGpuMs + kHostMs);
 
   Where next() const override { return faster_.next(); }

@@ -272,8 +272,8 @@ void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// One search after the search of `before`, with the caller's lists. The lists that `missing` names
-/// are one pair too short.
+/// Searches once after a search that found `before`, into the caller's lists. The lists that
+/// `missing` names are one pair too short.
 template <class Space>
 void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& before,
                        const SceneModel& model, std::uint32_t missing) {

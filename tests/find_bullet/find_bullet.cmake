@@ -48,7 +48,7 @@ function(configure)
   set(failed "${failed}" PARENT_SCOPE)
 endfunction()
 
-# A row of a table: with the arguments ARGN, headers and all libraries are found in the folder `tree`, and a
+# Checks one row: with the arguments ARGN, headers and all libraries are found in the folder `tree`, and a
 # program links.
 function(finds tree)
   configure(${ARGN})
@@ -76,7 +76,7 @@ function(finds tree)
   message(STATUS "finds ${tree} given ${ARGN}")
 endfunction()
 
-# A row of a table: with the arguments ARGN, a program of CMAKE_BUILD_TYPE `configuration` links
+# Checks one row: with the arguments ARGN, a program of CMAKE_BUILD_TYPE `configuration` links
 # `folder`/libNAME`postfix`.a, and no other library of Bullet.
 function(links folder postfix configuration)
   configure(CMAKE_BUILD_TYPE=${configuration} ${ARGN})
@@ -97,7 +97,7 @@ function(links folder postfix configuration)
   message(STATUS "links ${folder}/lib*${postfix}.a in ${configuration} given ${ARGN}")
 endfunction()
 
-# A row of a table: with the arguments ARGN, configuring fails with a message that matches `sentence`.
+# Checks one row: with the arguments ARGN, configuring fails with a message that matches `sentence`.
 function(says sentence)
   configure(${ARGN})
   if(NOT failed OR NOT said MATCHES "${sentence}")

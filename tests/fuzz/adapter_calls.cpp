@@ -231,7 +231,7 @@ void Episode::stepThatMeddles() {
   calculatePairs(mustAskAll);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
-  // A step that succeeded has called the filter for all pairs if it had to.
+  // If the step succeeded, it has made every call of the filter that was due.
   if (hasMeddled && *ours_->error() == '\0') {
     lastFilter_ = cache_->getOverlapFilterCallback();
   } else {

@@ -219,8 +219,8 @@ class Episode {
 constexpr int kStrangeId = 1080000;
 static_assert((2 * kStrangeId + 1) % 12 == 1);
 
-/// Checks a box query and a ray query against brute force. Has its own bytes, so that it can run on
-/// another thread.
+/// Checks a box query and a ray query against brute force. `bytes` is a copy, so that this can run
+/// on another thread.
 template <class Clients>
 void checkQueries(GpuLbvhBroadphase& ours, const Clients& clients, Bytes bytes);
 

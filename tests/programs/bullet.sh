@@ -35,7 +35,7 @@ link_examples() {
     "$here/examples.cpp" "${objects[@]}" -o "$folder/examples" "${libraries[@]}" "${paths[@]/#/-Wl,-rpath,}" -pthread -ldl
 }
 
-# build_samples: builds rigid_bodies with this Bullet. Its source names our broad phase.
+# build_samples: builds rigid_bodies with this Bullet. The source of rigid_bodies names our broad phase.
 build_samples() {
   local library
   for library in LinearMath BulletCollision BulletDynamics BulletSoftBody; do

@@ -3,7 +3,7 @@
 // user's checkout of Bullet. Does not name our broad phase.
 // Usage:
 //   examples list              prints a line per example: number, a tab, name
-//   examples NUMBER STEPS      prints a line per step: milliseconds, and a hash of all places
+//   examples NUMBER STEPS      prints a line per step: milliseconds, and a hash of all transforms
 #include <cinttypes>
 #include <cmath>
 #include <cstdint>

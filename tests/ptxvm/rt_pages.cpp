@@ -18,7 +18,7 @@ struct Origin {
   int depth;
   void* frames[16];
 };
-std::map<u64, Origin> g_origins;  // by address; released memory is kept here
+std::map<u64, Origin> g_origins;  // by address; entries of released memory stay
 struct sigaction g_before;
 
 const char* access_of(void* context) {

@@ -87,7 +87,7 @@ Mark mark_of(Stream* st) { return {st->queue, st->queue->last}; }
 int enqueue(Stream* st, std::shared_ptr<const Node> n) {
   if (g_sticky) return g_sticky;
   Op op{};
-  if (!g_pending && n->enabled) {  // after an error the kernel would be dropped
+  if (!g_pending && n->enabled) {  // after an error the node is dropped
     if (int r = check_node(*n, op.fails)) return r;
     op.known = memory_known(*n);
     op.after = implicit_waits(st);

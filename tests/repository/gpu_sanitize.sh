@@ -15,7 +15,7 @@ cat >"$scratch/bin/make_scene" <<'END'
 #!/bin/sh
 : >"$4"
 END
-# Writes a fake of the tool. The fake fails if gpu.sh lets it count errors of API calls, check CUB's kernels
+# Writes a fake compute-sanitizer. The fake fails if gpu.sh lets it count errors of API calls, check CUB's kernels
 # for races, or run a test that makes a sticky error. The fake reports uninitialized reads in a kernel of
 # CUB and in $OURS.
 cat >"$scratch/tools/compute-sanitizer" <<'END'

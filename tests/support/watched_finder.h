@@ -71,7 +71,7 @@ class Watched {
         boxes.begin(), boxes.end(), [=](const Aabb& box) { return classify(box) == boxClass; }));
   }
 
-  /// A bit for each box that has changed since the last step, or whose filter has.
+  /// A bit for each box that has changed, or whose filter has changed, since the last step.
   std::vector<std::uint64_t> changes() const {
     const auto differ = [](const auto& now, const auto& last, std::size_t i) {
       return i < last.size() && std::memcmp(&now[i], &last[i], sizeof now[i]) != 0;

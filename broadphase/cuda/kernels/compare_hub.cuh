@@ -166,7 +166,7 @@ class HubComparison {
   }
 
   /// Compares one word per thread.
-  /// @param sorted where the next pair of the new list goes; moves on by the number of pairs
+  /// @param sorted where the next pair of the new list goes; advanced by the number of pairs
   __device__ DeltaSum compareWords(std::uint32_t word, std::uint32_t first, bool sorts,
                                    std::uint32_t& sorted, bool writes, DeltaSum place) const {
     const std::uint32_t current = memory_.current[word], old = memory_.old[word];

@@ -399,7 +399,7 @@ __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group)
   }
 }
 
-/// Builds a group with a warp, and the nodes above the group that are complete then.
+/// Builds a group with a warp. Then builds the nodes above it whose children are all built.
 /// @param block the bounds of the group's blocks, one per lane
 __device__ inline void buildGroup(const LeafBlocks& leaves, std::uint32_t group,
                                   const Corners& block, StepHeader* header) {

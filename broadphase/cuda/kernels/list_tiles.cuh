@@ -14,7 +14,7 @@ namespace lbvh {
 /// Some hubs, in no order. The caller must clear the words before a kernel adds hubs.
 struct HubList {
   static constexpr std::uint32_t kMaxHubs = 8;  ///< more hubs get no tiles of their own
-  static constexpr std::uint32_t kFrom = 257;   ///< the shortest list of a hub
+  static constexpr std::uint32_t kFrom = 257;   ///< minimum length of a hub's list
 
   /// The number of hubs, which may exceed kMaxHubs, and then kMaxHubs boxes; null: there are none.
   unsigned long long* words = nullptr;

@@ -54,8 +54,8 @@ struct Simd {
     }
   };
 
-  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
-  /// unsure.
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, positive if they
+  /// overlap, and 0 if 16 bits cannot tell.
   static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
     const auto apart = [&](int k) {
       return _mm256_subs_epi16(box.corners[k], load(block.corners[k]));

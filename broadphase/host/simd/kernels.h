@@ -21,8 +21,8 @@ struct NeighbourList {
 };
 
 /// For each box the list of the boxes that it overlaps, by index (see ListKind). Does not own the
-/// lists. A function that changes them takes this by value, and one that only reads them by
-/// reference to const.
+/// lists. Functions that change the lists take this by value. Functions that only read them take it
+/// by reference to const.
 struct NeighbourLists {
   View<std::uint32_t> indices;
   NeighbourList* byBox;
@@ -92,29 +92,29 @@ struct IndexSet {
   std::size_t wordCount;
 };
 
-/// The state of a comparison of two sorted lists of pairs: the rest of both, and the places of the
-/// next added and removed pair. Removed pairs may overwrite old pairs before `old`.
+/// The state of a comparison of two sorted lists of pairs: the rest of both, and where to write
+/// the next added and removed pair. Removed pairs may overwrite old pairs before `old`.
 struct DeltaMerge {
   const Pair *now, *nowEnd;
   const Pair *old, *oldEnd;
   Pair *added, *removed;
 };
 
-/// The hits of one box in one block, in two searches. In a search without any, the number is 0.
+/// The hits of one box in one block, in two searches. `number` is 0 for a search without hits.
 struct HitsChange {
   BlockHits now, old;
 };
 
-/// The state of a comparison of two sorted lists of hits: the rest of both, and the place of the
-/// next change.
+/// The state of a comparison of two sorted lists of hits: the rest of both, and where to write
+/// the next change.
 struct HitsMerge {
   const BlockHits *now, *nowEnd;
   const BlockHits *old, *oldEnd;
   HitsChange* out;
 };
 
-/// The state of applying changes to a sorted list of pairs: the rest of all lists, and the place of
-/// the next result.
+/// The state of applying changes to a sorted list of pairs: the rest of all lists, and where to
+/// write the next result.
 struct PairPatch {
   const Pair *old, *oldEnd;
   const Pair *added, *addedEnd;

@@ -46,8 +46,8 @@ struct Simd {
     }
   };
 
-  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
-  /// unsure.
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, positive if they
+  /// overlap, and 0 if 16 bits cannot tell.
   static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
     const auto eight = [&](std::size_t from) {
       const auto apart = [&](int k) {

@@ -40,8 +40,8 @@ class EscapeComparison {
     std::vector<RowEdit> edits;  ///< edits of the rows of boxes that have not escaped
     std::size_t ended = 0;       ///< number of ended pairs of removed objects
     std::size_t entries = 0;     ///< number of compared entries, of previous and of new rows
-    /// By box: whether it was in the row that is being compared, and whether it overlapped. All 0
-    /// between two comparisons.
+    /// By box: whether it was in the row that is being compared, and whether it overlapped. All
+    /// are 0 between two comparisons.
     std::vector<std::uint8_t> marks;
   };
 

@@ -25,7 +25,7 @@ struct Reach {
   float unit = -1;              ///< negative: every change is beyond the reach
   std::uint8_t insets[6] = {};  ///< from the corners of the grown box to those of from(), in units
   std::uint16_t by = 1;         ///< length() in parts of a unit
-  static constexpr float kParts = 256;  ///< parts of a unit
+  static constexpr float kParts = 256;  ///< number of parts of a unit
 
   float length() const { return unit * (1 / kParts) * static_cast<float>(by); }
   Aabb from(const Aabb& grown) const {
@@ -47,8 +47,8 @@ class Reaches {
   /// candidates are unknown.
   void forget();
 
-  /// Must be called after a step. Decides whether to keep reaches. Measures those of the boxes that
-  /// have moved beyond their reach or have escaped. If memory runs out, discards all reaches.
+  /// Must be called after a step. Decides whether to keep reaches. Measures the reach of each box
+  /// that has moved beyond its reach or has escaped. If memory runs out, discards all reaches.
   /// @param changes the boxes that have moved beyond their reach or have escaped
   /// @param changed number of boxes that have changed, within their reach or beyond
   /// @return number of candidates that were read

@@ -49,13 +49,13 @@ class Skin {
   std::uint64_t mostTests(std::size_t boxes) const {
     return use_ == Use::automatic ? account_.mostTests(boxes) : ~std::uint64_t{0};
   }
-  /// Must be called after Plan::plain.
+  /// Must end a step with Plan::plain.
   void endPlain(std::size_t boxes, std::uint64_t tests) { account_.notePlain(boxes, tests); }
-  /// Must be called after Plan::all.
+  /// Must end a step with Plan::all.
   /// @param stats has the number of oversized and NaN boxes, which later steps keep up to date
   /// @param found number of candidates
   void endAll(const StepStats& stats, std::size_t found, const StepWork& work);
-  /// Must be called after Plan::escaped. Writes the number of oversized and NaN boxes to `stats`.
+  /// Must end a step with Plan::escaped. Writes the number of oversized and NaN boxes to `stats`.
   void endEscaped(StepStats& stats, const StepWork& work);
 
   /// The last step, with grown boxes and a copy of its filters.

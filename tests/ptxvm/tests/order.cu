@@ -102,7 +102,7 @@ static void memory() {
   OK(cudaFreeAsync(p, s));  // takes effect after the kernel
   IS(cudaFreeAsync(p, s), cudaErrorInvalidValue);
   IS(cudaFree(p), cudaErrorInvalidValue);
-  OK(cudaMallocAsync(&q, 10 << 20, s));  // with 16 MiB it needs the memory that the stream frees
+  OK(cudaMallocAsync(&q, 10 << 20, s));  // with PTXVM_MEM_MB=16 this needs the memory that the stream frees
   OK(cudaFreeAsync(q, s));
   OK(cudaStreamSynchronize(s));
   size_t free, all;
