@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // broadphase: times PairFinder::update on the host with Google Benchmark. The scenes are random
 // walks of a thousand to a million boxes, on one and two threads. ns_per_work is nanoseconds
-// divided by n log2 n + pairs. To time recorded scenes and other broad phases use replay.
+// divided by n log2 n + pairs. Use replay to time recorded scenes and other broad phases.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -111,8 +111,7 @@ class GPULBVH_API PairFinder {
   // updateUnchanged(). Null if the update did not run on the host, or failed.
   friend const PackedBoxes* packedOf(const PairFinder& finder) { return finder.packed(); }
   const PackedBoxes* packed() const;
-  // update(), for a caller whose bits are in two levels. So it takes time only for what has
-  // changed.
+  // update(), for a caller with SparseBits. Takes time only for what has changed.
   friend void updateChanged(PairFinder& finder, View<const Aabb> boxes, View<const Filter> filters,
                             const SparseBits& changed) {
     finder.updateChanged(boxes, filters, changed);

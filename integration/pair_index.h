@@ -73,7 +73,7 @@ class GpuLbvhPairIndex {
     return place;
   }
 
-  /// Follows a change of the array's order.
+  /// Adapts to a new order of the array.
   /// @param places by new place: the place that the pair had before
   /// @throws std::bad_alloc, with nothing changed
   void reorder(lbvh::View<const std::uint32_t> places) {

@@ -121,7 +121,7 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   removed_ = host_->removed();
 }
 
-/// Gives the pairs of the last step to the host. If the GPU found them, the host searches for them
+/// Sets the host's pairs to the last step's. If the GPU found them, the host searches for them
 /// again. If the GPU was wrong, the host takes the pairs that the program got from the GPU. The
 /// changes of the next step then correct them.
 /// @throws std::bad_alloc, with nothing changed

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Runs each step on the host or on the GPU. A chooser decides where. If the GPU fails, the host
-// runs the step. The pairs and deltas are the same on both. Uses no CUDA: a space that fails throws
-// SpaceError.
+// runs the step. The pairs and deltas are the same on both. Either throws SpaceError if it fails.
+// Uses no CUDA.
 #pragma once
 
 #include <atomic>

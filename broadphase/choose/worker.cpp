@@ -47,8 +47,7 @@ bool maySpin() noexcept {
 }  // namespace
 
 struct Worker::Thread {
-  // Uses a lock, because std::atomic's wait() loses calls if the system has no futex (libstdc++
-  // 12).
+  // Uses a lock: without a futex, std::atomic's wait() misses notifications (libstdc++ 12).
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
   std::atomic<int> state{kIdle};

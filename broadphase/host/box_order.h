@@ -44,8 +44,8 @@ class BoxOrder {
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header.scene = curve_.measure(boxes);
-      // No layer of large boxes. On the host, one long search for such a box takes less time than
-      // testing it in the searches for all others.
+      // Large boxes are not sorted apart. On the host, one long search for such a box takes less
+      // time than testing it in all other searches.
       ChooseGrid{boxes, nullptr, &header, false}(0);
     }
     if (header.grid.bits == 10)

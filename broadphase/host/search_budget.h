@@ -78,7 +78,7 @@ class RankBudget {
     wait_ = pause_;
   }
   /// Must be called after a search that was not stopped.
-  /// @return whether it was the first one in its order
+  /// @return whether the order was new
   bool spend(std::size_t ranks, std::uint64_t tests) {
     if (ranks_ == 0) {
       ranks_ = ranks;

@@ -187,7 +187,7 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   }
 }
 
-/// Gives each world as many blocks as it needs if all of its boxes are ordinary.
+/// Gives each world the blocks it would need if all its boxes were ordinary.
 void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
   const auto blocksOf = [](const World& world) {
     return BlockTree().cover(static_cast<std::uint32_t>(world.ids.size()));

@@ -306,7 +306,7 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
 TEST(Memory, PairsTakeTwentyFourBytes) {
   const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
   Options options;
-  options.threads = 1;  // oneTBB's own memory does not grow with the scene, nor does CUDA's
+  options.threads = 1;  // no oneTBB, no CUDA: their own memory does not grow with the scene
   options.backend = Backend::host;
   Boxes apart;
   for (int i = 0; i < 300; ++i) apart.push_back(test::boxAt(3.0f * static_cast<float>(i), 0, 0, 1));

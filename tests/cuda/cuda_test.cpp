@@ -249,8 +249,8 @@ TEST_P(Cuda, RepeatedStepsFollowEveryChange) {
 }
 
 // With the interpreter's PTXVM_FAIL, one call of these steps fails. tests/cuda/cuda_faults.sh runs
-// this test once for each call. Some steps grow, others are recorded or replayed. If setting up the
-// GPU fails, the host does the steps.
+// this test once per call. Some steps allocate, others are recorded or replayed. If setting up
+// the GPU fails, the host does the steps.
 TEST_P(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
 
 TEST_P(Cuda, StepsWithoutGraphsAreRightWhateverFails) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Allocates and frees the memory of a space. It avoids cudaFree and cudaFreeHost while the space is
+// Allocates and frees a CudaSpace's memory. It avoids cudaFree and cudaFreeHost while the space is
 // in use, because they make the host wait for the whole device. That would stop the program's own
 // work and end its captures.
 #pragma once

@@ -20,7 +20,7 @@ int HostTasks::machineThreads() { return std::max(1, tbb::info::default_concurre
 
 HostTasks::HostTasks(int threads) : threads_(threads) {
   if (threads_ == 1) return;
-  // A request for more threads than the machine has only makes oneTBB print a warning.
+  // More threads than the machine has would only make oneTBB print a warning.
   arena_ = std::make_unique<Arena>(std::min(threads_, machineThreads()));
 }
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kTried = 0x0001000100010001;
 constexpr std::size_t kTriedOf = 16;  // one of this many boxes is tried
 
 // A length is the difference of two numbers, with a relative rounding error of 2^-24. These factors
-// cover that error: the shares of both boxes are together less than the length.
+// cover that error: the reaches of both boxes add up to less than the length.
 constexpr float kAll = 0.98f, kHalf = 0.49f;
 constexpr float kTaken = 1 + 1.0f / (1 << 20);
 
