@@ -4,6 +4,7 @@
 
 Usage: check.py NAME [ARGUMENT]...      NAME is a function below; a comment names its arguments
 Exits with 0 if the check holds, 1 if not, and 77 (skipped) if a tool is missing."""
+import csv
 import glob
 import os
 import re
@@ -148,6 +149,34 @@ def readme_snippet():
         require(found and rest.startswith("\n"), f"not in samples/hello.cpp, or not in this order:\n{block}")
     for line in ("GpuLbvhBroadphase broadphase;  // was: ", "PairFinder finder;"):
         require(line in "".join(shown), f"the README does not show: {line}")
+
+
+def readme_figures():
+    """The README's chart is what bench.py draws from the committed CSV files, and the first sentence about
+    speed has the ranges of those files."""
+    results = ROOT / "benchmarks/results/epyc-2-cores"
+    scenes = [results / "scenes.csv", results / "scenes_avx2.csv"]
+    with tempfile.TemporaryDirectory() as scratch:
+        drawn = Path(scratch) / "speed.svg"
+        status, said = run(ROOT / "benchmarks/bench.py", "chart", "--scenes", *scenes, "--sizes",
+                           results / "over_size.csv", results / "over_size_avx2.csv", drawn)
+        require(status == 0, said)
+        require(status == 0 and drawn.read_text(encoding="utf-8") == read("docs/pictures/speed.svg"),
+                "docs/pictures/speed.svg differs from what `bench.py chart` draws")
+    rows = []
+    for file in scenes:
+        with open(file, newline="", encoding="utf-8") as lines:
+            rows += [row for row in csv.DictReader(lines) if row["scene"] != "stack"]
+
+    def between(column, digits):
+        values = [float(row[column]) for row in rows]
+        return f"{min(values):,.{digits[0]}f} to {max(values):,.{digits[1]}f}"
+
+    readme = " ".join(read("README.md").split())
+    for figure in (f"{between('broadphase_ratio', (1, 0))} times as fast",
+                   f"scenes of {between('boxes', (0, 0))} objects",
+                   f"whole step is {between('step_ratio', (1, 1))} times as fast"):
+        require(figure in readme, f"the README does not say: {figure}")
 
 
 # Declarations for the snippets. One group is for a Bullet program, the other for a program with its
@@ -343,8 +372,8 @@ def msvc_flags(cxx, nvcc):  # [CXX NVCC]
     require(re.search(r'"command".*/W4 /WX.*host\.cpp', commands), "C++ is compiled without /W4 /WX")
 
 
-CHECKS = (upward_includes, named_tests, named_files, license_lines, readme_snippet, docs_snippets, docs_commands,
-          first_minutes, without_cmake, api_reference, man_pages, msvc_flags)
+CHECKS = (upward_includes, named_tests, named_files, license_lines, readme_snippet, readme_figures, docs_snippets,
+          docs_commands, first_minutes, without_cmake, api_reference, man_pages, msvc_flags)
 
 if __name__ == "__main__":
     chosen = {check.__name__: check for check in CHECKS}.get((sys.argv + [""])[1])
