@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// For engines that keep their boxes on the GPU: device pointers go in, and pairs on the device
-/// come out. All work is on the caller's stream, which may be captured. The host does not wait and
-/// receives no results. The same calls work on host memory. docs/device.md is the guide. C++17,
-/// needs no CUDA header.
+/// For engines that keep their boxes on the GPU: the finder reads boxes in device memory, and
+/// writes pairs to device memory. All work is on the caller's stream, which may be captured. The
+/// host does not wait and receives no results. The same calls work on host memory. docs/device.md
+/// is the guide. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,9 @@ class GPULBVH_API DevicePairFinder {
   /// truncated.
   ///
   /// The stream may be captured, and the graph launched many times. Each launch reads the current
-  /// contents of the scene's arrays and writes to the returned views. Their capacity is what
-  /// reserve() reserved. Each launch is a search: queries and changes refer to the search that ran
-  /// last.
+  /// contents of the scene's arrays and writes to the returned views. For views in the finder's
+  /// memory, reserve() has set the capacity. Each launch counts as a search: queries and changes
+  /// refer to the search that ran last.
   /// @throws std::invalid_argument if an array is missing, misaligned, too small, or not in the
   ///   finder's memory space
   /// @throws std::invalid_argument if there are too many worlds, or if `changes` is set and the
@@ -75,13 +75,12 @@ class GPULBVH_API DevicePairFinder {
   ///   thread (cudaPeekAtLastError)
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, CUstream_st* stream);
 
-  /// Allocates memory for captured searches like this one: with as many boxes and worlds, and the
-  /// same arrays and lists. Each list of the finder gets a capacity of `pairs` pairs (0: eight per
-  /// box). No array is read.
+  /// Allocates memory for captured searches like this one: with the same numbers of boxes and
+  /// worlds, and the same arrays and lists. Each list of the finder gets a capacity of `pairs`
+  /// pairs (0: eight per box). No array is read.
   ///
-  /// The call waits for the last search, then runs searches among empty boxes. So afterwards the
-  /// lists of the last search must not be read, and no graph that contains a search may run
-  /// meanwhile.
+  /// The call waits for the last search, then runs searches among empty boxes. Afterwards the lists
+  /// of the last search must not be read. During the call, no graph that contains a search may run.
   /// @throws std::invalid_argument, std::length_error as find() does
   /// @throws std::length_error on more than 2^31 - 1 pairs
   /// @throws std::runtime_error if a CUDA call fails
@@ -120,7 +119,7 @@ class GPULBVH_API DevicePairFinder {
   [[deprecated("use find() with a DeviceScene")]] DevicePairs find(View<const Aabb> boxes,
                                                                    View<const Filter> filters,
                                                                    CUstream_st* stream);
-  /// Does what reserve() does, for the deprecated find() above.
+  /// Allocates memory like the other reserve(), for the deprecated find() above.
   [[deprecated("use reserve() with a DeviceScene")]] void reserve(std::size_t boxes,
                                                                   std::size_t pairs);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
 /// Queries of a DevicePairFinder after a search: rays and boxes, tested against the boxes of the
-/// search. Every pointer is to the finder's memory space. C++17, needs no CUDA header.
+/// search. Every pointer points to the finder's memory space. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RayHit {
   float distance;     ///< in units of the ray's direction; 0 if the ray begins inside the box
 };
 
-/// The counts and errors of a batch of queries. The batch writes them last on the stream.
+/// The counts and errors of a batch of queries. They are the last result that the batch writes.
 struct QueryReport {
   std::uint64_t hits;     ///< hits found: the capacity that a complete list needs
   std::uint32_t queries;  ///< number of queries

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 /// @file
 /// The input and output of a DevicePairFinder: boxes in an engine's own layout, rules for pairs,
-/// layouts of pairs, and the lists. Every pointer is to the finder's memory space: a GPU's or the
-/// host's. C++17, needs no CUDA header.
+/// layouts of pairs, and the lists. Every pointer points to the finder's memory space: a GPU's or
+/// the host's. C++17, needs no CUDA header.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,14 @@ struct DeviceScene {
   StridedVec3 max;  ///< maximum x, y and z of each box
 
   const float* margins = nullptr;  ///< by box: how far each side moves outward; inward if negative
-  StridedVec3 displacements;  ///< by box: its motion; the box is extended to all that it sweeps
+  StridedVec3 displacements;       ///< by box: its motion, by which the box is extended
 
   const Filter* filters = nullptr;        ///< by box; null: all boxes accept each other
   const std::uint32_t* bodies = nullptr;  ///< by box; boxes of one body do not pair, see kNoBody
   const std::uint8_t* movable = nullptr;  ///< by box; two boxes with a 0 do not pair
 
   /// By box: less than `worldCount`, or kAllWorlds. Null: all boxes are in world 0, even if
-  /// `worldCount` is 0. Queries may name that world, and its pairs are in the first count by world.
+  /// `worldCount` is 0. Queries may then name world 0, and byWorld[0] counts its pairs.
   const std::uint32_t* worlds = nullptr;
   std::uint32_t worldCount = 0;  ///< at most 2^24
 
@@ -73,7 +73,7 @@ enum class PairLayout {
 /// `size` elements.
 struct DeviceRequest {
   PairLayout layout = PairLayout::sorted;  ///< layout of `pairs`, or of `offsets` and `neighbours`
-  /// Also report the pairs added and removed since the last search with `changes`. Needs
+  /// Also report the pairs added and removed since the previous search with `changes`. Needs
   /// PairLayout::sorted. All pairs are reported as added if there was no such search, or if it
   /// threw std::runtime_error or std::bad_alloc. They are also reported as added if its pairs were
   /// truncated, if it was stopped, or after a reserve() for such searches.
@@ -106,7 +106,7 @@ GPULBVH_HD constexpr std::uint32_t bitOf(DeviceError error) {
   return static_cast<std::uint32_t>(error);
 }
 
-/// The counts and errors of a search. The search writes them last on the stream.
+/// The counts and errors of a search. They are the last result that the search writes.
 struct DeviceReport {
   std::uint64_t pairs;    ///< pairs found: the capacity that a complete list needs
   std::uint64_t added;    ///< added pairs, with DeviceRequest::changes
@@ -121,8 +121,9 @@ struct DeviceReport {
 /// Where the results of a search are. The sizes of the views are capacities; DeviceReport has the
 /// counts.
 ///
-/// A truncated list is filled to its capacity, `neighbours` up to the last offset. Which pairs it
-/// holds is unspecified. The counts by world and the changes are then unspecified, too.
+/// A truncated list is filled to its capacity, except `neighbours`, which is filled up to the last
+/// offset. Which pairs it holds is unspecified. The counts by world and the changes are then
+/// unspecified, too.
 struct DeviceLists {
   View<const Pair> pairs;                ///< with PairLayout::unsorted and sorted
   View<const std::uint32_t> offsets;     ///< by box: where its partners begin; one more for the end

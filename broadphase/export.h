@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// Defines macros that mark what a shared library exports. Everything else in the library is
+/// Defines macros that mark the symbols that a shared library exports. All other symbols are
 /// hidden. C++17.
 #pragma once
 
@@ -11,7 +11,7 @@
 /// @def GPULBVH_BEGIN_OLD_NAMES
 /// Up to GPULBVH_END_OLD_NAMES, the use of deprecated names causes no warning.
 /// @def GPULBVH_END_OLD_NAMES
-/// Ends what GPULBVH_BEGIN_OLD_NAMES began.
+/// Ends the region that GPULBVH_BEGIN_OLD_NAMES begins.
 #if defined(__GNUC__) || defined(__clang__)
 #define GPULBVH_BEGIN_OLD_NAMES \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// Declares what a caller chooses (Backend, Options, DeviceOptions) and what a step reports (Stats,
-/// kStages). C++17.
+/// Declares the options of a finder (Backend, Options, DeviceOptions) and the report of a step
+/// (Stats, kStages). C++17.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ enum class Backend {
 
 /// The structure in which a step searches for pairs. Both give the same pairs in the same order.
 enum class Hierarchy {
-  /// Blocks of boxes that are neighbours along a Hilbert curve, with bounds above them. A block has
-  /// 16 boxes on the host, for its vectors, and 32 on a GPU, for its warps.
+  /// A tree of bounds over blocks of boxes. The boxes of a block are neighbours along a Hilbert
+  /// curve. A block has 16 boxes on the host, for its vector instructions, and 32 on a GPU, for its
+  /// warps.
   wide,
   /// A binary tree over single boxes, built in each step from Morton codes by a radix sort and one
   /// bottom-up pass. The search walks from each box along skip links. Karras 2012, "Thinking
@@ -66,25 +67,26 @@ struct Options {
   /// default of 2^28 pairs needs up to 7 GiB, and as much again in Bullet's pair cache.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
-  /// Time each stage, on a GPU and in steps of up to 256 boxes on the host. When this is off, only
-  /// `totalMs` of these steps is known. It is off by default because timing slows small steps down:
-  /// a GPU waits for events, and the host reads the clock.
+  /// Time each stage of steps on a GPU, and of steps with up to 256 boxes on the host. When this is
+  /// off, only `totalMs` of these steps is known. The host always times larger steps. Timing is off
+  /// by default, because it slows small steps down: a GPU waits for events, and the host reads the
+  /// clock.
   bool stageTimes = false;
 
-  /// The GPU, by its number in CUDA. -1 means the current device of the thread that makes the
+  /// The GPU's device number in CUDA. -1 means the current device of the thread that makes the
   /// finder.
   int device = -1;
 
-  /// On a GPU: launch a repeated step as one CUDA graph, which is built after the size of the scene
-  /// has changed. When it is off, a step takes some microseconds longer.
+  /// On a GPU: launch a repeated step as one CUDA graph. The graph is built again after the size of
+  /// the scene has changed. When graphs are off, a step takes some microseconds longer.
   bool graphs = true;
 
   /// On a GPU: the maximum page-locked host memory for added and removed pairs, in MiB (2^20
   /// bytes). It is allocated as steps need it, about 16 to 32 bytes for each added or removed pair.
   /// Longer lists are copied through ordinary memory, which takes a second wait. The default holds
-  /// 4,194,304 pairs in each list. Each list holds at least 1,024 pairs. PairFinder::pairs() takes
-  /// as much again for its list, if that fits: up to 8,388,608 pairs. A longer list is copied to
-  /// ordinary memory, which takes three to four times as long.
+  /// 4,194,304 pairs in each list. Each list holds at least 1,024 pairs. PairFinder::pairs() can
+  /// use the same amount again for its list, by default for up to 8,388,608 pairs. A longer list is
+  /// copied to ordinary memory, which takes three to four times as long.
   std::size_t pinnedDeltaMiB = 256;
 
   /// The structure that is searched. `wide` is faster. `binary` searches for all boxes in each
@@ -92,11 +94,11 @@ struct Options {
   Hierarchy hierarchy = Hierarchy::wide;
 
   // Deprecated names of version 0.2, to be removed in 0.4.
-  /// Takes effect unless it is `automatic`. The constructor throws if the processor does not have
-  /// the set.
+  /// Ignored if it is `automatic`. The constructor throws if the processor does not have the
+  /// instruction set.
   [[deprecated("set GPULBVH_SIMD in the environment")]] InstructionSet instructions =
       InstructionSet::automatic;
-  /// Takes effect unless it is 16.
+  /// Ignored if it is 16.
   [[deprecated("use pinnedDeltaMiB")]] std::size_t mappedMiB = 16;
   /// Ignored. A sorted order that is still useful is always kept.
   [[deprecated("has no effect")]] bool keepOrder = true;
@@ -122,7 +124,7 @@ struct DeviceOptions {
   /// Initial capacity of the pair list; 0 means eight pairs per box.
   std::size_t initialPairCapacity = 0;
 
-  /// The GPU, by its number in CUDA. -1 means the current device of the thread that makes the
+  /// The GPU's device number in CUDA. -1 means the current device of the thread that makes the
   /// finder.
   int device = -1;
 
@@ -136,19 +138,19 @@ struct DeviceOptions {
   /// Programs can thus be tested without a GPU. The pairs are the same.
   MemorySpace memory = MemorySpace::device;
 
-  /// Number of host threads with MemorySpace::host, as Options::threads. Must not be negative.
+  /// Number of host threads with MemorySpace::host, as in Options::threads. Must not be negative.
   int threads = 0;
 
   /// Allocates the memory on the GPU.
   DeviceAllocator allocator;
 
-  /// On the GPU: ask CUDA in each call where each array is, and reject arrays that kernels cannot
-  /// read. Turning it off saves up to 16 driver calls. A wrong array then causes a fault on the
-  /// device.
+  /// On the GPU: query the location of each array in each call, and reject arrays that kernels
+  /// cannot read. Turning it off saves up to 16 driver calls. A wrong array then causes a fault on
+  /// the device.
   bool validatesArrays = true;
 
   // Deprecated names of version 0.2, to be removed in 0.4.
-  /// Takes effect unless it is 0.
+  /// Ignored if it is 0.
   [[deprecated("use initialPairCapacity")]] std::size_t leastCapacity = 0;
   /// Backend::host means MemorySpace::host. Backend::automatic is an error.
   [[deprecated("use memory, a MemorySpace")]] Backend backend = Backend::cuda;
@@ -162,7 +164,7 @@ struct StepStats {
   std::size_t pairs = 0;     ///< overlapping pairs
   std::size_t added = 0;     ///< pairs that the previous step did not have
   std::size_t removed = 0;   ///< pairs that only the previous step had
-  std::size_t searched = 0;  ///< boxes whose pairs were searched for; all others have hardly moved
+  std::size_t searched = 0;  ///< boxes whose pairs were searched for; the others have hardly moved
   std::size_t oversizedBoxes = 0;  ///< infinite and giant boxes, which overlap nearly all others
   std::size_t nanBoxes = 0;        ///< boxes with a NaN: they overlap nothing
   std::size_t capacity = 0;        ///< pairs that fit without a second search
@@ -192,12 +194,12 @@ inline constexpr Stage kStages[] = {
     {"delta", &StepStats::deltaMs},
 };
 
-/// Why a step ran where it ran.
+/// Why a step ran on the host or on the GPU.
 enum class SpaceReason {
-  requested,    ///< Options::backend names the space
+  requested,    ///< Options::backend is `host` or `cuda`
   unavailable,  ///< no GPU can be used
   warmUp,       ///< on the host, while the GPU is prepared in the background
-  faster,       ///< steps took less time there, or the spaces have not been compared yet
+  faster,       ///< steps took less time there, or host and GPU are not yet compared
   failed,       ///< on the host, because the GPU has failed or found wrong pairs
 };
 
@@ -210,11 +212,11 @@ struct Stats : StepStats {
   std::string reason;                                ///< the reason in words
   Hierarchy hierarchy = Hierarchy::wide;             ///< the structure that was searched
 
-  /// With Backend::automatic: the mean time on the host of the steps that both spaces did in the
-  /// last comparison. 0 before the first comparison.
+  /// With Backend::automatic: the mean time on the host of the steps that host and GPU both ran in
+  /// the last comparison. 0 before the first comparison.
   double hostMeanMs = 0;
   double gpuMeanMs = 0;      ///< the mean time of these steps on the GPU
-  std::size_t switches = 0;  ///< with Backend::automatic: how often the space changed
+  std::size_t switches = 0;  ///< with Backend::automatic: number of changes between host and GPU
 
   int threads = 0;  ///< host threads in use
 

@@ -39,14 +39,14 @@ struct GPULBVH_HIDDEN PairFinder::Impl {
   void tellSpace();
 };
 
-/// Reserves memory for what follows a step, because nothing may fail then.
+/// Reserves the memory that is needed after a step, when nothing may fail.
 void PairFinder::Impl::prepare(std::size_t boxes) {
   if (8 * removedObjects.size() < removedObjects.capacity()) removedObjects.shrink_to_fit();
   removedObjects.reserve(boxes);
   removed.reserve(boxes);
 }
 
-/// Lists what the caller says has changed, new boxes, and boxes with another object.
+/// Lists the boxes that the caller reports as changed, new boxes, and boxes with another object.
 template <class Announced>
 void PairFinder::Impl::collectChanges(std::size_t boxes, const Announced& announced) {
   changed.begin(boxes);
@@ -68,7 +68,7 @@ void PairFinder::Impl::forgetResults() {
   tree.reset();
 }
 
-/// Copies where the last step ran, and why, to the figures. If memory runs out, some of them stay
+/// Writes to `stats` where the last step ran, and why. If memory runs out, some members stay
 /// unchanged.
 void PairFinder::Impl::tellSpace() {
   const SpaceInfo* info = pipeline->info();
@@ -102,7 +102,7 @@ PairFinder::~PairFinder() = default;
 PairFinder::PairFinder(PairFinder&&) noexcept = default;
 PairFinder& PairFinder::operator=(PairFinder&&) noexcept = default;
 
-/// @param announced what the caller says has changed; null: nothing is known
+/// @param announced the boxes that the caller reports as changed; null: unknown
 template <class Announced>
 void PairFinder::Impl::update(View<const Aabb> boxes, View<const Filter> filters,
                               const Announced* announced) {

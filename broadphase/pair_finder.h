@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// Declares the public interface of the core. Boxes go in; sorted overlapping pairs and the changes
-/// since the previous update come out. The interface uses no types of Bullet or CUDA. The stages of
-/// an update are in host/step.cpp and cuda/step.cuh. C++17.
+/// Declares the public interface of the core. A finder takes boxes, and returns the sorted
+/// overlapping pairs and the changes since the previous update. The interface uses no types of
+/// Bullet or CUDA. The stages of an update are in host/step.cpp and cuda/step.cuh. C++17.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ enum class UpdateStatus {
 };
 
 /// Finds all overlapping pairs in a set of closed boxes. The result is exact: it equals brute force
-/// with `overlap()`. A box with a NaN has no pairs. For inverted and infinite boxes the six
-/// comparisons of `overlap()` decide. The pairs and their order are the same on every backend,
+/// with `overlap()`. A box with a NaN has no pairs. The six comparisons of `overlap()` also
+/// decide for inverted and infinite boxes. The pairs and their order are the same on every backend,
 /// instruction set and thread count, and in every run.
 ///
 /// Coordinates may have any unit. Box i of one update and box i of the next are the same object,
@@ -47,20 +47,20 @@ class GPULBVH_API PairFinder {
   /// Destroys this finder's state, then takes over the other's.
   PairFinder& operator=(PairFinder&&) noexcept;
 
-  /// Finds the pairs among `boxes`, and what changed since the previous update. The arrays are read
+  /// Finds the pairs among `boxes`, and the changes since the previous update. The arrays are read
   /// only during the call.
   /// @param boxes at most 2^30
   /// @param filters one for each box: finds only pairs that `shouldCollide()` accepts. Empty: finds
   ///   all overlapping pairs
-  /// @param changed one bit for each box (box i is bit i % 64 of word i / 64). A bit is set if the
-  ///   box or its filter may differ from the last update that did not throw. Boxes that are new
+  /// @param changed one bit for each box (box i is bit i % 64 of word i / 64). A bit must be set if
+  ///   the box or its filter may differ from the last update that did not throw. Boxes that are new
   ///   since that update are always treated as changed. Empty: the finder compares the boxes with
   ///   copies, which it keeps while that saves time
   /// @throws std::invalid_argument if the sizes of the arrays do not match
   /// @throws std::length_error if there are more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
   /// After an exception pairs() still returns the result of the previous update, and added() and
-  /// removed() are empty. If a stage failed, stats() shows how far the update came.
+  /// removed() are empty. If a stage failed, stats() shows how far the update got.
   void update(View<const Aabb> boxes, View<const Filter> filters = {},
               View<const std::uint64_t> changed = {});
 
@@ -97,7 +97,7 @@ class GPULBVH_API PairFinder {
 
   /// Calls replaceObject().
   [[deprecated("use replaceObject")]] void removeObject(std::uint32_t index) noexcept;
-  /// Returns what pairs() returns for a finder that is not const. So it may sort, too.
+  /// Returns the same pairs as the non-const pairs(). It may sort them, too.
   [[deprecated("pairs() sorts: call it on a finder that is not const")]] View<const Pair> pairs()
       const;
   /// Builds a binary tree that the finder owns.
@@ -111,7 +111,7 @@ class GPULBVH_API PairFinder {
   // updateUnchanged(). Null if the update did not run on the host, or failed.
   friend const PackedBoxes* packedOf(const PairFinder& finder) { return finder.packed(); }
   const PackedBoxes* packed() const;
-  // update(), for a caller with SparseBits. Takes time only for what has changed.
+  // update(), for a caller with SparseBits. Takes time only for the changed boxes.
   friend void updateChanged(PairFinder& finder, View<const Aabb> boxes, View<const Filter> filters,
                             const SparseBits& changed) {
     finder.updateChanged(boxes, filters, changed);

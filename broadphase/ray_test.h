@@ -19,8 +19,8 @@ enum class RayAxis : unsigned char {
   parallel,        ///< misses each slab that does not contain the origin
 };
 
-/// The part of a ray between 0 and `length` that is inside a box. It is found by cutting the ray
-/// with a slab for each axis. A NaN distance, a NaN or negative length, and an inverted slab are
+/// The part of a ray between 0 and `length` that is inside a box. It is found by clipping the ray
+/// to a slab on each axis. A NaN distance, a NaN or negative length, and an inverted slab count as
 /// misses.
 template <class Scalar>
 class RayInterval {
@@ -28,7 +28,7 @@ class RayInterval {
   /// @param length in units of the ray's direction; may be infinite
   GPULBVH_HD explicit RayInterval(Scalar length) : leave_(length) {}
 
-  /// Cuts the ray with the slab between the distances `lo` and `hi` from the origin along one axis.
+  /// Clips the ray to the slab between the distances `lo` and `hi` from the origin along one axis.
   /// @param inverse reciprocal of the direction along the axis; not read if the ray is parallel
   /// @return false if the ray is known to miss
   GPULBVH_HD bool cut(Scalar lo, Scalar hi, Scalar inverse, RayAxis axis) {
@@ -45,7 +45,7 @@ class RayInterval {
     return true;
   }
 
-  /// Whether a part of the ray is left after all cuts.
+  /// Whether a part of the ray is left after all calls of cut().
   GPULBVH_HD bool isHit() const { return enter_ <= leave_; }
   /// The distance at which this part begins.
   GPULBVH_HD Scalar enter() const { return enter_; }
@@ -104,13 +104,13 @@ class RayIntervals {
 /// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1. A
 /// component whose reciprocal is infinite is treated as 0.
 struct Ray {
-  float origin[3];     ///< where the ray begins
-  float direction[3];  ///< where the ray goes
+  float origin[3];     ///< start of the ray
+  float direction[3];  ///< direction of the ray
   float length;        ///< in units of the direction; may be infinite
 };
 
 /// Whether a ray hits or touches a closed box. A NaN anywhere, an infinite origin or direction, a
-/// negative length, and an inverted box are misses.
+/// negative length, and an inverted box count as misses.
 class RayTest {
  public:
   /// @param ray is copied, with the reciprocals of its direction

@@ -18,12 +18,12 @@
 namespace lbvh {
 
 /// The hits of a batch: query i hits boxes[k] for offsets[i] <= k < offsets[i + 1]. The boxes of a
-/// query are sorted by index, whatever the number of threads.
+/// query are sorted by index, with any number of threads.
 struct BatchHits {
   std::vector<std::size_t> offsets;  ///< one element for each query, and one more; the first is 0
   std::vector<std::uint32_t> boxes;  ///< the hits of all queries, one query after the other
 
-  /// The boxes that a query hits.
+  /// Returns the boxes that a query hits.
   /// @param query less than the number of queries; not checked
   View<const std::uint32_t> of(std::size_t query) const {
     return {boxes.data() + offsets[query], offsets[query + 1] - offsets[query]};
@@ -31,8 +31,8 @@ struct BatchHits {
 };
 
 /// A wide tree over boxes, for queries. A node has sixteen boxes or sixteen children, as in a step
-/// on the host. The tree is built by several host threads. Many threads may query at the same time,
-/// as long as none builds. Only one batch may run at a time.
+/// on the host. The tree is built by several host threads. Many threads may query at the same time
+/// while none builds. Only one batch may run at a time.
 class GPULBVH_API BoxTree {
  public:
   /// @param threads number of host threads, as Options::threads
@@ -51,8 +51,8 @@ class GPULBVH_API BoxTree {
 
   /// Calls visit(box index) for each box for which hits(const Aabb&) is true, in unspecified order.
   /// A NaN box is never visited. Many threads may call it at the same time.
-  /// @param hits must be true for bounds that contain a box for which it is true. A RayTest passed
-  ///   directly takes half the time of a function that calls one.
+  /// @param hits must be true for bounds that contain a box for which it is true. Pass a RayTest
+  ///   directly, because a function that calls one takes twice the time.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) const {
     if (const PackedBoxes* all = packed()) queryExactly(*all, hits, visit);
@@ -98,8 +98,8 @@ template <class Hits, class Visit>
   }
 }
 
-/// Calls visit(box index) for each box that is hit, of all boxes that `tree` was built from. The
-/// leaves come first, as in queryNodes(). The oversized boxes follow, for which hits(Aabb) is
+/// Calls visit(box index) for each hit box among the boxes that `tree` was built from. The leaves
+/// are visited first, as in queryNodes(). The oversized boxes follow, for which hits(Aabb) is
 /// called. A NaN box is never visited.
 /// @param boxes the boxes that the tree was built from
 template <class Hits, class Visit>
@@ -113,7 +113,7 @@ template <class Hits, class Visit>
 GPULBVH_END_OLD_NAMES
 
 /// The nodes at depth `level` and the leaves above that depth, in the order of the leaves. Every
-/// leaf is below exactly one of them. This is for pictures, and to divide a tree among tasks.
+/// leaf is below exactly one of them. Use it to draw a tree, or to divide a tree among tasks.
 /// @param level the root has level 0; below the deepest level, all leaves are returned
 /// @throws std::bad_alloc
 [[deprecated("a BoxTree has no nodes to list")]] GPULBVH_API std::vector<Node> nodesAtLevel(

@@ -44,7 +44,7 @@ struct Filter {
   std::int32_t mask;   ///< one bit for each group that the box collides with
 };
 
-/// Two overlapping boxes by index, first < second. A GPU reads it in one 8-byte access.
+/// Two overlapping boxes by index, first < second. A GPU reads a Pair in one 8-byte access.
 struct alignas(8) Pair {
   std::uint32_t first;   ///< the smaller index
   std::uint32_t second;  ///< the larger index
@@ -52,21 +52,21 @@ struct alignas(8) Pair {
 static_assert(sizeof(Pair) == 8 && alignof(Pair) == 8, "a Pair is one 8-byte load");
 
 /// Makes View::data and View::size both functions and, as in version 0.2, variables. In 0.4 they
-/// will be functions alone.
+/// will only be functions.
 template <class Value>
 class ViewMember {
  public:
-  /// @param value what a call returns
+  /// @param value the value that a call returns
   GPULBVH_HD constexpr explicit ViewMember(Value value) : value_(value) {}
 
   /// @return the value
   GPULBVH_HD constexpr Value operator()() const { return value_; }
 
-  /// @return the value, where a program reads the variable of version 0.2
+  /// For programs that read the variable of version 0.2. @return the value
   [[deprecated("call data() or size()")]] GPULBVH_HD constexpr operator Value() const {
     return value_;
   }
-  /// Changes the value, where a program assigns to the variable of version 0.2.
+  /// For programs that assign to the variable of version 0.2. Changes the value.
   /// @return this member
   [[deprecated("assign a View")]] GPULBVH_HD constexpr ViewMember& operator=(Value value) {
     value_ = value;
@@ -95,7 +95,7 @@ struct View {
   GPULBVH_HD constexpr T* end() const { return data() + size(); }
   /// @param i must be less than size(); not checked
   GPULBVH_HD constexpr T& operator[](std::size_t i) const { return data()[i]; }
-  /// Whether there is no element.
+  /// Whether the view has no elements.
   GPULBVH_HD constexpr bool empty() const { return size() == 0; }
   /// The first elements. @param count must be at most size(); not checked
   GPULBVH_HD constexpr View first(std::size_t count) const { return {data(), count}; }
@@ -115,7 +115,7 @@ struct View {
 ///
 /// Let r be the last leaf below a node. The rope of the node is the right child whose range begins
 /// at leaf r + 1. If r is the last of all leaves, the rope is `kNullIndex`. A traversal continues
-/// from a node at `left` if its box is hit, else at `rope`. The right child of a node is the rope
+/// from a node to `left` if its box is hit, else to `rope`. The right child of a node is the rope
 /// of its left child.
 struct alignas(16) Node {
   float min[3];        ///< minimum of the bounds of all leaves below
@@ -171,7 +171,7 @@ GPULBVH_HD inline Pair makePair(std::uint32_t a, std::uint32_t b) {
 GPULBVH_HD inline bool operator==(Pair a, Pair b) {
   return a.first == b.first && a.second == b.second;
 }
-/// Whether the pairs differ in a box.
+/// Whether the pairs differ in at least one box.
 GPULBVH_HD inline bool operator!=(Pair a, Pair b) { return !(a == b); }
 /// The sort order of pairs: by (first, second).
 GPULBVH_HD inline bool operator<(Pair a, Pair b) {

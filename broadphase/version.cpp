@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// CMakeLists.txt defines the number, so that it is written in only one place.
+// CMakeLists.txt defines the version number, so that no source file repeats it.
 #include "broadphase/version.h"
 
 #ifndef GPULBVH_VERSION

@@ -57,7 +57,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   if (chooser_->wantsGpu()) warmUp();
   const auto begin = Clock::now();
   const bool triesGpu = chooser_->next() == Where::gpu && canUseGpu();
-  if (triesGpu && gpuIsBehind_) takeOver();  // so that the host has pairs for setPreviousPairs()
+  if (triesGpu && gpuIsBehind_) takeOver();  // so that the host has the pairs that the GPU needs
   const StepStats untouched = stats;
   if (!triesGpu || !stepOnGpu(input, stats)) {
     stats = untouched;
@@ -68,7 +68,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   served_ = serving_;
   const double ms = millisecondsSince(begin);
   chooser_->stepped(serving_, {ms, input.boxes.size(), stats.pairs, millisecondsSince(made_)});
-  endTrials();  // the outcome of a trial that ended during this step, before the next one begins
+  endTrials();  // evaluates a trial that ended during this step, before the next trial begins
   if (serving_ == chooser_->next()) beginTrial(input, ms);
   tell();
 }
@@ -78,7 +78,8 @@ bool AdaptivePipeline::canUseGpu() const {
          step_ >= retryAt_;
 }
 
-/// This thread copies the boxes meanwhile. The threads of the GPU's pipeline help while they wait.
+/// Runs the step on the GPU's thread. The caller's thread copies the boxes meanwhile, and threads
+/// of the GPU's pipeline help while they wait.
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
     const View<const Pair> before = gpuIsBehind_ ? host_->pairs() : View<const Pair>{};
@@ -121,8 +122,8 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   removed_ = host_->removed();
 }
 
-/// Sets the host's pairs to the last step's. If the GPU found them, the host searches for them
-/// again. If the GPU was wrong, the host takes the pairs that the program got from the GPU. The
+/// Sets the host's pairs to those of the last step. If the GPU found them, the host searches for
+/// them again. If the GPU was wrong, the host uses the pairs that the program got from the GPU. The
 /// changes of the next step then correct them.
 /// @throws std::bad_alloc, with nothing changed
 void AdaptivePipeline::takeOver() {
@@ -135,7 +136,7 @@ void AdaptivePipeline::takeOver() {
     host_->step(lastScene_.get(), unread);
   serving_ = Where::host;
   gpuIsBehind_ = true;
-  lastScene_.clear();  // not needed until the GPU serves again
+  lastScene_.clear();  // not needed until a step runs on the GPU again
 }
 
 void AdaptivePipeline::setPreviousPairs(View<const Pair> pairs) {
@@ -218,7 +219,7 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   }
 }
 
-/// Treats the host's pairs as the right ones.
+/// Handles a trial whose pairs differ from those of the step. Treats the host's pairs as correct.
 void AdaptivePipeline::disagreed(Where where, const Trial& trial) noexcept {
   gpuWasWrong = true;
   const bool triedHost = where == Where::host;
@@ -246,7 +247,8 @@ void AdaptivePipeline::beginTrial(const StepInput& input, double servedMs) {
   }
 }
 
-/// The thread of the space that does not serve. Null while that space is busy or not ready.
+/// The thread for a trial: the GPU's if steps run on the host, else the host's. Null while that
+/// pipeline is busy or not ready.
 PipelineThread* AdaptivePipeline::triedThread() {
   if (serving_ == Where::host) return canUseGpu() ? gpu_.get() : nullptr;
   if (hostTrial_ == nullptr) hostTrial_ = std::make_unique<PipelineThread>(makeHost_);
@@ -254,7 +256,7 @@ PipelineThread* AdaptivePipeline::triedThread() {
 }
 
 void AdaptivePipeline::failed(const char* what, bool forGood) {
-  constexpr int kLongestRest = 16;  // 2^16 steps, a quarter of an hour
+  constexpr int kLongestRest = 16;  // 2^16 steps, 18 minutes at 60 steps per second
   failures_ = std::min(failures_ + 1, kLongestRest);
   retryAt_ = step_ + (std::uint64_t{1} << failures_) + 1;
   hasFailedForGood_ = hasFailedForGood_ || forGood;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Runs each step on the host or on the GPU. A chooser decides where. If the GPU fails, the host
-// runs the step. The pairs and deltas are the same on both. Either throws SpaceError if it fails.
-// Uses no CUDA.
+// runs the step. The pairs and deltas are the same on both. Uses no CUDA.
 #pragma once
 
 #include <atomic>
@@ -17,18 +16,19 @@
 
 namespace lbvh {
 
-/// Whether a GPU has found other pairs than the host. If so, no later step of this process runs on
-/// a GPU.
+/// Whether a GPU has found pairs that differ from those of the host. If so, no later step of this
+/// process runs on a GPU.
 inline std::atomic<bool> gpuWasWrong{false};
 
-/// No caller waits for the GPU's warm-up or for a trial. A trial runs on a copy of the boxes, and
-/// its pairs are compared with those of the step. If they differ, no GPU is used any more. After a
-/// failure the GPU rests for 2, 4, 8 ... steps. After a sticky failure the GPU is not used again.
+/// No caller waits for the GPU's warm-up or for a trial. In a trial the pipeline that is not in use
+/// repeats a step on a copy of the boxes, and its pairs are compared with those of the step. If
+/// they differ, no GPU is used any more. After one, two, three ... failures in a row, the GPU is
+/// not used for 2, 4, 8 ... steps. After a sticky failure the GPU is not used again.
 class AdaptivePipeline final : public Pipeline {
  public:
   using Make = PipelineThread::Make;
 
-  /// @param makeHost makes the pipeline for trials of the host while the GPU serves
+  /// @param makeHost makes the pipeline for trials of the host while steps run on the GPU
   AdaptivePipeline(std::unique_ptr<Pipeline> host, Make makeHost, Make makeGpu,
                    std::unique_ptr<SpaceChooser> chooser);
 
@@ -76,12 +76,12 @@ class AdaptivePipeline final : public Pipeline {
   Where served_ = Where::host;   ///< which pipeline ran the last step
   /// Whether the GPU may lack the pairs of the last step.
   bool gpuIsBehind_ = true;
-  LastScene lastScene_;                      ///< used while the GPU serves
+  LastScene lastScene_;                      ///< used while steps run on the GPU
   std::optional<View<const Pair>> fetched_;  ///< the GPU's pairs, if they have been copied
   View<const Pair> added_, removed_;
 
   const PipelineThread::Clock::time_point made_ = PipelineThread::Clock::now();
-  /// The current step, and the first step after the GPU's rest.
+  /// The current step, and the first step that may use the GPU after a failure.
   std::uint64_t step_ = 0, retryAt_ = 0;
   int failures_ = 0;  ///< failures in a row
   bool hasFailedForGood_ = false;

@@ -39,7 +39,7 @@ namespace {
 
 NamedPipeline makeGpu(const Options& options) {
   NamedPipeline made{makeCudaPipeline(options), cudaDeviceName(options.device)};
-  Worker::awaitAtExit();  // so that it runs before CUDA's own exit handlers
+  Worker::awaitAtExit();  // so that jobs end before CUDA's own exit handlers run
   return made;
 }
 
@@ -67,7 +67,7 @@ std::string whyUnavailable(Backend backend, int device) {
   if (backend != Backend::cuda) return {};
   if (gpuWasWrong) return "no cuda: the GPU has found wrong pairs in this process";
   if (device < 0) device = currentCudaDevice();
-  std::string why;  // found out on another thread, because CUDA keeps errors and device per thread
+  std::string why;  // set on another thread, because CUDA keeps error and device per thread
   std::thread([&] { why = whyNoCuda(device); }).join();
   return why;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Keeps copies of the boxes and filters of the last step and of the current one. If a space fails,
-// the pairs of the last step are found again from these copies. Keeps no pairs, so its cost does
-// not depend on their number.
+// Keeps copies of the boxes and filters of the previous step and of the current one. When the host
+// takes over, for example after a failure of the GPU, it finds the previous step's pairs again from
+// these copies. No pairs are kept, so the cost does not depend on their number.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace lbvh {
 
-/// Each step calls prepare(), has the work done that this returns, and calls keep() if the step
+/// Each step calls prepare(), runs the work that prepare() returns, and calls keep() if the step
 /// succeeds. Without keep() the copy of the previous step stays.
 class LastScene {
  public:
   class Copying;
 
   /// Allocates the memory for the copy of a step, and returns the work of copying. The previous
-  /// copy stays as it is. With `changed` bits only what changed in this step or the previous one is
-  /// copied.
-  /// @throws std::bad_alloc; the last copy is unchanged
+  /// copy stays as it is. With `changed` bits, the work copies only what changed in this step or in
+  /// the previous one.
+  /// @throws std::bad_alloc; the previous copy is unchanged
   [[nodiscard]] Copying prepare(const StepInput& input);
   void keep() noexcept;
 
@@ -50,11 +50,11 @@ class LastScene {
   Copy copies_[2];  ///< used alternately
   int last_ = 0;
   /// The first known_ boxes and filters of next() differ from those of the current step only where
-  /// `changed` bits of the last two steps are set.
+  /// `changed` bits of this step or of the previous one are set.
   std::size_t known_ = 0;
 };
 
-/// A piece is a range of boxes.
+/// Copies the boxes and filters of a step. A piece of this work is a range of boxes.
 class LastScene::Copying final : public SharedWork {
  public:
   Copying(LastScene& scene, const StepInput& input)

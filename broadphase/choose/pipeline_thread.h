@@ -21,7 +21,7 @@
 
 namespace lbvh {
 
-/// The step that a trial repeats, with its result on the space that serves.
+/// The step that a trial repeats, with the result that the caller got.
 struct ServedStep {
   std::uint64_t number;
   double ms;
@@ -31,7 +31,7 @@ struct ServedStep {
 struct Trial {
   std::uint64_t step;
   TrialFigures figures;
-  std::size_t served, found;  ///< number of pairs of the served step, and of the trial
+  std::size_t served, found;  ///< numbers of pairs: of the caller's step, and of the trial
   bool agrees;                ///< whether the pairs are equal
 };
 
@@ -88,12 +88,13 @@ class PipelineThread {
 
   using Clock = std::chrono::steady_clock;
 
-  /// Starts the step on copies of its arrays, and returns. Ignores `input.removedObjects` and
-  /// `input.changed`. After the step, compares its pairs with those of `served`.
-  /// @param began when the caller started to work for the trial
+  /// Starts a trial: copies the input's arrays, starts the step on the copies, and returns. Ignores
+  /// `input.removedObjects` and `input.changed`. After the step, compares its pairs with those of
+  /// `served`.
+  /// @param began when the caller began to prepare the trial
   /// @throws std::bad_alloc
   void tryStep(const StepInput& input, const ServedStep& served, Clock::time_point began);
-  /// Returns the trial that has ended, once.
+  /// Returns a trial that has ended, but each trial only once.
   std::optional<Trial> takeTrial() { return std::exchange(trial_, std::nullopt); }
 
   std::size_t memoryBytes() const { return bytes_; }  ///< may be called at any time

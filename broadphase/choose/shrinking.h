@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Gives back the memory of boxes that are gone. The buffers of a pipeline only grow.
+// Frees memory after most boxes were removed. The buffers of a pipeline only grow.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace lbvh {
 
-/// Makes its pipeline again when most of the boxes are gone, in two steps one after the other.
+/// Makes a new pipeline when two consecutive steps have far fewer boxes than an earlier step.
 class ShrinkingPipeline final : public Pipeline {
  public:
   using Make = std::function<std::unique_ptr<Pipeline>()>;
@@ -38,7 +38,8 @@ class ShrinkingPipeline final : public Pipeline {
   std::size_t memoryBytes() const override { return pipeline_->memoryBytes(); }
 
  private:
-  /// A pipeline is kept while it has had at most kMaxRatio times the boxes, and kExtraBoxes more.
+  /// A pipeline is replaced if one of its steps had over kMaxRatio times the present number of
+  /// boxes, plus kExtraBoxes.
   static constexpr std::size_t kMaxRatio = 8, kExtraBoxes = 256;
 
   /// If memory runs out, the old pipeline stays.

@@ -7,12 +7,12 @@
 namespace lbvh {
 namespace {
 
-constexpr int kMinLongSteps = 6;  // this many long steps in a row make a GPU worth using
+constexpr int kMinLongSteps = 6;  // after this many long steps in a row the GPU is tried
 constexpr int kMaxCounted = 64;   // after this many steps the comparison is a draw
-constexpr double kMargin = 1.05;  // a switch must be worth its cost
-// How many hitches, each as long as a step, may be chance. While the GPU serves, the host is tried
-// rarely, so a wrong choice of the GPU lasts long. Therefore the GPU must be faster in two
-// comparisons in a row.
+constexpr double kMargin = 1.05;  // the other space must be faster by this factor
+// Number of hitches, each as long as a step, by which the sums may differ by chance. While steps
+// run on the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the
+// GPU must be faster in two comparisons in a row.
 constexpr double kHitchesForGpu = 4, kHitchesForHost = 3, kHitchesToStay = 1;
 constexpr double kCheckShare = 99;       // time on the GPU / time for trials of the host
 constexpr std::uint64_t kMinPause = 64;  // minimum number of steps between two series
@@ -28,7 +28,7 @@ bool differBy(double factor, double a, double b) { return a > factor * b || b > 
 
 void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
   ++step_;
-  if (where != serving_) return;  // the space that serves has failed or is not ready
+  if (where != serving_) return;  // the chosen space has failed or is not ready
   now_ = figures;
   const bool isChange = step_ >= nextChange_ && hasChanged();
   if (serving_ == Where::gpu) {
@@ -97,7 +97,7 @@ void FasterSpace::forget() {
   triedMs_ = servedMs_ = 0;
 }
 
-/// Keeps the space that serves. The pauses between series grow with the number of steps. So all
+/// Keeps the chosen space. The pauses between series grow with the number of steps. So all
 /// series together cost only a small share of the whole time.
 void FasterSpace::endSeries() {
   forget();

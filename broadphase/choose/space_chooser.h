@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Chooses the space that runs the steps: the host's cores or the GPU. This space is the one that
-// serves. The chooser is given the times of steps and of trials. From these it decides where the
-// next step runs, and when the other space is worth a trial. Runs nothing itself and reads no
-// clock, so tests can give it any sequence of times.
+// Chooses the space that runs the steps: the host's cores or the GPU. The chosen space "serves".
+// From the times of steps and of trials, the chooser decides where the next step runs, and when
+// the other space is worth a trial. It runs nothing itself and reads no clock, so tests can pass
+// any sequence of times.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ constexpr Where otherThan(Where where) { return where == Where::host ? Where::gp
 struct StepFigures {
   double ms = 0;  ///< duration of the whole step for its caller
   std::size_t boxes = 0, pairs = 0;
-  double atMs = 0;  ///< its end, on a clock with any starting point
+  double atMs = 0;  ///< time at its end, on a clock with any starting point
 };
 
 /// The figures of one step on the space that serves and, as a trial, on the other.
@@ -34,8 +34,8 @@ class SpaceChooser {
  public:
   virtual ~SpaceChooser() = default;
 
-  /// Where the next step should run. It runs on the other space while this one fails or is not
-  /// ready.
+  /// Where the next step should run. If this space fails or is not ready, the step runs on the
+  /// other space.
   virtual Where next() const = 0;
   /// Whether a GPU may be worth using. If so, it is warmed up.
   virtual bool wantsGpu() const = 0;
@@ -74,8 +74,8 @@ class AlwaysGpu final : public SpaceChooser {
 ///
 /// The host serves first. Meanwhile the GPU is tried in series of steps. The first trials of a
 /// series are ignored, until the GPU has worked for some milliseconds. While the GPU serves, the
-/// trials of the host take a hundredth of the time. The host is tried at once when the number of
-/// boxes or pairs has changed by a factor of four.
+/// trials of the host take a hundredth of the whole time. The host is tried at once when the number
+/// of boxes or pairs has changed by a factor of four.
 class FasterSpace final : public SpaceChooser {
  public:
   /// @param leastMs a step that takes less time than this on the host is faster there than on any

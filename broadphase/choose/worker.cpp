@@ -29,10 +29,10 @@ long processId() noexcept { return 0; }  // there is no fork()
 enum State : int { kIdle, kBusy, kQuit };
 
 // Waking a sleeping thread takes 5 to 50 us, as long as a small step on a GPU. So a waiting thread
-// first spins: for a job about as long as a wake-up, for the end of a job as long as a step of some
-// 100,000 boxes. With two processors, a spinning thread might take the only free processor from the
-// other thread or from the program. If spinning was in vain, because steps take longer or no
-// processor is free, the next few waits do not spin.
+// first spins. It spins for a job about as long as a wake-up takes, and for the end of a job as
+// long as a step of some 100,000 boxes takes. With at most two processors it does not spin, because
+// it might take the only free processor from the other thread or from the program. If spinning was
+// in vain, because steps take longer or no processor is free, the next few waits do not spin.
 constexpr std::chrono::microseconds kLook[] = {std::chrono::microseconds(40),    // by state: kIdle,
                                                std::chrono::microseconds(500)};  // kBusy
 constexpr int kBlindWaits = 15;

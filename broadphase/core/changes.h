@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Finds the elements of an array that differ from the last step, as masks of 64 bits.
+// Finds the elements of an array that have changed since the previous step, as masks of 64 bits.
 #pragma once
 
 #include <algorithm>

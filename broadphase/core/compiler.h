@@ -44,7 +44,7 @@
 #define GPULBVH_END_TARGET
 #endif
 
-// For rarely used code. Inlined, it would take registers from a short function.
+// Prevents the inlining of rarely used code, which would take registers from a short function.
 #if defined(GPULBVH_GNU)
 #define GPULBVH_NOINLINE __attribute__((noinline))
 #else
@@ -80,8 +80,8 @@ inline Cpuid cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   return result;
 }
 
-/// The registers that the system saves when it switches threads, as bits of XCR0. May be called
-/// only if CPUID reports OSXSAVE.
+/// The registers that the operating system saves when it switches threads, as bits of XCR0. May be
+/// called only if CPUID reports OSXSAVE.
 inline std::uint32_t registersOfSystem() {
 #if defined(GPULBVH_GNU)
   std::uint32_t low, high;
@@ -93,7 +93,7 @@ inline std::uint32_t registersOfSystem() {
 }
 #endif
 
-/// For loops that wait for another thread's write: tells the processor that the thread waits.
+/// Tells the processor that this thread waits, in a loop, for another thread's write.
 inline void relax() {
 #if defined(GPULBVH_SSE2)
   _mm_pause();

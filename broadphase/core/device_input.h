@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Reads a DeviceScene, on every space. Before stage 1 an engine's boxes are packed, and each gets
-// the rank of its world. In stage 5 a rule decides which pairs are kept.
+// Reads a DeviceScene, on the host or on a GPU. Before stage 1 an engine's boxes are packed, and
+// each gets the rank of its world. In stage 5 a rule decides which pairs are kept.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ GPULBVH_HD inline std::uint32_t worldsOf(const DeviceScene& scene) {
   return scene.worlds == nullptr && scene.worldCount == 0 ? 1 : scene.worldCount;
 }
 
-/// Decides which boxes are pairs, among those that overlap in a common world.
+/// Decides which pairs are kept, among the boxes that overlap in a common world.
 struct PairRule {
   const Filter* filters = nullptr;
   const std::uint32_t* bodies = nullptr;
@@ -66,7 +66,7 @@ struct GatherBoxes {
   /// Receives for each box the rank of its world, or worldsOf() if it is in all worlds, or
   /// nowhere() if it is in none.
   std::uint32_t* ranks;
-  std::uint32_t* errors;  ///< receives DeviceError bits; the caller must set it to 0
+  std::uint32_t* errors;  ///< receives DeviceError bits; must be 0 before
 
   GPULBVH_HD static std::size_t elements(const DeviceScene& scene) {
     const std::size_t least = scene.boxCount != nullptr ? 1 : 0;

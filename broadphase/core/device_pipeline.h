@@ -14,8 +14,8 @@ struct CUstream_st;
 
 namespace lbvh {
 
-/// A DevicePairFinder on one space. The caller has checked the arguments, but not in which memory
-/// the arrays are.
+/// Implements a DevicePairFinder on the host or on a GPU. The caller has checked the arguments, but
+/// not in which memory the arrays are.
 class DevicePipeline {
  public:
   virtual ~DevicePipeline() = default;

@@ -28,8 +28,8 @@ struct ChooseGrid {
       grid.lo[axis] = scene.lo[axis];
       hi[axis] = scene.hi[axis];
     }
-    // Outliers share the outer cells of a narrower grid. So they are only dropped if even the
-    // finest cells (2^21 per axis) would be longer than four boxes.
+    // If outliers are dropped, they all share the outer cells of the narrower grid. So they are
+    // dropped only if even the finest cells (2^21 per axis) would be longer than four boxes.
     if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
     const float longest = longestSide(grid.lo, hi);
     // Cells are cubes. With equally many cells on all axes, the order would first cut the debris
@@ -38,8 +38,8 @@ struct ChooseGrid {
     grid.bits = 10;
     for (const int finer : {14, 21})
       if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
-    // The inverse of a denormal length is infinite. The largest finite number and 21 bits still
-    // give each denormal coordinate its own cell.
+    // The inverse of a denormal length is infinite. With the largest finite number and 21
+    // bits, each denormal coordinate still has its own cell.
     if (grid.perLength > kMaxPerLength) {
       grid.perLength = kMaxPerLength;
       grid.bits = 21;
@@ -49,8 +49,8 @@ struct ChooseGrid {
     header->grid = grid;
   }
 
-  /// A box is large from 8 to 16 times the mean length of the boxes on, because the mean is rounded
-  /// down to a power of two.
+  /// A box is large if it is at least 8 to 16 times as long as the mean of all boxes. This factor
+  /// varies, because the mean is rounded down to a power of two.
   static constexpr int kLargeBits = 4;
 
   static constexpr float kMaxPerLength = 3.40282347e+38f;
@@ -90,15 +90,15 @@ struct ChooseGrid {
   GPULBVH_HD static float least(float a, float b) { return b < a ? b : a; }
   GPULBVH_HD static float most(float a, float b) { return b > a ? b : a; }
 
-  /// Whether cells of this length are longer than the boxes. This decides on the length of the
-  /// codes and on outliers. The length of the boxes is a geometric mean, computed from exponents,
-  /// because a sum of exponents is exact. The number of boxes does not matter, because nearly all
-  /// boxes that share a small cell overlap.
+  /// Whether cells of this length are longer than the boxes. This decides the length of the codes,
+  /// and whether outliers are dropped. The length of the boxes is a geometric mean, computed from
+  /// exponents, because a sum of exponents is exact. The number of boxes does not matter, because
+  /// nearly all boxes that share a small cell overlap.
   GPULBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     return scene.measured != 0 && exponentOf(cell) > meanExponent(scene);
   }
 
-  /// @param scene has measured boxes
+  /// @param scene must have measured boxes
   GPULBVH_HD static int meanExponent(const SceneBounds& scene) {
     return static_cast<int>(scene.exponents / static_cast<std::int64_t>(scene.measured));
   }

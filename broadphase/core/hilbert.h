@@ -21,14 +21,14 @@ GPULBVH_HD inline std::uint32_t append(std::uint32_t word, std::uint32_t other) 
 #endif
 }
 
-/// The place on the curve of a cell, whose coordinates have kBits bits (Skilling 2004, "Programming
-/// the Hilbert curve"). In the paper each level flips or exchanges the lower bits of the
-/// coordinates. Here the higher bits are shifted out first, so a level works on whole words. The
-/// lowest bits of these words become garbage, but are never read. Then the paper's Gray code and
-/// flips follow, for all levels at once.
+/// The position on the curve of a cell, whose coordinates have kBits bits (Skilling 2004,
+/// "Programming the Hilbert curve"). In the paper each level flips or exchanges the lower bits of
+/// the coordinates. Here the higher bits are shifted out first, so a level works on whole words.
+/// The lowest bits of these words become garbage, but are never read. Then the paper's Gray code
+/// and flips follow, for all levels at once.
 template <class Code, int kBits>
 GPULBVH_HD inline Code placeOnCurve(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  constexpr int kAtOnce = 10;  // levels whose bits fit into a word
+  constexpr int kAtOnce = 10;  // number of levels whose bits fit into a word
   x <<= 32 - kBits, y <<= 32 - kBits, z <<= 32 - kBits;
   Code code = 0;
   for (int done = 0; done < kBits; done += kAtOnce) {
@@ -53,8 +53,8 @@ GPULBVH_HD inline Code placeOnCurve(std::uint32_t x, std::uint32_t y, std::uint3
   return static_cast<Code>(code ^ 7 * flips);
 }
 
-/// Writes the sort key of each box, as AssignCodes does. The code of a box is its place on the
-/// curve.
+/// Writes the sort key of each box, as AssignCodes does. The code of a box is its position on
+/// the curve.
 template <class Key>  // uint32_t: 30 bits; uint64_t: 63 bits
 struct AssignHilbertCodes {
   View<const Aabb> boxes;
@@ -87,7 +87,7 @@ struct AssignWorldKeys {
   std::uint64_t* keys;
   std::uint32_t* ids;
 
-  /// @param gridBits bits of the places on the curve, per axis
+  /// @param gridBits bits of a position on the curve, per axis
   GPULBVH_HD static int codeBitsFor(int gridBits, int rankBits) {
     return 3 * gridBits + 1 < 64 - rankBits ? 3 * gridBits + 1 : 64 - rankBits;
   }

@@ -11,16 +11,16 @@
 
 namespace lbvh {
 
-/// A box that reaches beyond this is giant. Boxes of Bullet's planes are giant: they reach to 1e18,
-/// or to 1e30 with double precision.
+/// A box that extends beyond +-kGiant on any axis is giant. Boxes of Bullet's planes are giant:
+/// they reach to 1e18, or to 1e30 with double precision.
 inline constexpr float kGiant = 1e17f;
 
 enum class BoxClass { ordinary, oversized, nan };
 
-/// Ordinary boxes go into the tree. Inverted boxes are ordinary: whatever overlaps one also
-/// overlaps bounds that include its corners. Giant and infinite boxes are oversized. They would
-/// enlarge the bounds of every ancestor, so they are kept out of a tree, or are its last leaves. A
-/// box with a NaN overlaps nothing.
+/// Ordinary boxes go into the tree. Inverted boxes are ordinary, too: a box that overlaps an
+/// inverted box also overlaps bounds that include the inverted box's corners. Giant and infinite
+/// boxes are oversized. They would enlarge the bounds of every ancestor, so they are kept out of a
+/// tree, or are its last leaves. A box with a NaN overlaps nothing.
 GPULBVH_HD inline BoxClass classify(const Aabb& box) {
   bool giant = false, number = true;
   for (int axis = 0; axis < 3; ++axis) {
@@ -117,10 +117,11 @@ GPULBVH_HD inline bool isLarge(const Aabb& box, const Grid& grid) {
 
 /// Writes the sort key of each box. The highest bits of a key are the box's layer, the bits below
 /// are its Morton code. The layers are, in this order: ordinary boxes, large ones, oversized ones,
-/// and boxes with a NaN. A search visits the later boxes of the order. So the pairs of a large box
-/// are found in the searches for its many small partners, in parallel. Nor does a large box widen
-/// the bounds of smaller ones. Vinkler, Bittner and Havran, "Extended Morton Codes for High
-/// Performance Bounding Volume Hierarchy Construction" (2017), also put sizes into codes.
+/// and boxes with a NaN. The search for a box visits only boxes later in the order. So the pairs of
+/// a large box are found in the searches for its many small partners, in parallel. Also, a large
+/// box does not widen the bounds of smaller ones. Vinkler, Bittner and Havran, "Extended Morton
+/// Codes for High Performance Bounding Volume Hierarchy Construction" (2017), also put sizes into
+/// codes.
 template <class Key>  // uint32_t: 30-bit codes; uint64_t: 63-bit codes
 struct AssignCodes {
   static constexpr int kCodeBits = sizeof(Key) == 4 ? 30 : 63;

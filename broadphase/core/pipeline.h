@@ -14,7 +14,7 @@ namespace lbvh {
 
 struct PackedBoxes;
 
-/// Where the last step ran, and why. The members mean what they mean in Stats.
+/// Where the last step ran, and why. The members are as in Stats.
 struct SpaceInfo {
   std::string backend, reason;
   SpaceReason spaceReason = SpaceReason::requested;
@@ -35,7 +35,7 @@ inline void describe(const StepHeader& header, StepStats& stats) {
   stats.mortonBits = 3 * header.grid.bits;
 }
 
-/// Runs the stages of steps on a space that the caller does not know.
+/// Runs the stages of steps, on the host or on a GPU.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
@@ -45,11 +45,11 @@ class Pipeline {
   ///   pairs() is still the result of the previous step, and added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;
 
-  /// Replaces a step in which nothing has changed. May order and pack the boxes of the last step
+  /// Called instead of step() if nothing has changed. May order and pack the boxes of the last step
   /// again, to make queries faster. Invalidates earlier results of packed().
   virtual void rest() noexcept {}
 
-  /// Replaces the pairs of the last step by `pairs`. The pipeline no longer uses what it has kept
+  /// Replaces the pairs of the last step with `pairs`. The pipeline no longer uses what it has kept
   /// from earlier steps.
   virtual void setPreviousPairs(View<const Pair> pairs) = 0;
 

@@ -9,7 +9,7 @@
 
 namespace lbvh {
 
-/// Up to this many boxes stay in the cache with all their data, so that prefetching only costs time
+/// With up to this many boxes, all their data stay in the cache, so prefetching only costs time
 /// (measured).
 inline constexpr std::size_t kBoxesInCache = 12288;
 
@@ -27,15 +27,15 @@ void prefetchObject(const T& object) {
   prefetch(reinterpret_cast<const char*>(&object + 1) - 1);
 }
 
-/// Calls visit(k) for each k less than n. Before visit(k) it calls each stage for the same k, in
-/// their order and kAhead elements apart. Each stage prefetches what the next one reads.
+/// Calls visit(k) for each k less than n. Before that, it calls each stage with the same k. A stage
+/// is kAhead elements ahead of the next stage or of visit, and prefetches what that one reads.
 /// @param prefetches if false, only visit() is called
 template <class Visit, class... Stages>
 void forPrefetched(bool prefetches, std::size_t n, const Visit& visit, const Stages&... stages) {
   constexpr std::size_t kAhead = 12;
   const std::size_t ahead = prefetches ? kAhead * sizeof...(stages) : 0;
   const auto call = [n](const auto& f, std::size_t k) {
-    if (k < n) f(k);  // k wraps around to huge numbers before it reaches 0
+    if (k < n) f(k);  // a negative k wraps around to a huge number
   };
   for (std::size_t i = 0; i < n + ahead; ++i) {
     std::size_t k = i;

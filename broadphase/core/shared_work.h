@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Work in pieces, which several threads share: each takes the next piece.
+// Defines work that several threads share. Each thread takes the next piece of it.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class SharedWork {
     return begun < pieces_ ? pieces_ - begun : 0;
   }
 
-  /// Does pieces until none is left. Any number of threads may call it at once. The work is done
+  /// Runs pieces until none is left. Any number of threads may call it at once. The work is done
   /// once all their calls have returned.
   void help() noexcept {
     for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Defines a set of indices as bits in two levels. Emptying and reading a set takes time for the
-// indices that are in it, and hardly any for the others.
+// Defines a set of indices as bits in two levels. The time to clear or to read a set depends
+// almost only on the number of indices that are in it.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
 /// The number of words with a bit for each of n indices.
 inline std::size_t wordsFor(std::size_t n) { return (n + kMaskBits - 1) / kMaskBits; }
 
-/// A set of indices. Has a bit for each index, and a bit for each word of these bits that is not 0.
+/// A set of indices. The first level has a bit for each index. The second level has a bit for each
+/// word of the first: whether the word is not 0.
 class SparseBits {
  public:
   /// Ensures that begin(n) and resize(n) do not fail. @throws std::bad_alloc
@@ -70,12 +71,12 @@ class SparseBits {
     for (std::size_t first = begin / kMaskBits * kMaskBits; first < end; first += kMaskBits)
       addMask(bitsBelow(end, first) & ~bitsBelow(begin, first), first);
   }
-  /// Adds the indices whose bits are set. @param bits as many words as the set has, or more
+  /// Adds the indices whose bits are set. @param bits at least as many words as the set has
   void addAll(View<const std::uint64_t> bits) {
     for (std::size_t word = 0; word < words_.size(); ++word)
       if (bits[word] != 0) addMask(bits[word], word * kMaskBits);
   }
-  /// Adds the indices of a set with the same number of possible indices.
+  /// Adds the indices of `other`, which must have been resized to the same n.
   void addAll(const SparseBits& other) {
     other.forWords(
         [this](std::size_t word, std::uint64_t bits) { addMask(bits, word * kMaskBits); });

@@ -35,7 +35,7 @@ struct SceneBounds {
   }
 };
 
-/// The grid whose cells give the sort keys. It has 2^bits cells on the longest axis.
+/// The grid whose cells determine the sort keys. It has 2^bits cells on the longest axis.
 struct Grid {
   float lo[3] = {0, 0, 0};
   float perLength = 0;  ///< 1 / length of the longest axis; 0 if that length is 0
@@ -74,8 +74,8 @@ struct StepInput {
   View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
-  /// A bit for each word of `changed`. Words without a bit are 0, and have no new boxes and no
-  /// removed objects. Null: any word may have some.
+  /// A bit for each word of `changed`. If it is 0, the word is 0, and none of the word's boxes is
+  /// new or belongs to a removed object. Null: all bits count as set.
   View<const std::uint64_t> changedWords = {};
   /// Work of the caller. A pipeline whose threads wait for a device may help with it. May be null.
   SharedWork* beside = nullptr;

@@ -16,7 +16,7 @@ struct TestHooks {
   };
   Skin skin = Skin::automatic;
 
-  /// Whether a GPU sorts the boxes in each step, even if it could keep the last order.
+  /// Whether a GPU sorts the boxes in each step, even if it could keep the previous order.
   bool sortsEachStep = false;
 
   /// Whether the thread of a GPU and its caller spin for some time before they sleep.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs a DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its last search. Hits
-// are handled like pairs: they are found in no order, counted, scattered and sorted.
+// Runs a DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its most recent search.
+// Hits are handled like pairs: they are found in no order, counted, scattered and sorted.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace lbvh {
 
 class DeviceQueries {
  public:
-  /// @param searched the boxes of the last search, on the device; each search overwrites them in
-  ///   place
+  /// @param searched the boxes of the most recent search, on the device; each search overwrites
+  ///   them in place
   /// @param limit maximum number of hits
   DeviceQueries(StepBuffers& buffers, const Searched* searched, std::uint64_t limit)
       : buffers_(buffers), searched_(searched), limit_(limit) {}
@@ -30,14 +30,14 @@ class DeviceQueries {
                                  FindAny{{rays}, searched_, hits});
   }
 
-  /// @param most capacity of the finder's own list, in hits; used if the caller gives no list
+  /// @param most capacity of the finder's own list, in hits; used if the caller passes no list
   template <class Queries>
   DeviceHits all(const Queries& queries, View<std::uint32_t> list, std::size_t most) {
     const std::size_t n = queries.size();
     const std::size_t capacity = list.data() != nullptr ? list.size() : most;
     const bool isFirst = header_.data() == nullptr;
     StepHeader* const header = header_.ensure(1).data();
-    // Copies of the header include its padding.
+    // Initializes the padding, too, because copies of the header include it.
     if (isFirst) space_.fill(View<StepHeader>{header, 1}, 0);
     const View<std::uint32_t> offsets = offsets_.ensure(n + 1);
     std::uint32_t* const words = words_.ensure(2 * capacity).data();
@@ -85,7 +85,7 @@ class DeviceQueries {
   DeviceBuffer<QueryReport> report_{space_.memory()};
   DeviceBuffer<Pair> pairs_{space_.memory()};
   DeviceBuffer<std::uint32_t> offsets_{space_.memory()};
-  DeviceBuffer<std::uint32_t> words_{space_.memory()};  ///< places and partners
+  DeviceBuffer<std::uint32_t> words_{space_.memory()};  ///< places of pairs, then partners
   DeviceBuffer<std::uint32_t> boxes_{space_.memory()};
 };
 

@@ -33,14 +33,14 @@ class StreamSearch {
     cudaCheck(cudaEventCreateWithFlags(&isOver_, cudaEventDisableTiming));
   }
   ~StreamSearch() {
-    cudaEventSynchronize(isOver_);  // memory that the last search uses is freed next
+    cudaEventSynchronize(isOver_);  // the last search may still use memory that is freed next
     cudaEventDestroy(isOver_);
-    space_.useOwnStream();  // the caller's stream may not exist any more
+    space_.useOwnStream();  // the caller's stream may no longer exist
   }
   StreamSearch(const StreamSearch&) = delete;
   StreamSearch& operator=(const StreamSearch&) = delete;
 
-  /// Marks the last search as lost. It threw an exception, so the caller has no pairs of it.
+  /// Marks the last search as lost. Must be called if it threw: the caller has none of its pairs.
   void forgetLast() { search_.forgetLast(); }
 
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, cudaStream_t stream) {
@@ -59,8 +59,8 @@ class StreamSearch {
         [&] { return findInCapture(scene, request); });
   }
 
-  /// Runs searches of empty boxes, with codes of both lengths and with each kind of sort. After
-  /// that all memory is allocated.
+  /// Allocates all memory by running searches of empty boxes, with codes of both lengths and with
+  /// each kind of sort.
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) {
     reservedPairs_ = std::max(reservedPairs_, pairs);
     initialPairCapacity_ = std::max(initialPairCapacity_, pairs);
@@ -140,8 +140,8 @@ class StreamSearch {
     return askInCapture();
   }
 
-  /// Clears the state if a search throws after it began, because parts of it may run. If that
-  /// fails, the next call does it.
+  /// Clears the state if a search throws after it has begun, because parts of the search may still
+  /// run. If clearing fails, the next call clears the state.
   struct AfreshAfterFailure {
     DeviceSearch& search;
     ~AfreshAfterFailure() {
@@ -204,7 +204,7 @@ class StreamSearch {
     scene.excluded = {};
     return scene;
   }
-  /// The lists that are written even if there are no pairs are put into our memory.
+  /// The same request, but lists that are written even without pairs are in our memory.
   static DeviceRequest withoutWritten(DeviceRequest request) {
     request.offsets = request.byWorld = {};
     return request;
@@ -241,7 +241,7 @@ class StreamSearch {
   bool wasAsked_ = false, wereHitsAsked_ = false;
 };
 
-/// StreamSearch for calls from any thread, with any current device. Checks where the caller's
+/// Makes a StreamSearch usable from any thread, with any current device. Checks where the caller's
 /// arrays are.
 class CudaDevicePipeline final : public DevicePipeline {
  public:

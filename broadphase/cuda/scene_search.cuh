@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs a DevicePairFinder's search on an NVIDIA GPU. Boxes in device memory go through the stages
+// Runs a DevicePairFinder's search on an NVIDIA GPU. Boxes in device memory pass through the stages
 // of a step, and the lists stay on the device. All work is on one stream, which may be captured.
 // search() calls the stages in order.
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace lbvh {
 
-/// The decisions of the host about a search before its counts are known.
+/// The host's decisions about a search, made before its counts are known.
 struct SearchPlan {
-  int bits;           ///< bits of the grid on which the codes are made
+  int bits;           ///< bits per axis of the grid of the codes
   std::size_t pairs;  ///< capacity of the pair list, if the finder owns it
 };
 
@@ -35,7 +35,7 @@ class DeviceSearch {
   /// The boxes of the last search, on the device, for queries. The address never changes.
   const Searched* searched() const { return searched_.data(); }
 
-  /// @param counted memory in which the host reads the counts, or null
+  /// @param counted host-readable memory that receives the counts, or null
   DeviceLists search(const DeviceScene& scene, const DeviceRequest& request, const SearchPlan& plan,
                      StepHeader* counted = nullptr) {
     isRunning_ = true;
@@ -63,8 +63,8 @@ class DeviceSearch {
     return answer(request, lists);
   }
 
-  /// Whether a search is like that of a step: it finds pairs, and uses packed boxes in place. For
-  /// any other search the boxes are packed first, and searched world by world.
+  /// Whether a search can work like that of a step: it finds pairs, and uses packed boxes in place.
+  /// For any other search, the boxes are packed first, and searched world by world.
   static bool isPlain(const DeviceScene& scene, const DeviceRequest& request) {
     const bool isPacked = scene.min.stride == sizeof(Aabb) && scene.max.stride == sizeof(Aabb) &&
                           scene.max.data == scene.min.data + 3;
@@ -75,15 +75,15 @@ class DeviceSearch {
            !request.countsByWorld;
   }
 
-  /// From this call on, the lists kept for `changes` do not move, because a graph uses them.
+  /// Prevents the lists kept for `changes` from moving later, because a graph uses them.
   void fixKept() { isKeptFixed_ = true; }
 
-  /// Marks the last search as lost. It threw an exception, perhaps before it began, so the caller
-  /// has no pairs of it.
+  /// Marks the last search as lost. Must be called if it threw, perhaps before it began: the caller
+  /// has none of its pairs.
   void forgetLast() { isRunning_ = true; }
 
-  /// Clears the state after an incomplete search. Then the next search reports no pairs of earlier
-  /// searches, and queries hit nothing.
+  /// Clears the state after an incomplete search. The next search then reports no pairs of earlier
+  /// searches as removed, and queries hit nothing until then.
   void startAfreshIfBroken() {
     if (!isRunning_) return;
     space_.fill(View<StepHeader>{header(), 1}, 0);
@@ -124,7 +124,7 @@ class DeviceSearch {
   struct Lists {
     FoundPairs found{};
     std::size_t boxes = 0;
-    std::uint32_t each = 1;  ///< number of lists that a pair is in
+    std::uint32_t each = 1;  ///< number of lists that contain each pair
     Pair* sorted = nullptr;
     std::uint32_t* partners = nullptr;
     View<std::uint32_t> neighbours{};
@@ -304,7 +304,7 @@ class DeviceSearch {
   StepBuffers buffers_;
   CudaSpace& space_ = buffers_.space;
   ListBuffers found_{space_.memory()};  ///< lists of this search
-  ListBuffers kept_{space_.memory()};   ///< lists of the last search with `changes`
+  ListBuffers kept_{space_.memory()};   ///< lists of the previous search with `changes`
   Buffer<Searched> searched_{space_.memory()};
   Buffer<DeviceReport> report_{space_.memory()};
   Buffer<Aabb> boxes_{space_.memory()};  ///< packed boxes

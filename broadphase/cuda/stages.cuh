@@ -44,8 +44,8 @@ struct ListBuffers {
   }
 };
 
-/// Memory through which the blocks of a kernel exchange sums, for two kernels, and the hubs that
-/// the first kernel finds for the second one.
+/// Memory for two kernels: a chain for each, through which its thread blocks exchange sums. Also
+/// has the hubs that the first kernel finds for the second one.
 struct Chains {
   /// All words; the caller must set them to 0 before the kernels run.
   View<unsigned long long> words;
@@ -58,7 +58,7 @@ struct StepBuffers {
   explicit StepBuffers(const CudaSpaceOptions& options) : space(options) {
     space.loadKernels();
     space.fill(endedBlocks.ensure(1), 0);
-    space.fill(header.ensure(1), 0);  // copies of the header include its padding
+    space.fill(header.ensure(1), 0);  // also the padding, because copies include it
     space.wait();                     // because the next work may be on another stream
   }
 
@@ -82,7 +82,7 @@ struct StepBuffers {
   Scratch<DeviceMemory> sortScratch{space.memory()};
   LeafBlockBuffers leaves{space.memory()};
   DeviceBuffer<Node> nodes{space.memory()};  ///< nodes of the binary tree
-  /// Arrivals while the binary tree is built.
+  /// By split: the arrivals while the binary tree is built (hierarchy.h).
   DeviceBuffer<std::uint32_t> arrivals{space.memory()};
   DeviceBuffer<unsigned long long> chainWords{space.memory()};
 };
@@ -95,7 +95,7 @@ struct StepRun {
   CudaSpace& space() const { return buffers.space; }
   StepHeader* header() const { return buffers.header.data(); }
 
-  /// Names a stage in profilers, and times it, while the result lives.
+  /// Names a stage in profilers, and times it, during the lifetime of the result.
   CudaSpace::Range timed(const char* name, double StepStats::*ms) const {
     return space().timed(name, times != nullptr ? &(times->*ms) : nullptr);
   }
@@ -119,10 +119,9 @@ inline void measureScene(const StepRun& run, View<const Aabb> boxes, const StepA
   run.space().launch<measureKernel>(blocks, kThreads, step);
 }
 
-/// From kMinMerged to kMaxMerged keys, a merge sort is faster. Fewer keys are sorted in one kernel
-/// by a radix sort, with one block. More keys take 12 launches with a radix sort, and one of these
-/// fills the device even if there are few keys. In between, a merge sort takes 1 to 11 launches and
-/// fewer instructions.
+/// From kMinMerged to kMaxMerged keys, a merge sort is faster: it takes 1 to 11 launches and fewer
+/// instructions. A radix sort sorts fewer than kMinMerged keys in one kernel with one block. With
+/// more keys it takes 12 launches, one of which fills the device even if there are few keys.
 inline constexpr std::size_t kMinMerged = 2305, kMaxMerged = 1 << 17;
 inline bool sortsByMerging(std::size_t boxes) {
   return kCubMerges && boxes >= kMinMerged && boxes <= kMaxMerged;
@@ -189,8 +188,8 @@ void sortByCodes(const StepRun& run, View<const Aabb> boxes, const Filter* filte
   sortTies(run, sortBy<Key>(run, boxes.size(), bitsOf<Key>(gridBits), assign), filters);
 }
 /// @param filters by box; null: no box has a filter
-/// @param gridBits selects codes of 30 or 63 bits; if the header's grid has another number of bits,
-///   the step is only slower
+/// @param gridBits selects codes of 30 or 63 bits; the step is slower, but correct, if the header's
+///   grid has another number of bits
 inline void sortAlongCurve(const StepRun& run, View<const Aabb> boxes, const Filter* filters,
                            int gridBits) {
   if (gridBits == 10)
@@ -227,9 +226,9 @@ inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes, const 
 }
 
 /// Stages 2 to 4 for the binary hierarchy: Morton codes, a sort, and a tree over all boxes. The
-/// last leaves are oversized boxes, then NaN boxes. So oversized boxes widen only the bounds above
-/// themselves. A node keeps a NaN only from its left child, and only if all boxes below the node
-/// are NaN boxes.
+/// last leaves are the oversized boxes, followed by the NaN boxes. So oversized boxes widen only
+/// the bounds of their own ancestors. A node keeps a NaN only from its left child, and only if all
+/// boxes below the node are NaN boxes.
 template <class Key>
 View<const Node> buildTreeBy(const StepRun& run, View<const Aabb> boxes, int gridBits) {
   StepBuffers& buffers = run.buffers;
@@ -294,8 +293,8 @@ inline void scatterPairs(const StepRun& run, const FoundPairs& found, std::size_
                                    offsets.data(), partners});
 }
 
-/// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the last
-/// step.
+/// The end of stage 6, and stage 7: sorts the lists, and compares them with the lists of the
+/// previous step.
 inline void compareLists(const StepRun& run, ListComparison comparison) {
   const auto timer = run.timed("delta", &StepStats::deltaMs);
   comparison.boxes = std::max(comparison.current.boxes, comparison.old.boxes);

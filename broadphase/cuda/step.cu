@@ -15,7 +15,7 @@ namespace lbvh {
 
 namespace {
 
-/// During its lifetime CUDA calls may fail. Their error is cleared at the end, unless an error was
+/// CUDA calls may fail during its lifetime. The destructor clears their error, unless an error was
 /// pending before.
 struct MayFail {
   const bool wasClean = cudaPeekAtLastError() == cudaSuccess;
@@ -48,7 +48,7 @@ Obstacle noDevices(const char* what) {
   return {known.why, true};
 }
 
-/// Makes the device this thread's current one, if there is no obstacle.
+/// Finds out whether the device can run our kernels. If so, makes it this thread's current device.
 Obstacle obstacleTo(int device) {
   const MayFail mayFail;
   int devices = 0;
@@ -75,7 +75,7 @@ Obstacle obstacleTo(int device) {
           error == cudaErrorNoKernelImageForDevice};
 }
 
-/// Restores the current device of the program's thread at the end.
+/// Restores the current device of the program's thread at the end of its lifetime.
 class KeptDevice {
  public:
   KeptDevice() = default;

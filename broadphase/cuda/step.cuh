@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs a step on an NVIDIA GPU: the stages in order. After the stages the host waits once, and
-// reads the counts. pair_finder.cpp checks the arguments.
+// Runs the stages of a step in order, on an NVIDIA GPU. After them the host waits once, and reads
+// the counts. pair_finder.cpp checks the arguments.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 
 namespace lbvh {
 
-/// Must be made, used and destroyed on one thread without a pending CUDA error, preferably its own
-/// thread. It makes its device the current one, and clears the thread's last error.
+/// Must be created, used and destroyed on one thread without a pending CUDA error, preferably a
+/// dedicated one. It makes its device the current one, and clears the thread's last error.
 class CudaPipeline final : public Pipeline {
  public:
   /// @throws SpaceError
@@ -78,8 +78,8 @@ class CudaPipeline final : public Pipeline {
 
   const StepHeader& report() const { return *report_.data(); }
 
-  // Steps alternate between two lists of pairs: those of the last step, and those of the current
-  // step.
+  // Steps alternate between two buffers: one has the lists of the previous step, and the other
+  // receives those of the current step.
   ListBuffers& oldLists() { return lists_[old_]; }
   ListBuffers& newLists() { return lists_[1 - old_]; }
 
@@ -176,7 +176,7 @@ class CudaPipeline final : public Pipeline {
     return outcome;
   }
 
-  /// Does the same as runStages(), but searches only for boxes that have changed since the last
+  /// Does the same as runStages(), but searches only for boxes that have changed since the previous
   /// step.
   Outcome runFew(const StepRun& run, const StepInput& there) {
     const Outcome outcome = lendChanges();
@@ -192,8 +192,8 @@ class CudaPipeline final : public Pipeline {
   }
 
   /// Decides whether the step searches only for changed boxes. Such a step needs the boxes, the
-  /// order and the lists of the last step.
-  /// @return the number of changed boxes, or 0 if the last step did not leave these
+  /// order and the lists of the previous step.
+  /// @return the number of changed boxes, or 0 if the data of the previous step cannot be used
   std::size_t chooseFew(const StepInput& input, const StepInput& there) {
     searchesFew_ = false;
     const bool hadFilters = std::exchange(hasFilters_, !input.filters.empty());
@@ -203,7 +203,7 @@ class CudaPipeline final : public Pipeline {
     const std::size_t end = std::max(input.boxes.size(), lastSize_);
     for (std::size_t i = 0; i < std::min(input.removedObjects.size(), end); ++i)
       if (input.removedObjects[i] != 0) changed_.add(i);
-    // Boxes that do not exist any more.
+    // Boxes that no longer exist have changed, too.
     for (std::size_t i = input.boxes.size(); i < lastSize_; ++i) changed_.add(i);
     const std::size_t count = changed_.count();
     searchesFew_ = fewPlan_.searchesFew(count, input.boxes.size());
@@ -233,8 +233,8 @@ class CudaPipeline final : public Pipeline {
   StepInput upload(const StepInput& input) {
     report_.ensure(1);
     *arguments_.ensure(1).data() = {input.boxes.size(), pairs_};
-    // The bits say which boxes differ from those of the last step that did not throw. After another
-    // upload the device has other boxes, so the bits cannot be used.
+    // The bits say which boxes differ from those of the last step that did not throw. If a later
+    // step threw, the device may have other boxes, so the bits cannot be used.
     hadLast_ = std::exchange(hasLastBoxes_, false);
     const View<const std::uint64_t> changed =
         hadLast_ ? input.changed : View<const std::uint64_t>{};
@@ -244,9 +244,9 @@ class CudaPipeline final : public Pipeline {
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
-  /// All that the launches of a step without a sort depend on, except the addresses of their
-  /// memory. Two such steps with equal keys have the same launches. Values that may differ between
-  /// such steps are in StepArguments.
+  /// Everything on which the launches of a step without a sort depend, except the addresses of
+  /// their memory. Two such steps with equal keys have the same launches. Values that may differ
+  /// between such steps are in StepArguments.
   struct LaunchKey {
     std::size_t boxes, filters, removedObjects;
     std::uint64_t maxPairs;
@@ -308,9 +308,9 @@ class CudaPipeline final : public Pipeline {
     return comparison;
   }
 
-  /// Copies lists that are longer than the mapped memory. The pairs are written again, to device
-  /// memory that is free now, and copied to ordinary memory. If the two lists do not fit together,
-  /// they are written one after the other.
+  /// Copies lists of changes that do not fit in the mapped memory. The pairs are written again, to
+  /// device memory that is free now, and copied to ordinary memory. If that memory is too small for
+  /// both lists together, they are written one after the other.
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);
@@ -365,21 +365,21 @@ class CudaPipeline final : public Pipeline {
   /// program.
   std::optional<RelaxedCapture> relaxed_;
   const Hierarchy hierarchy_;  ///< the same for every step, so LaunchKey does not need it
-  HostTasks tasks_;            ///< threads for uploads
+  HostTasks tasks_;            ///< threads for uploads and shared work
   StepBuffers buffers_;
   CudaSpace& space_ = buffers_.space;
   StepPlan plan_;
   ListBuffers lists_[2] = {ListBuffers(space_.memory()), ListBuffers(space_.memory())};
-  int old_ = 0;  ///< index of the lists of the last step
+  int old_ = 0;  ///< index of the lists of the previous step
   UploadBuffer<Aabb> boxes_{space_.memory(), space_.hostMemory()};
   UploadBuffer<Filter> filters_{space_.memory(), space_.hostMemory()};
   UploadBuffer<std::uint8_t> removedObjects_{space_.memory(), space_.hostMemory()};
   /// Whether the device has the boxes of the previous step, and that step did not throw.
   bool hasLastBoxes_ = false;
   bool hadLast_ = false;      ///< value of hasLastBoxes_ before this step
-  std::size_t lastSize_ = 0;  ///< number of boxes of the last step
-  bool hasFilters_ = false;   ///< whether the last step had filters
-  SparseBits changed_;        ///< boxes that may differ from those of the last step
+  std::size_t lastSize_ = 0;  ///< number of boxes of the previous step
+  bool hasFilters_ = false;   ///< whether the previous step had filters
+  SparseBits changed_;        ///< boxes that may differ from those of the previous step
   ChangedList changedList_{space_.hostMemory()};
   FewChangeBuffers fewBuffers_{space_.memory()};
   FewPlan fewPlan_;
@@ -388,15 +388,15 @@ class CudaPipeline final : public Pipeline {
   GraphRecordings<LaunchKey, Outcome> recordings_;
   PinnedBuffer<StepArguments> arguments_{space_.hostMemory()};
   PinnedBuffer<StepHeader> report_{space_.hostMemory()};
-  /// Kernels write these pairs to host memory, and only as many as there are, because they cross
-  /// the bus.
+  /// Kernels write the added and removed pairs directly to this host memory, so that only actual
+  /// pairs cross the bus.
   PinnedBuffer<Pair> changes_{space_.hostMemory()};
   Scratch<DeviceMemory> pairScratch_{space_.memory()};
-  HostBuffer<Pair> copiedLists_;  ///< changes that were too long for changes_
+  HostBuffer<Pair> copiedLists_;  ///< changes that did not fit in changes_
   FetchedPairs fetched_{space_.hostMemory()};
   bool hasFetched_ = false;
-  std::size_t pairs_ = 0;        ///< number of pairs of the last step
-  std::size_t boxesBefore_ = 0;  ///< number of boxes whose lists these pairs are in
+  std::size_t pairs_ = 0;        ///< number of pairs of the previous step
+  std::size_t boxesBefore_ = 0;  ///< number of boxes that have lists in oldLists()
   View<const Pair> added_, removed_;
 };
 

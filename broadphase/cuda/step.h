@@ -29,8 +29,8 @@ std::string knownWhyNoCuda();
 std::string cudaDeviceName(int device = 0);  ///< @throws SpaceError
 
 /// Works on `options.device` or, if that is -1, on the calling thread's current device. The
-/// pipeline must be made, used and destroyed on one thread, preferably its own thread. It makes the
-/// device the thread's current one, and clears the thread's last error.
+/// pipeline must be created, used and destroyed on one thread, preferably a dedicated one. It makes
+/// the device the thread's current one, and clears the thread's last error.
 /// @throws SpaceError
 std::unique_ptr<Pipeline> makeCudaPipeline(const Options& options);
 

@@ -12,8 +12,8 @@
 
 namespace lbvh {
 
-/// Decides whether a step sorts its boxes again. Any order gives the same pairs. So the last order
-/// is kept, without a sort, as long as it is useful.
+/// Decides whether a step sorts its boxes again. The pairs do not depend on the order. So the
+/// previous order is kept, without a sort, as long as it is useful.
 class OrderPlan {
  public:
   bool mayKeep = true;
@@ -65,8 +65,8 @@ class OrderPlan {
   std::uint64_t tests_ = 0;
 };
 
-/// Decides whether a step searches only for changed boxes, and keeps the last pairs of all other
-/// boxes.
+/// Decides whether a step searches only for changed boxes, and keeps the previous pairs of all
+/// other boxes.
 class FewPlan {
  public:
   /// @param changed number of changed boxes
@@ -78,8 +78,8 @@ class FewPlan {
     return kBoxesPerChanged * changed <= boxes;
   }
 
-  /// The step ran again for all boxes, because it had too many new pairs. After such a step others
-  /// usually follow, so the next steps search for all boxes.
+  /// Must be called if a step must run again for all boxes, because it had too many pairs or too
+  /// wide blocks. Such steps usually follow each other, so the next steps search for all boxes.
   void fellShort() {
     resting_ = pause_;
     pause_ = std::min(2 * pause_, kLongestPause);
@@ -87,8 +87,8 @@ class FewPlan {
   void succeed() { pause_ = 1; }
 
  private:
-  /// At most an eighth of the boxes may have changed. Such a step costs half as much as a step for
-  /// all boxes, by the interpreter's counts.
+  /// At most an eighth of the boxes may have changed. In the counts of the PTX interpreter
+  /// (tests/ptxvm), such a step costs half as much as a step for all boxes.
   static constexpr std::size_t kBoxesPerChanged = 8;
   static constexpr int kLongestPause = 64;
 
@@ -96,7 +96,7 @@ class FewPlan {
       pause_ = 1;    ///< value of `resting_` after the next failure
 };
 
-/// How large the launches are: what the last step needed, and some more.
+/// The sizes of the launches: those that the previous step needed, and a margin.
 struct StepPlan {
   static constexpr std::size_t kMinListed = 1024;
 
@@ -137,8 +137,8 @@ struct StepPlan {
     if (!wasSearched) return;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
-    // In a first step all pairs are new, so its changes are ignored. Other steps may be followed by
-    // similar ones.
+    // In a first step all pairs are new, so its changes are ignored. The changes of any other step
+    // may recur.
     if (step.arguments.oldPairs > 0)
       setListed(std::bit_ceil(std::max(step.delta.added, step.delta.removed)));
   }
@@ -165,7 +165,7 @@ struct StepPlan {
     pairs = static_cast<std::size_t>(std::min(planned, mostPairs));
     setListed(std::bit_floor(std::uint64_t{pairs / 8}));
   }
-  /// Takes a power of two, so that the capacity rarely changes.
+  /// @param planned a power of two, so that the capacity rarely changes
   void setListed(std::uint64_t planned) {
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(planned, mostListed));
     listed = std::max({listed, most, kMinListed});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Queries boxes that a step or a BoxTree has packed into blocks. Does not know whether the boxes
+// Queries boxes that a step or a BoxTree has packed into blocks. Does not check whether the boxes
 // have changed since they were packed. C++17, host only. Installed because tree_query.h includes
 // it. Programs should include tree_query.h instead.
 #pragma once
@@ -49,8 +49,8 @@ inline void prefetchBlock(const BoxBlock& block) {
 
 /// Calls visit(box index) for each box in the blocks for which hits(Aabb) is true. The order is
 /// unspecified. `hits` must be true for bounds that contain a box for which it is true. Several
-/// threads may query the same blocks at once. For a ray, lanes() takes half the time of calls for
-/// each box.
+/// threads may query the same blocks at once. For a ray, one call of lanes() takes half the time of
+/// calls of hits() for all boxes of the block.
 template <class Hits, class Visit>
 void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
@@ -74,8 +74,8 @@ void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   }
 }
 
-/// Calls visit(box index) for the boxes that queryBlocks() finds and for all oversized boxes. So it
-/// visits oversized boxes for which `hits` would be false. It never visits a box with a NaN.
+/// Calls visit(box index) for the boxes that queryBlocks() finds, and for all oversized boxes, even
+/// those for which `hits` would be false. It never visits a box with a NaN.
 ///
 /// Oversized boxes are not tested because the array of boxes may have moved: a caller that creates
 /// a box in `visit` can move it.

@@ -6,7 +6,7 @@
 namespace lbvh {
 namespace {
 
-/// Half of a box's surface. It is 0 for the bounds of a block without boxes.
+/// Half of a box's surface area. It is 0 for the bounds of a block without boxes.
 double surfaceOf(const Aabb& box) {
   double side[3];
   for (int axis = 0; axis < 3; ++axis)
@@ -14,7 +14,8 @@ double surfaceOf(const Aabb& box) {
   return side[0] * side[1] + side[1] * side[2] + side[2] * side[0];
 }
 
-/// A leaf block's bounds are a lane of its parent. Parents are stored after the leaf blocks.
+/// The bounds of a leaf block are in a lane of its parent. The parents are stored after the leaf
+/// blocks.
 Aabb boundsOf(const BlockTree& tree, std::uint32_t leafBlock) {
   return tree.blocks[tree.leafBlocks + leafBlock / kLanes].box(leafBlock % kLanes);
 }

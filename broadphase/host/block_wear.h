@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Measures how much wider leaf blocks have become since they were packed, because boxes were
 // replaced in them (blocks.h). Decides when the blocks have slowed queries down for so long that
-// they should be packed again. The measure is the sum of surfaces, because the chance that a ray
-// opens a block is proportional to its surface. Orders nothing.
+// they should be packed again. The measure is the sum of surface areas, because the chance that a
+// ray opens a block is proportional to its surface area. Does not pack the blocks itself.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ class BlockWear {
   /// Starts with blocks that were just packed.
   void begin(const BlockTree& tree);
 
-  /// The surface of a leaf block's bounds. It is an integer, so that sums do not depend on how
+  /// The surface area of a leaf block's bounds. It is an integer, so that sums do not depend on how
   /// threads share the blocks.
   std::uint64_t surfaceOf(const BlockTree& tree, std::uint32_t leafBlock) const;
-  /// Adds `after` - `before` to the sum of surfaces. Any thread may call it.
+  /// Adds `after` - `before` to the sum of surface areas. Any thread may call it.
   void replace(std::uint64_t before, std::uint64_t after) {
     surface_.fetch_add(after - before, std::memory_order_relaxed);
   }
@@ -31,14 +31,14 @@ class BlockWear {
   bool isDue() const { return waste_ > kMaxWaste * packed_; }
 
  private:
-  static constexpr double kUnits = 16;  ///< the mean surface of a packed block
-  /// Maximum of a surface, in units.
+  static constexpr double kUnits = 16;  ///< mean surface area of a packed block, in units
+  /// Maximum surface area of a block, in units.
   static constexpr double kMaxUnits = double(std::uint64_t{1} << 32);
-  /// Blocks are packed again after this many steps with twice the surface or more. Steps with a
-  /// smaller increase count in proportion. Packing costs a quarter of a search of all boxes.
+  /// Blocks are packed again after this many steps with twice the surface area or more. Steps with
+  /// a smaller increase count in proportion. Packing costs a quarter of a search of all boxes.
   static constexpr std::uint64_t kMaxWaste = 32;
 
-  double unit_ = 0;  ///< factor from a surface to units
+  double unit_ = 0;  ///< factor from half a surface area to units
   std::uint64_t packed_ = 0;
   std::atomic<std::uint64_t> surface_{0};
   std::uint64_t waste_ = 0;

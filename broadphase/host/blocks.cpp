@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kPackGrain = 256;  // leaf blocks
 constexpr std::size_t kParentGrain = 64;
 constexpr std::size_t kReplaceGrain = 512;
-constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their costs differ much
+constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their costs differ widely
 
-/// Splits the range [begin, end) of elements of all parts into ranges of single parts. Calls
-/// body(part, begin, end) for each, until it returns false.
+/// Splits the range [begin, end) of the elements of all parts at the boundaries of parts. Calls
+/// body(part, begin, end) for each piece, with indices within the part, until body returns false.
 /// @param firsts the number of the first element of each part, then the number of all elements
 template <class Body>
 bool forParts(const std::vector<std::size_t>& firsts, std::size_t begin, std::size_t end,
@@ -164,7 +164,7 @@ bool BlockBuilder::replace(View<const std::uint32_t> ids, View<const Aabb> boxes
   return true;
 }
 
-/// @return false if the box has no lane, or must be kept outside the tree, too
+/// @return false if the box has no lane, or if it is oversized, so that it belongs outside the tree
 bool BlockBuilder::replaceLeaf(std::uint32_t id) {
   const std::uint32_t place = places_[id];
   if (place >= kBeside) return false;

@@ -29,7 +29,7 @@ class BlockBuilder {
   BlockBuilder(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
   /// Packs all boxes. The first `ranked` ids get a lane each, in their order. A box that is not
-  /// ordinary leaves its lane empty. All later ids must be of boxes with a NaN.
+  /// ordinary leaves its lane empty. All later ids must belong to boxes with a NaN.
   /// @param inIndexOrder whether the ids are in ascending order
   /// @param grid the grid of the 16-bit integers for searches by rank; null: none
   void pack(View<const Aabb> boxes, View<const Filter> filters, View<const std::uint32_t> ids,
@@ -41,8 +41,8 @@ class BlockBuilder {
   /// @return false if too many boxes would be outside the tree; then all boxes must be packed
   bool replace(View<const std::uint32_t> ids, View<const Aabb> boxes, View<const Filter> filters);
 
-  /// The number of a box's lane, or the number of all lanes if the box has no lane. Boxes with
-  /// similar numbers are close to each other in space. Valid after findPlaces().
+  /// The index of a box's lane, or the number of all lanes if the box has no lane. Boxes with
+  /// similar lane indices are close to each other in space. Valid after findPlaces().
   std::uint32_t placeOf(std::uint32_t id) const;
   void findPlaces();
 
@@ -58,7 +58,7 @@ class BlockBuilder {
   std::size_t memoryBytes() const;
 
  private:
-  /// Maximum number of boxes outside the tree, without the oversized boxes of pack().
+  /// Maximum number of boxes outside the tree, not counting those that were oversized in pack().
   static constexpr std::size_t kMaxBeside = 64;
   static constexpr std::uint32_t kBeside = kNullIndex - 1;
 
@@ -85,8 +85,8 @@ class BlockBuilder {
   bool knowsPlaces_ = false;
 };
 
-/// Query boxes, and the target boxes among which their neighbours are found. No box is a query in
-/// two parts.
+/// Query boxes, and the target boxes among which their neighbours are found. A box may be a query
+/// in one part only.
 struct SearchPart {
   const PackedBoxes* queries;
   const PackedBoxes* targets;
@@ -99,7 +99,7 @@ struct SearchLimits {
 };
 
 /// Searches blocks instead of the binary tree (lbvh/), because that was measured to be faster. A
-/// random walk of 65,536 boxes takes 5 ms per step on one thread instead of 25.
+/// random walk of 65,536 boxes takes 5 ms per step on one thread instead of 25 ms.
 class NeighbourSearch {
  public:
   NeighbourSearch(HostTasks& tasks, const SimdKernels& kernels)
@@ -113,16 +113,16 @@ class NeighbourSearch {
                      const SearchLimits& limits, const NeighbourFilter* filter = nullptr);
 
   /// Finds each pair of the boxes once, by rank.
-  /// @param limits limits.neighbours is for pairs
-  /// @return the number of hits. If it exceeds the size of lists.hits, some were not written. If a
-  ///   limit was exceeded, not all were counted.
+  /// @param limits limits.neighbours is the maximum number of pairs
+  /// @return the number of hits. If it exceeds the size of lists.hits, some hits were not written.
+  ///   If a limit was exceeded, not all hits were counted.
   std::uint64_t findByRank(const PackedBoxes& boxes, const RankLists& lists,
                            const SearchLimits& limits);
-  /// Number of pairs that findByRank() has found last.
+  /// Number of pairs that the last findByRank() found.
   std::uint64_t rankedPairs() const { return rankedPairs_; }
 
-  /// How often the last search has tested a box against a block, as a measure of the search's cost.
-  /// The number does not depend on the number of threads, unless the search has stopped.
+  /// Number of tests of a box against a block in the last search, as a measure of its cost. It does
+  /// not depend on the number of threads, unless the search stopped early.
   std::uint64_t tests() const { return tests_; }
   /// Number of tests that 16-bit integers could not decide. In tests() they are counted twice.
   std::uint64_t unsure() const { return unsure_; }
@@ -146,7 +146,7 @@ class NeighbourSearch {
   const SimdKernels& kernels_;
   HostBuffer<std::uint32_t> memory_;  ///< SearchMemory of all workers
   std::size_t wordsAWorker_ = 0;
-  /// The number of each part's first block or oversized box, then the total.
+  /// By part: the number of blocks, or of oversized boxes, in all earlier parts. Then the total.
   std::vector<std::size_t> firstBlock_, firstOversized_;
   std::atomic<std::uint64_t> tests_{0}, unsure_{0};
   std::uint64_t rankedPairs_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Finds the order in which boxes are packed into blocks (host/blocks.h). These are stages 1 to 3 on
-// the host. Used for steps, for the worlds of a DevicePairFinder, and for BoxTree. Packs nothing.
+// Finds the order in which boxes are packed into blocks (host/blocks.h). Runs stages 1 to 3 on the
+// host, for steps, for the worlds of a DevicePairFinder, and for BoxTree. Does not pack the boxes.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ class BoxOrder {
   }
 
   /// Writes the indices of the boxes in their order: ordinary boxes along the curve, then oversized
-  /// boxes, then those with a NaN. Many boxes at one place are sorted by their filters. Resets the
-  /// header.
+  /// boxes, then those with a NaN. Long runs of boxes with equal keys are sorted by their filters.
+  /// Resets the header.
   /// @param filters by box, or empty
   /// @param few up to this many boxes are written in index order, whatever their class; then
   ///   header.grid.bits becomes 0
@@ -44,8 +44,8 @@ class BoxOrder {
     {
       const auto timer = space_.timed("bounds", stats.boundsMs);
       header.scene = curve_.measure(boxes);
-      // Large boxes are not sorted apart. On the host, one long search for such a box takes less
-      // time than testing it in all other searches.
+      // Large boxes stay among the others in the order. On the host, one long search for a large
+      // box takes less time than testing that box in all other searches.
       ChooseGrid{boxes, nullptr, &header, false}(0);
     }
     if (header.grid.bits == 10)

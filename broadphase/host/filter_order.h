@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Sorts boxes with equal keys by their filters. Boxes whose keys along the curve are equal are near
-// each other, so each of their blocks overlaps all the others. Sorted by filters, most blocks have
+// each other, so each of their blocks overlaps all the others. After the sort, most blocks have
 // boxes of one filter, and a search skips blocks whose filters cannot match (block_tree.h).
 #pragma once
 
@@ -18,8 +18,8 @@ class FilterOrder {
  public:
   FilterOrder(HostTasks& tasks, HostRadixSort& sort) : tasks_(tasks), sort_(sort) {}
 
-  /// Sorts boxes with equal keys by group, then by mask, then by index. Runs of fewer than 2 kFew
-  /// equal keys may stay as they are: a search of so few boxes is short in any order.
+  /// Sorts boxes with equal keys by group, then by mask, then by index. Runs of fewer than
+  /// 2 * kFew equal keys may stay as they are: a search of so few boxes is short in any order.
   /// @param filters by box, or empty
   /// @param ids the boxes sorted by key, and by index if keys are equal
   /// @param keyAt keyAt(k) is the key of box ids[k]

@@ -7,16 +7,17 @@
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 512;  // blocks a thread
+constexpr std::size_t kGrain = 512;  // blocks per thread
 
-/// How many blocks are compared together: two such chunks a thread, but never blocks of two groups.
+/// The number of blocks in a chunk. If all blocks are in one group, there are up to two chunks per
+/// thread. Otherwise the number divides a group, so that no chunk has blocks of two groups.
 std::size_t blocksAChunk(const HostTasks& tasks, std::size_t blocks) {
   if (blocks > BlockHits::kGroup) return BlockHits::kGroup / 16;
   const std::size_t chunks = 2 * tasks.parts(blocks, kGrain);
   return (blocks + chunks - 1) / chunks;
 }
 
-/// Compares what a kernel has left. @return the end of the changes
+/// Compares the hits that a kernel has left. @return the end of the changes
 HitsChange* mergeRest(HitsMerge merge) {
   while (merge.now != merge.nowEnd || merge.old != merge.oldEnd) {
     const bool hasNow = merge.now != merge.nowEnd, hasOld = merge.old != merge.oldEnd;
@@ -31,7 +32,8 @@ HitsChange* mergeRest(HitsMerge merge) {
 }
 
 /// Writes the pairs that begin or end. @param near a block of the same group
-/// @return the end of what was written
+/// @param size number of words of `out` that are in use
+/// @return the new number of words in use
 std::size_t writePairs(View<const HitsChange> changes, std::size_t near,
                        View<const std::uint32_t> ids, PairWords words,
                        std::vector<std::uint64_t>& out, std::size_t size) {
@@ -88,7 +90,7 @@ void HitsDelta::find(const Input& input, Scratch<HostMemory>& memory,
   changes.resize(changed);
 }
 
-/// Copies the last hits, without pairs of removed boxes. Hits without a pair stay.
+/// Copies the previous hits, without pairs of removed boxes. Hits that lose all their pairs stay.
 View<const BlockHits> HitsDelta::withoutRemoved(const Input& input, View<BlockHits> out) {
   const View<const std::uint32_t> ids = input.ids;
   const View<const std::uint8_t> removed = input.removedObjects;

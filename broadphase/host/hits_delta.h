@@ -24,7 +24,7 @@ class HitsDelta {
     const RankedHits &last, &next;  ///< of boxes with the same ranks
     View<const std::uint32_t> ids;  ///< the indices of the boxes, by rank
     View<const std::uint8_t>
-        removedObjects;  ///< by index: the last pairs of a flagged box are ignored
+        removedObjects;  ///< by index: the previous pairs of a flagged box are ignored
     PairWords words;
   };
   /// @param memory scratch memory

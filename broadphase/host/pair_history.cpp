@@ -54,12 +54,12 @@ void PairHistory::change(const StepInput& input, View<std::uint64_t> changes, Pa
   size_ = pairs;
   const bool isAsked = std::exchange(isAsked_, false);
   if (listed_ == Listed::all && isAsked && changes.empty() && input.removedObjects.empty()) return;
-  if (listed_ != Listed::all) {  // pairs() was not called after the last step
+  if (listed_ != Listed::all) {  // pairs() was not called after the previous step
     pairs_ = {};
     list_ = HostBuffer<Pair>();
     spare_ = HostBuffer<Pair>();
   }
-  // Pairs of removed objects are gone, but not among the changes.
+  // Pairs of removed objects have ended, but are not among the changes.
   const bool isPatchable = listed_ == Listed::all && input.removedObjects.empty();
   listed_ = isPatchable ? Listed::lacksChange : Listed::none;
 }

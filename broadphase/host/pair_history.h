@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the pairs of the last step, and how they differ from the pairs of the step before: stages 6
-// and 7 of a step on the host. Does not search.
+// Keeps the pairs of the last step, and their changes since the step before it. Runs stages 6 and 7
+// of a step on the host. Does not search.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class PairHistory {
   /// Empties added() and removed(), because the step will overwrite their memory.
   void begin() noexcept;
 
-  /// Memory for what a search finds. compare() overwrites it with the added pairs.
+  /// Memory for the results of a search. compare() overwrites it with the added pairs.
   Scratch& foundMemory() { return found_; }
   View<Pair> lendFound(std::size_t pairs) {
     found_.reset(scratchBytes<Pair>(pairs));
@@ -36,8 +36,8 @@ class PairHistory {
   /// Frees the memory that a search for all boxes has needed. Invalidates added() and removed().
   void releaseSpare();
 
-  /// Runs stages 6 and 7 for a step that has found all its pairs. The pairs of the last step must
-  /// be listed.
+  /// Runs stages 6 and 7 for a step that has found all its pairs. The pairs of the previous step
+  /// must be listed.
   /// @param lists for each box, the boxes of greater index that overlap it; not sorted
   /// @param pairs number of indices in the lists
   /// @throws std::bad_alloc; then nothing has changed
@@ -53,8 +53,8 @@ class PairHistory {
   /// Replaces the pairs of the last step. @throws std::bad_alloc
   void set(View<const Pair> pairs);
 
-  /// Lists the pairs, if the pairs before the last step are listed, and only its changes are
-  /// missing.
+  /// Lists the pairs of the last step, if the pairs of the step before it are listed, so that only
+  /// the changes must be applied.
   /// @return whether the pairs are listed now; if not, only list() can list them
   /// @throws std::bad_alloc
   bool listByChange();
@@ -75,10 +75,10 @@ class PairHistory {
   std::size_t memoryBytes() const;
 
  private:
-  /// Which pairs pairs_ has.
+  /// Which pairs are in pairs_.
   enum class Listed {
     all,          ///< those of the last step
-    lacksChange,  ///< those before the last step, whose changes are added_ and removed_
+    lacksChange,  ///< those of the step before it; added_ and removed_ are the changes since
     none
   };
   void patchList();
@@ -88,11 +88,11 @@ class PairHistory {
   NeighbourSort sort_;
   HostPairDelta delta_;
   Listed listed_ = Listed::all;
-  bool isAsked_ = false;  ///< whether the pairs were listed since the last step; only then does a
-                          ///< step without changes keep their list
+  bool isAsked_ = false;  ///< whether the list was requested since the last step; if not, even a
+                          ///< step without changes does not keep it
   std::size_t size_ = 0;
   HostBuffer<Pair> list_;   ///< memory of pairs_
-  Scratch found_;           ///< what a search has found, later overwritten by added pairs
+  Scratch found_;           ///< results of a search, later overwritten by added pairs
   HostBuffer<Pair> spare_;  ///< pairs of the previous step, later overwritten by removed pairs
   View<Pair> pairs_;
   HostBuffer<Pair> changes_;

@@ -41,7 +41,7 @@ void findPlaces(View<const Pair> pairs, View<const Pair> added, View<const Pair>
   }
 }
 
-/// Appends `count` pairs, which are at the end of the list's memory or after it.
+/// Appends `count` pairs to a list. They are at its end already, or later in the same memory.
 void close(View<Pair>& list, const Pair* from, std::size_t count) {
   if (list.end() != from) std::copy(from, from + count, list.end());
   list = {list.data(), list.size() + count};
@@ -122,7 +122,7 @@ HostPairDelta::Lists HostPairDelta::compare(HostTasks& tasks, View<const Pair> o
   const std::size_t count =
       std::max<std::size_t>(1, (newPairs.size() + chunkSize_ - 1) / chunkSize_);
   const View<Chunk> chunks = chunks_.ensure(count);
-  // This reads old pairs before any of them is overwritten.
+  // This loop reads old pairs before any of them is overwritten.
   for (std::size_t k = 0; k < count; ++k) {
     Chunk& chunk = chunks[k];
     chunk.newBegin = k * chunkSize_;
@@ -205,9 +205,10 @@ void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<cons
   const auto isAdded = [&](std::size_t k) { return (places[k] & 1) != 0; };
   const auto placeOf = [&](std::size_t k) { return static_cast<std::size_t>(places[k] >> 1); };
   findPlaces({pairs, size}, added, removed, places);
-  // The pairs between two changes move together, by the number of pairs that were added before them
-  // less the number of removed ones. Those that move up go first, the last ones before the others,
-  // so that no pair overwrites one that has yet to move.
+  // The pairs between two changes move together, by the number of earlier additions minus the
+  // number of earlier removals. First the runs that move up are moved, from the last run to the
+  // first. Then the others are moved, from the first run to the last. So no pair overwrites a pair
+  // that has yet to move.
   std::ptrdiff_t shift =
       static_cast<std::ptrdiff_t>(added.size()) - static_cast<std::ptrdiff_t>(removed.size());
   std::size_t end = size;

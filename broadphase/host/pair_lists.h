@@ -50,15 +50,15 @@ class NeighbourSort {
 // Two ways to apply changes to a sorted list of pairs. The changes are sorted. Each removed pair
 // must be in the list, and no added pair may be in it.
 
-/// Copies the list. Takes time for each pair, and little for a change.
+/// Copies the list. Takes time for each pair, and little more for each change.
 /// @param out receives the result; needs capacity for old.size() + added.size() - removed.size()
 /// pairs
 void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
                   View<const Pair> removed, View<Pair> out);
 
 /// Changes the list in place. Moves only pairs after the first change, but takes longer per change.
-/// @param pairs `size` pairs, and memory for as many more as are added
-/// @param places memory for a number for each change
+/// @param pairs `size` pairs, and memory for the added pairs
+/// @param places memory for one number per change
 void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<const Pair> removed,
                 View<std::uint64_t> places);
 
@@ -72,11 +72,11 @@ class HostPairDelta {
   explicit HostPairDelta(const SimdKernels& kernels, std::size_t chunk = 8192)
       : kernels_(kernels), chunkSize_(chunk) {}
 
-  /// Writes the pairs that only `newPairs` has to `added`, and those that only `oldPairs` has to
-  /// `removed`. Ignores old pairs of removed objects: they are not written to `removed`, and a new
-  /// pair that equals one of them is written to `added`.
-  /// @param added memory for as many pairs as newPairs has
-  /// @param removed memory for as many pairs as oldPairs has; may be the memory of oldPairs
+  /// Writes to `added` the pairs that are only in `newPairs`, and to `removed` those that are only
+  /// in `oldPairs`. Ignores old pairs of removed objects: they are not written to `removed`, and a
+  /// new pair that equals one of them is written to `added`.
+  /// @param added memory for newPairs.size() pairs
+  /// @param removed memory for oldPairs.size() pairs; may be the memory of oldPairs
   Lists compare(HostTasks& tasks, View<const Pair> oldPairs, View<const Pair> newPairs,
                 View<const std::uint8_t> removedObjects, Pair* added, Pair* removed);
 

@@ -41,8 +41,8 @@ void writeAsLists(const ForAll& forAll, std::size_t boxes, NeighbourLists lists)
   });
 }
 
-/// What the hits of a pair have in common with those of others: the first box, and the block of the
-/// second one.
+/// Pairs with the same key share one hit: their first box is the same, and their second boxes are
+/// in the same block.
 std::uint64_t keyOf(Pair pair) { return std::uint64_t{pair.first} << 32 | pair.second / kLanes; }
 
 std::size_t countHits(View<const Pair> sorted) {
@@ -136,14 +136,14 @@ void RankedPairs::renumber(View<const std::uint32_t> before, View<const std::uin
   std::swap(last_.ranked, next_.ranked);
 }
 
-/// Memory for a number for each rank, and for the empty lanes of the last block.
+/// Memory for one number per rank. The empty lanes of the last block get kNullIndex.
 View<std::uint32_t> RankedPairs::wholeBlocks(std::size_t ranks) {
   const View<std::uint32_t> numbers = numbers_.ensure(ranks + kLanes);
   std::fill(numbers.begin() + ranks, numbers.end(), kNullIndex);
   return numbers;
 }
 
-/// Calls visit(pair) for each pair of ranks, with their numbers.
+/// Calls visit(pair) for each pair. Its two ranks are replaced by their numbers.
 template <class Visit>
 void RankedPairs::forRanked(const RankedHits& ranked, View<const std::uint32_t> numbers,
                             const Visit& visit) const {

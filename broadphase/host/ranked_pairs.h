@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the pairs of plain steps by rank, as hits (ranked_hits.h). A box's rank is its place in the
+// Keeps the pairs of plain steps by rank, as hits (ranked_hits.h). A box's rank is its index in the
 // order along the curve, which is kept over many steps. A search finds hits sorted by rank, and
 // each pair once. So two steps can be compared without sorting. In each step only the changes are
 // sorted by index. All pairs are sorted by index when pairs() is called. Oversized boxes have their
@@ -33,7 +33,7 @@ class RankedPairs {
   struct Found {
     Scratch memory;
     RankedHits ranked;                     ///< without pairs of oversized boxes
-    std::size_t rankedPairs = 0;           ///< their number
+    std::size_t rankedPairs = 0;           ///< number of pairs in `ranked`
     std::vector<std::uint32_t> oversized;  ///< indices of the oversized boxes, ascending
     /// For each oversized box: the boxes that it overlaps, ascending.
     std::vector<std::vector<std::uint32_t>> met;
@@ -47,12 +47,12 @@ class RankedPairs {
   void forget() { areKnown_ = false; }
   /// Forgets the results and frees their memory, which steps with a skin do not need.
   void release();
-  /// Whether the last result is of the same oversized boxes.
+  /// Whether the last result has the same oversized boxes.
   bool haveSameOversized(const PackedBoxes& packed) const;
 
-  /// Gives the last result new ranks.
-  /// @param before,after the indices of the boxes, by their ranks. May have more boxes after
-  /// @param byRank scratch memory for a list of each rank
+  /// Converts the last result to new ranks.
+  /// @param before,after the indices of the boxes, by old and by new rank; `after` may be longer
+  /// @param byRank scratch memory for one list per new rank
   /// @param spare scratch memory
   /// @throws std::bad_alloc; then nothing has changed
   void renumber(View<const std::uint32_t> before, View<const std::uint32_t> after,
@@ -61,11 +61,12 @@ class RankedPairs {
   /// Begins the next result with the pairs of oversized boxes.
   /// @return the number of these pairs
   std::size_t meetOversized(const PackedBoxes& packed);
-  /// The memory for what a search finds. A single thread finds hits in order, so they stay there.
+  /// The memory for the results of a search. A single thread finds hits in order, so its results
+  /// are not copied later.
   Scratch& foundMemory(Scratch& spare) { return tasks_.threads() == 1 ? next_.memory : spare; }
   /// Completes the next result with the other pairs.
   /// @param lists in foundMemory()
-  /// @param pairs their number
+  /// @param pairs number of pairs in `lists`
   void join(const RankLists& lists, std::size_t blocks, std::size_t pairs);
   const Found& next() const { return next_; }
 

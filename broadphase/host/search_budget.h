@@ -2,7 +2,7 @@
 // Decides how long boxes keep their order while some of them move. A box that has moved far makes
 // its block wide, so that searches open more blocks. Once the extra tests have cost about as much
 // as a new order, the boxes are ordered again. Costs are counted in tests of a box against a block,
-// so that the choice is the same in every run. Does not search and does not order.
+// so that the choice is the same in every run. This code neither searches nor orders boxes.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class RankBudget {
  private:
   static constexpr unsigned kMaxPause = 63;  ///< steps
 
-  /// Whether a new order is worth its cost. To order a box costs as much as a test. To sort all
+  /// Whether a new order is worth its cost. Ordering a box costs as much as a test. Sorting all
   /// pairs by new ranks costs about half of a search.
   bool isSpent() const { return spent_ > tests_ / 2 + ranks_; }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs a step on the host's cores: finds the pairs, and how they differ from the pairs of the last
-// step.
+// Runs a step on the host's cores: finds the pairs, and their changes since the previous step.
 #include "broadphase/host/step.h"
 
 #include <algorithm>
@@ -52,7 +51,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     if constexpr (kValidate) validate(input, oldPairs);
   }
 
-  /// Orders the boxes again if the last steps have degraded the order. Otherwise queries would stay
+  /// Orders the boxes again if recent steps have degraded the order. Otherwise queries would stay
   /// slow for as long as nothing moves.
   void rest() noexcept override {
     const StepInput grown = verlet_.last();
@@ -91,7 +90,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     return verlet_.plan(input);
   }
 
-  /// Searches for all boxes, without a skin, by rank.
+  /// Searches for all boxes by rank. The boxes are not grown.
   void searchPlain(const StepInput& input, StepStats& stats) {
     if (!ranked_.areKnown() || !searchInLastOrder(input, stats)) searchInNewOrder(input, stats);
     verlet_.endPlain(input.boxes.size(), work_.tests);
@@ -102,15 +101,17 @@ class HostPipeline final : public Pipeline, HostSearch {
     ranked_.keep();
   }
 
-  /// @return false if the order cannot be kept, or if it needs far more tests than a new order
+  /// @return false if the order cannot be kept, or if the search in it would need far more tests
+  ///   than in a new order
   bool searchInLastOrder(const StepInput& input, StepStats& stats) {
     work_.tests = 0;
     return keepOrder(input, stats) && ranked_.haveSameOversized(*searched()) &&
            findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
-  /// Searches in a new order. The pairs of the previous step get new ranks, if possible. They are
-  /// compared by index instead if they are listed already, because then few lists need a sort.
+  /// Searches in a new order. The pairs of the previous step get new ranks, if possible. If they
+  /// are listed by index already, they are compared by index instead, because then fewer lists need
+  /// a sort.
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
     if (!ranked_.areKnown() || history_.isListed() || !renewRanks(input, stats)) {
       listPairs();
@@ -122,8 +123,8 @@ class HostPipeline final : public Pipeline, HostSearch {
     findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
-  /// Orders the boxes again, and sorts the pairs of the last step by their new ranks.
-  /// @return false if these pairs must be compared by index; then the order is the last one
+  /// Orders the boxes again, and sorts the pairs of the previous step by their new ranks.
+  /// @return false if these pairs must be compared by index; ids() is then the previous order
   bool renewRanks(const StepInput& input, StepStats& stats) try {
     if (input.boxes.size() < ids().size()) return false;
     beginNextOrder(input, stats);
@@ -139,14 +140,14 @@ class HostPipeline final : public Pipeline, HostSearch {
     return false;
   }
 
-  /// Compares by rank, because the pairs of the last step have the same ranks.
+  /// Compares by rank, because the pairs of the previous step have the same ranks.
   void compareByRank(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("delta", stats.deltaMs);
     ranked_.compare(ids(), input.removedObjects, history_.foundMemory());
     history_.change(input, ranked_.changes(), ranked_.words(), ranked_.next().pairs);
   }
 
-  /// Compares by index, because the pairs of the last step have other ranks or no ranks.
+  /// Compares by index, because the pairs of the previous step have other ranks or no ranks.
   void compareByIndex(const StepInput& input, StepStats& stats) {
     const RankedPairs::Found& found = ranked_.next();
     history_.compare(input, listByIndex(found), found.pairs, stats);
@@ -252,7 +253,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     return {memory.lendRest<std::uint32_t>("neighbours"), lendByBox(boxes)};
   }
 
-  /// Expected number for a box; most boxes have fewer.
+  /// Expected number of candidates per escaped box; most boxes have fewer.
   static constexpr std::size_t kNeighbours = 32;
 
   std::vector<Pair> copyOfPairs() { return {pairs().begin(), pairs().end()}; }

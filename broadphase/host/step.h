@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Makes the pipelines on the host's cores. step.cpp searches blocks of boxes, tree_step.cpp
-// searches a binary tree. worlds.cpp serves DevicePairFinder.
+// searches a binary tree. worlds.cpp runs the searches and queries of DevicePairFinder.
 #pragma once
 
 #include <memory>

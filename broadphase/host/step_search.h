@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs and times stages 1 to 5 of a step on the host's cores. Packs the boxes into blocks in the
-// order of a curve, and searches the blocks for pairs. Base class of the host's pipeline. Keeps no
+// Runs and times stages 1 to 5 of a step on the host's cores. Packs the boxes into blocks along a
+// Hilbert curve, and searches the blocks for pairs. Base class of the host's pipeline. Keeps no
 // pairs.
 #pragma once
 
@@ -35,18 +35,18 @@ class HostSearch {
   ~HostSearch() = default;
 
   static constexpr std::size_t kMaxUnordered = BoxOrder::kMaxUnordered;
-  /// The order is kept if the number of added boxes is at most an eighth of the number of boxes.
+  /// The order is kept only if the added boxes are at most an eighth of the previous boxes.
   static constexpr std::size_t kOldPerNew = 8;
-  /// 16-bit integers are not worth their cost if they cannot decide more than a quarter of the
-  /// tests, because many boxes just touch.
+  /// 16-bit integers are not worth their cost if more than a quarter of the tests stay undecided.
+  /// This happens if many boxes just touch.
   static constexpr std::uint64_t kTestsPerUnsure = 4;
-  static constexpr std::size_t kHits = 4;  ///< expected number for a box; most boxes have fewer
+  static constexpr std::size_t kHits = 4;  ///< expected hits per box; most boxes have fewer
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   /// Up to this many escaped boxes are handled by one thread.
   static constexpr std::size_t kEscapedGrain = 1024;
 
-  /// The search for which all boxes are packed. By rank it finds each pair once. From both sides it
-  /// finds each pair twice, or searches for a few boxes only.
+  /// The kind of search for which all boxes are packed. A search by rank finds each pair once. A
+  /// search from both sides finds each pair twice, or searches for a few boxes only.
   enum class PackedFor { ranks, bothSides };
 
   /// The memory and the limit of a search.
@@ -71,7 +71,7 @@ class HostSearch {
     return isWhole;
   }
 
-  /// Runs stages 1 to 4 for all boxes. A box's place in the order is its rank.
+  /// Runs stages 1 to 4 for all boxes. A box's rank is its position in the order.
   void orderAll(const StepInput& input, PackedFor search, StepStats& stats) {
     reserveScratch(input.boxes.size(), 0);
     rankBudget_.forget();
@@ -82,9 +82,9 @@ class HostSearch {
     stats.searched = input.boxes.size();
   }
 
-  /// Runs stage 4 for all boxes, in the order of the last step. New boxes come last.
-  /// @return false if that order cannot be used. This is so if boxes were removed, if many were
-  ///   added, or if the budget does not allow it
+  /// Runs stage 4 for all boxes, in the order of the previous step. Appends new boxes to the order.
+  /// @return false if that order cannot be used: boxes were removed, many were added, or the budget
+  ///   does not allow it
   bool keepOrder(const StepInput& input, StepStats& stats) {
     if (!rankBudget_.mayKeep() && !isInIndexOrder()) return false;
     const std::size_t n = input.boxes.size(), before = ids_.size();
@@ -131,8 +131,8 @@ class HostSearch {
     return true;
   }
 
-  /// Runs stages 1 to 4 in a new order. Then lastIds() is the previous order, which
-  /// dropNextOrder() restores.
+  /// Runs stages 1 to 4 in a new order. The previous order is then in lastIds(), and
+  /// dropNextOrder() restores it.
   void beginNextOrder(const StepInput& input, StepStats& stats) {
     std::swap(ids_, lastIds_);
     orderAll(input, PackedFor::ranks, stats);
@@ -174,13 +174,13 @@ class HostSearch {
     budget_.beginAgain(0);
   }
 
-  /// Whether orderAgain() is worth its cost, because it would make queries faster. Must be called
-  /// once in each step that does not search for all boxes.
+  /// Whether the blocks slow queries down so much that orderAgain() is worth its cost. Must be
+  /// called once in each step that does not search for all boxes.
   bool isOrderWorn() { return allBlocks_.wears(); }
 
   HostSpace space_;
 
-  /// The blocks of all boxes, as packed last and updated by findEscaped().
+  /// The blocks of all boxes, with the updates of findEscaped() since they were packed.
   const PackedBoxes* searched() const { return &allBlocks_.packed(); }
   StepWork work_;  ///< work of the current step
 
@@ -193,14 +193,14 @@ class HostSearch {
            space_.radixSort().memoryBytes();
   }
 
-  /// Lends a list for each box, after a reset of the scratch memory.
+  /// Resets the scratch memory, and lends a list for each box.
   NeighbourList* lendByBox(std::size_t boxes) {
     reserveScratch(0, boxes);
     return scratch_.lend<NeighbourList>("neighbour lists", boxes).data();
   }
 
  private:
-  /// Resets the scratch memory, with capacity to sort `keys` boxes or for `lists` lists.
+  /// Resets the scratch memory, with capacity to sort `keys` boxes or to hold `lists` lists.
   void reserveScratch(std::size_t keys, std::size_t lists) {
     scratch_.reset(std::max(BoxOrder::scratchBytesFor(keys), scratchBytes<NeighbourList>(lists)));
   }
@@ -216,7 +216,7 @@ class HostSearch {
     usesShorts_ = canUseShorts_ && shortGrid_.isFine(header_.scene);
   }
 
-  /// Stage 4.
+  /// Runs stage 4.
   void packAll(const StepInput& input, PackedFor search, StepStats& stats) {
     const auto timer = space_.timed("hierarchy", stats.hierarchyMs);
     const ShortGrid* const grid = search == PackedFor::ranks && usesShorts_ ? &shortGrid_ : nullptr;
@@ -225,7 +225,7 @@ class HostSearch {
     header_.scene.nan = static_cast<std::uint32_t>(allBlocks_.packed().nan.size());
   }
 
-  /// Sorts the boxes by their places in the blocks, and writes them to fewIds_.
+  /// Sorts the boxes by their positions in the blocks, and writes their indices to fewIds_.
   void orderByPlace(View<const std::uint32_t> ids, StepStats& stats) {
     const auto timer = space_.timed("sort", stats.sortMs);
     allBlocks_.findPlaces();
@@ -277,7 +277,7 @@ class HostSearch {
     return search<std::uint32_t>(memory.indices, size, mostTests, find, stats);
   }
 
-  /// Searches until the memory is large enough. Memory that is not touched costs nothing, but
+  /// Repeats the search until the memory is large enough. Untouched memory costs nothing, but
   /// growth costs a second search.
   /// @param find searches, and returns how many elements it has found
   /// @return false if the search has stopped after `mostTests` tests
@@ -300,13 +300,13 @@ class HostSearch {
 
   const bool canUseShorts_;
   StepHeader header_;
-  std::vector<std::uint32_t> ids_;      ///< all boxes in their order
-  std::size_t ranks_ = 0;               ///< number of ranks; later boxes in ids_ all have a NaN
+  std::vector<std::uint32_t> ids_;      ///< indices of all boxes, in their order
+  std::size_t ranks_ = 0;               ///< number of ranks; all later boxes in ids_ have a NaN
   std::vector<std::uint32_t> lastIds_;  ///< the order before beginNextOrder()
   RankBudget rankBudget_;
   ShortGrid shortGrid_{};
   bool usesShorts_ = false;
-  HostBuffer<std::uint32_t> fewIds_;  ///< the boxes of findEscaped()
+  HostBuffer<std::uint32_t> fewIds_;  ///< indices of the boxes passed to findEscaped()
   Scratch scratch_;                   ///< memory of one or more stages
   BoxOrder order_;
   BlockBuilder allBlocks_;
@@ -314,7 +314,7 @@ class HostSearch {
   NeighbourSearch search_;
   SearchBudget budget_;
   HostBuffer<std::uint64_t> words_;
-  int mortonBits_ = 0;  ///< bits of the codes when all boxes were ordered last
+  int mortonBits_ = 0;  ///< bits per code when all boxes were last ordered
 };
 
 }  // namespace lbvh

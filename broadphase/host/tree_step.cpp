@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Runs a step over a binary tree on the host's cores. Calls the stages of lbvh/ in their order; a
 // GPU uses the same stages. Each step searches for all boxes, and keeps only the pairs. A step does
-// not pack the boxes into blocks: queries between steps do that.
+// not pack the boxes into blocks. Queries between steps do so.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -20,7 +20,8 @@
 namespace lbvh {
 namespace {
 
-/// Pairs in the order in which threads find them. Counts and numbers the pairs of each first box.
+/// Pairs in the order in which threads find them. Numbers the pairs with the same first box, and
+/// counts them.
 struct FoundPairs {
   View<Pair> pairs;
   std::uint32_t* places;                ///< by pair: its number among the pairs of its first box
@@ -74,7 +75,7 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
   static constexpr std::size_t kPairGrain = 8192;
 
   /// Stage 5: finds the pairs, unsorted. If the memory is too small, the search runs again, with
-  /// memory for the number of pairs that is then known.
+  /// memory for the number of pairs that the first search counted.
   View<const Pair> findPairs(const StepInput& input, StepStats& stats) {
     const auto timer = space_.timed("traversal", stats.traversalMs);
     const std::size_t boxes = input.boxes.size();
@@ -133,8 +134,8 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
 
   PairHistory history_;
   HostBuffer<NeighbourList> byFirst_;
-  HostBuffer<std::uint32_t> places_;    ///< by found pair: its place in its list
-  HostBuffer<std::uint32_t> partners_;  ///< the second boxes, list by list
+  HostBuffer<std::uint32_t> places_;    ///< by found pair: its position in its list
+  HostBuffer<std::uint32_t> partners_;  ///< the second boxes, grouped by list
 };
 
 }  // namespace

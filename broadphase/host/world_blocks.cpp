@@ -66,7 +66,7 @@ class WorldBlocks::Packer {
   HostBuffer<std::uint32_t> places_, before_;
 };
 
-/// What one thread packs small worlds with.
+/// The packer of one thread, for small worlds.
 struct WorldBlocks::Worker {
   explicit Worker(const SimdKernels& kernels) : packer(space, kernels) {
     space.setTimesStages(false);
@@ -110,8 +110,8 @@ SceneBounds WorldBlocks::Packer::sort(const PackedBoxes& packed, View<std::uint3
   return header.scene;
 }
 
-/// Returns the boxes or filters of a world as one array. If their indices are consecutive, the
-/// usual case, they are not copied.
+/// Returns the boxes or filters of a world as one array. Does not copy them if their indices are
+/// consecutive, which is the usual case.
 /// @param all by box, or empty
 template <class T>
 View<const T> WorldBlocks::Packer::inOnePiece(View<const T> all, View<const std::uint32_t> ids,
@@ -162,7 +162,7 @@ void WorldBlocks::listAll(const RankedBoxes& boxes) {
   if (!ids.empty()) worlds_.push_back({0, ids});
 }
 
-/// Sorts words that hold the rank and the index of a box.
+/// Lists the boxes of each world, by sorting words that hold the rank and the index of a box.
 void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   const std::size_t n = boxes.boxes.size();
   const View<std::uint32_t> ids = ids_.ensure(n);
@@ -187,7 +187,7 @@ void WorldBlocks::listByRank(const RankedBoxes& boxes) {
   }
 }
 
-/// Gives each world the blocks it would need if all its boxes were ordinary.
+/// Lends each world the blocks that it would need if all its boxes were ordinary.
 void WorldBlocks::lendBlocks(const RankedBoxes& boxes) {
   const auto blocksOf = [](const World& world) {
     return BlockTree().cover(static_cast<std::uint32_t>(world.ids.size()));

@@ -24,7 +24,8 @@ View<T> memoryFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, st
   return finders.ensure(callers.data() != nullptr ? found : std::max(found, least));
 }
 
-/// Returns the list as the caller gets it. Copies it to the caller's memory if it is not there yet.
+/// Returns the list that the caller receives. Copies it to the caller's memory, if there is any,
+/// unless it is there already.
 /// @param error set in `errors` if the caller's memory is too small for the list
 template <class T>
 View<const T> handOut(View<T> list, std::size_t found, View<T> callers, DeviceError error,
@@ -47,11 +48,11 @@ class HostLists {
   HostLists(HostTasks& tasks, const SimdKernels& kernels)
       : tasks_(tasks), neighbourSort_(tasks, kernels), delta_(kernels) {}
 
-  /// Lists in the finder's memory have capacity for this many pairs from now on.
+  /// Raises the minimum capacity of lists in the finder's memory to this many pairs.
   void reserve(std::size_t pairs) { capacity_ = std::max(capacity_, pairs); }
 
-  /// Must be called first in each search. In a search with `changes` it forgets the last pairs, so
-  /// that they are forgotten even if the search throws.
+  /// Must be called first in each search. If a search with `changes` throws, the next such
+  /// search reports all pairs as added.
   void begin(const DeviceRequest& request);
 
   /// Returns the memory for the counts by world. Empty if they were not requested.
@@ -60,7 +61,7 @@ class HostLists {
   /// Writes the requested lists, and their counts and errors to `report`.
   /// @param lists each pair must be in the lists of both boxes for PairLayout::neighbours, and
   ///   otherwise in the list of the smaller index
-  /// @param report has the number of pairs already
+  /// @param report must already have the number of pairs
   DeviceLists write(NeighbourLists lists, std::size_t boxes, const DeviceRequest& request,
                     DeviceReport& report);
   /// Returns the lists of a search that was stopped.

@@ -21,8 +21,9 @@ bool isWorld(const WorldBlocks& worlds, std::uint32_t world) {
   return world < worlds.worldCount() || world == kAllWorlds;
 }
 
-/// Calls visit(box index) for each box for which hits(Aabb) is true. It searches this world and the
-/// boxes in all worlds; with kAllWorlds it searches every box. The order is unspecified. `hits`
+/// Calls visit(box index) for each box for which hits(Aabb) is true. Searches the boxes of this
+/// world and those that belong to every world. With kAllWorlds, searches all boxes. The order is
+/// unspecified. `hits`
 /// must be true for bounds that contain a box for which it is true. The last call of `hits` before
 /// visit() is for the visited box.
 template <class Hits, class Visit>
@@ -43,7 +44,7 @@ void queryWorlds(const WorldBlocks& worlds, std::uint32_t world, const Hits& hit
   }
 }
 
-/// Skips bounds that are farther away than the best hit so far.
+/// Returns the closest hit. Skips bounds that are farther away than the best hit so far.
 RayHit closestHit(const WorldBlocks& worlds, std::uint32_t world, const Ray& ray) {
   const RayTest test(ray);
   RayHit best{kNullIndex, 0};

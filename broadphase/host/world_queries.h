@@ -18,7 +18,7 @@ class HostQueries {
   HostQueries(HostTasks& tasks, const WorldBlocks& worlds, std::uint64_t most)
       : tasks_(tasks), worlds_(worlds), most_(most) {}
 
-  /// Lists in the finder's memory have capacity for this many hits from now on.
+  /// Raises the minimum capacity of lists in the finder's memory to this many hits.
   void reserve(std::size_t hits) { capacity_ = hits > capacity_ ? hits : capacity_; }
 
   void closestHits(const RayBatch& rays, RayHit* hits);

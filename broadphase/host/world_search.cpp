@@ -109,7 +109,7 @@ void WorldSearch::countByWorld(const WorldBlocks& worlds, const WorldSearchReque
 void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
                             std::size_t shared) {
   NeighbourList* const byBox = joined_.byBox.ensure(boxes).data();
-  // listReverse() writes the lists of the boxes in all worlds again.
+  // Twice the size, because listReverse() copies the lists of the boxes that are in all worlds.
   std::uint32_t* const indices = joined_.indices.ensure(2 * (listed + shared)).data();
   std::uint64_t* const words = words_.ensure(shared).data();
   std::atomic<std::size_t> nextIndex{0}, nextWord{0};
@@ -138,7 +138,7 @@ void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
 }
 
 /// Completes the lists of the boxes in all worlds with their neighbours in single worlds.
-/// @param words each word holds such a box and its neighbour
+/// @param words each word holds a box that is in all worlds, and its neighbour
 /// @param end the end of the lists so far
 void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {
   const std::uint64_t* sorted =

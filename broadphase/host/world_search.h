@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Finds the neighbours of each box of many worlds: the boxes of its own world, and those that
-// belong to every world. blocks.h does the search. This class applies the pair rule, and joins the
-// two lists.
+// belong to every world. The search is in blocks.h. This class applies the pair rule, and joins
+// the two lists of each box.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace lbvh {
 
 struct WorldSearchRequest {
-  PairRule rule;                ///< without filters, which the blocks have
+  PairRule rule;                ///< without filters, which are in the blocks
   ListKind kind;                ///< half or full
   std::uint64_t maxPairs;       ///< the search stops after more pairs than this
   View<std::uint32_t> byWorld;  ///< empty, or receives the number of pairs of each world

@@ -32,7 +32,7 @@ class HostDevicePipeline final : public DevicePipeline {
                    CUstream_st* stream) override {
     requireNone(stream);
     lists_.begin(request);
-    worlds_.clear();  // because gather() overwrites its boxes
+    worlds_.clear();  // because gather() overwrites the boxes of the worlds
     worlds_.build(gather(scene));
     PairRule rule(scene);
     rule.filters = nullptr;  // the blocks have the filters
@@ -56,7 +56,7 @@ class HostDevicePipeline final : public DevicePipeline {
     return lists;
   }
 
-  /// As on a GPU, queries find no boxes until the next search.
+  /// Queries find no boxes until the next search, as on a GPU.
   void reserve(const DeviceScene&, const DeviceRequest& request, std::size_t pairs) override {
     worlds_.clear();
     if (request.changes) lists_.forgetLast();
@@ -88,7 +88,7 @@ class HostDevicePipeline final : public DevicePipeline {
       throw std::invalid_argument("DevicePairFinder: stream must be null with MemorySpace::host");
   }
 
-  /// Packs the boxes, and resets the report.
+  /// Copies the boxes and their ranks into arrays, and resets the report.
   RankedBoxes gather(const DeviceScene& scene) {
     report_ = {};
     const std::size_t n = scene.boxCapacity;

@@ -15,9 +15,9 @@
 namespace lbvh {
 
 /// The difference of neighbours in the sorted order: the exclusive or of their codes. The larger it
-/// is, the higher is the split between them. If the codes are equal, the difference is computed
-/// from the positions (Karras 2012, section 4). It is then less than any difference of unequal
-/// codes. At both ends of the order the difference is the maximum.
+/// is, the closer to the root is the split between them. If the codes are equal, the difference is
+/// computed from their positions in the order (Karras 2012, section 4). It is then less than any
+/// difference of unequal codes. At both ends of the order the difference is the maximum.
 template <class Key>
 struct Difference {
   const Key* codes;
@@ -28,7 +28,7 @@ struct Difference {
     if (i >= n - 1) return INT64_MAX;  // an i of -1 wraps around
     const Key differing = codes[i] ^ codes[i + 1];
     if (differing == 0) return INT64_MIN + (i ^ (i + 1));
-    // Halved, because keys of 64 bits would not fit. Nonzero differences that are compared have
+    // Halved, because 64-bit differences would not fit. Nonzero differences that are compared have
     // different highest bits, so their halves differ, too. Minus 1, so that a difference in all
     // bits stays below the value at the ends.
     return static_cast<std::int64_t>(std::uint64_t{differing} >> 1) - 1;

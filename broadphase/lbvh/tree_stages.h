@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs stages 1 to 4 for a binary tree: from boxes to nodes. The class is a base of the host's
-// pipeline over a binary tree, and of the trees of version 0.2.
+// Runs stages 1 to 4 for a binary tree: from boxes to nodes. Base class of the host's pipeline
+// over a binary tree, and of the trees of version 0.2.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class TreeStages {
   using Buffer = typename Space::template Buffer<T>;
   using Scratch = lbvh::Scratch<typename Space::Memory>;
 
-  /// Runs stage 1: writes the header, but no pairs.
+  /// Runs stage 1: writes the scene and the grid to the header, and clears its counters.
   void measure(View<const Aabb> boxes, StepStats& stats) {
     const auto timer = space_.timed("bounds", stats.boundsMs);
     StepHeader* header = header_.ensure(1).data();
@@ -35,9 +35,9 @@ class TreeStages {
   }
 
   /// Runs stages 2 to 4, after measure(). Resets the scratch memory; the tree is valid until the
-  /// next reset(). The codes have as many bits as the grid.
-  /// @param leaves how many of the sorted boxes become leaves; ordinary boxes come first, NaN boxes
-  ///   last
+  /// next reset(). The length of the codes depends on the grid.
+  /// @param leaves number of sorted boxes that become leaves. Ordinary boxes are sorted first, NaN
+  ///   boxes last
   void buildNodes(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {
     if (header()->grid.bits == 10)
       buildNodesBy<std::uint32_t>(boxes, leaves, stats);
@@ -51,7 +51,7 @@ class TreeStages {
             {ids_.data() + leaves, scene.oversized}};
   }
 
-  /// Stage 3: sorts the boxes in ids_ by `keys`, from bit `shift` on. Takes its spare memory from
+  /// Stage 3: sorts the boxes in ids_ by `keys`, from bit `shift` on. Allocates spare memory from
   /// scratch_.
   template <class Key>
   void sort(View<Key> keys, int shift) {
@@ -73,7 +73,7 @@ class TreeStages {
 
   Space space_;
   Buffer<StepHeader> header_{space_.memory()};
-  /// Boxes in sorted order: those of the leaves, then oversized boxes, then NaN boxes.
+  /// Indices of the boxes in sorted order: boxes of the leaves, then oversized, then NaN boxes.
   Buffer<std::uint32_t> ids_{space_.memory()};
   Scratch scratch_{space_.memory()};  ///< memory of a step, or of the construction of a tree
   View<Node> nodes_;                  ///< the tree's nodes
@@ -98,7 +98,7 @@ class TreeStages {
            std::max(bytesForSort<Key>(boxes), scratchBytes<Node>(2 * leaves));
   }
 
-  /// Stage 2.
+  /// Runs stage 2.
   template <class Key>
   View<Key> assignCodes(View<const Aabb> boxes, View<std::uint32_t> arrivals, StepStats& stats) {
     const auto timer = space_.timed("codes", stats.codesMs);
@@ -110,7 +110,7 @@ class TreeStages {
     return codes;
   }
 
-  /// Stage 4.
+  /// Runs stage 4.
   template <class Key>
   View<Node> buildHierarchy(View<const Aabb> boxes, std::size_t leaves, View<Key> codes,
                             View<std::uint32_t> arrivals, StepStats& stats) {

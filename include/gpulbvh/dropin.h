@@ -13,8 +13,8 @@
 
 #include "../../integration/GpuLbvhBroadphase.h"
 
-/// A GpuLbvhBroadphase with the public members of a btDbvtBroadphase. Only m_paircache has a
-/// meaning; the other members just store what is written to them.
+/// A GpuLbvhBroadphase with the public members of a btDbvtBroadphase, except m_stageRoots. Of the
+/// variables below, only m_paircache has a meaning. The broad phase reads none of them.
 struct GpuLbvhAsDbvt : GpuLbvhBroadphase {
   enum { DYNAMIC_SET = 0, FIXED_SET = 1, STAGECOUNT = 2 };
   btDbvt m_sets[2];

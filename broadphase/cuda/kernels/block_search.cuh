@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Stage 5 on a GPU: finds pairs with leaf blocks. A warp searches for one block, or for a part of
-// it. It tests the bounds of 32 later blocks at a time. In a later block that overlaps the bounds
-// of the warp's own block, each box that overlaps these bounds is queued. Each queued box is tested
-// against the warp's 32 boxes, one per lane. So all lanes have work, and memory accesses are
+// Stage 5 on a GPU: finds pairs with leaf blocks. A warp runs the search of one block, or a part of
+// this search. It tests the bounds of 32 later blocks at a time. In a later block that overlaps the
+// bounds of the warp's own block, each box that overlaps these bounds is queued. Each queued box is
+// tested against the warp's 32 boxes, one per lane. So all lanes have work, and memory accesses are
 // coalesced.
 //
 // In the order, the boxes of each world are together, and boxes in all worlds come last. So a block
@@ -25,15 +25,15 @@ struct FindBlockPairs {
   std::uint32_t parts;  ///< warps that share the search of a block
   WorldSlots worlds{};  ///< for a search with worlds
 
-  /// Few blocks give a GPU too few warps, so several warps share the search of a block. The
-  /// additional instructions run in parallel.
+  /// With few blocks, a GPU would have too few warps, so several warps share the search of a block.
+  /// The additional instructions run in parallel.
   static std::uint32_t partsFor(std::size_t boxes) {
     return boxes <= 2048 ? 8 : boxes <= 8192 ? 4 : boxes <= 65536 ? 2 : 1;
   }
 
-  /// Threads in a thread block. Its warps search near each other, so one read into the cache serves
-  /// all of them. A scene's search takes more registers, so that smaller thread blocks let more
-  /// warps share an SM.
+  /// Number of threads in a thread block. Its warps search near each other, so they share the data
+  /// in the cache. The search of a DeviceScene takes more registers, so more warps fit on an SM if
+  /// thread blocks are smaller.
   template <bool kIsScene>
   static constexpr unsigned kBlockThreads = kIsScene ? kThreads : 2 * kThreads;
 
@@ -47,7 +47,7 @@ struct FindBlockPairs {
 
 /// The shared memory of a warp.
 struct WarpMemory {
-  static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 old boxes, 32 new ones, padding
+  static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 queued boxes, 32 new ones, padding
   static constexpr std::uint32_t kList = 2 * kWarp;
 
   // Boxes that overlap the block, not yet tested. All lanes read the same box at once, and a read
@@ -72,8 +72,9 @@ class BlockSearch {
         own_(boxOf(block)),
         bounds_(leaves_.blocks[block]) {}
 
-  /// Finds pairs within the block. Each lane tests its box against the sixteen after it, and the
-  /// last lanes continue at the first box. Boxes half a block apart are tested from one side only.
+  /// Finds pairs within the block. Each lane tests its box against the next sixteen boxes, where
+  /// the first box follows the last one. The pair of two boxes that are half a block apart is kept
+  /// only once.
   __device__ void searchItself() {
     put(lane(), own_);
     put(lane() + kWarp, own_);
@@ -84,7 +85,7 @@ class BlockSearch {
     __syncwarp();
   }
 
-  /// Finds pairs with the later blocks that overlap this one. Each part takes every `parts`-th
+  /// Finds pairs with the later blocks that overlap this one. Each part searches every `parts`-th
   /// block of their list. Part 0 begins with block `parts` - 1 of the list, because part 0 also
   /// searches the block itself.
   __device__ void searchLaterBlocks(std::uint32_t part) {
@@ -107,8 +108,8 @@ class BlockSearch {
   }
 
  private:
-  /// A bit for each of the sixteen boxes after the lane's: whether it shares a world with the
-  /// lane's box. The last lanes continue at the first box.
+  /// A bit for each of the next sixteen boxes, where the first box follows the last one: whether it
+  /// shares a world with the lane's box.
   __device__ std::uint32_t sharesWorld() const {
     const std::uint32_t all = __ballot_sync(kAllLanes, own_.world == in_.worlds.count);
     const std::uint32_t same = __match_any_sync(kAllLanes, own_.world) | all;
@@ -152,7 +153,8 @@ class BlockSearch {
   }
 
   /// Whether filters of boxes below these bounds may match filters of the warp's block. The
-  /// block's filter is read again, because in registers it makes ptxas spill for compute 8.0.
+  /// block's filter is read each time, because ptxas for compute 8.0 spills if it is kept in
+  /// registers.
   __device__ bool filtersMayMatch(const Corners& bounds) const {
     return shouldCollide(bounds.filter(), leaves_.blocks[block_].filter());
   }
@@ -174,7 +176,7 @@ class BlockSearch {
       }
       bool wants = block >= begin && overlap(bounds, bounds_);
       if (in_.out.rule.filters != nullptr) wants &= filtersMayMatch(leaves_.blocks[block]);
-      if constexpr (kIsScene) wants &= block < end;  // otherwise only padding is past the end
+      if constexpr (kIsScene) wants &= block < end;  // without worlds only padding is past the end
       const std::uint32_t votes = __ballot_sync(kAllLanes, wants);
       if (wants) memory_.list[listed_ + before(votes)] = block;
       listed_ += countBits(votes);
@@ -301,7 +303,7 @@ inline constexpr int kPlainBlocks = 3;
 inline constexpr int kPlainBlocks = 0;
 #endif
 
-/// A scene's search asks for five blocks per SM, because ptxas spills without a number.
+/// The search of a DeviceScene requests five blocks per SM, because ptxas spills without a number.
 template <bool kIsScene>
 static __global__ void __launch_bounds__(FindBlockPairs::kBlockThreads<kIsScene>,
                                          kIsScene ? 5 : kPlainBlocks)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Puts the changed boxes of a step into their slots, and searches for their pairs with earlier and
 // later boxes. It is for steps in which few boxes have changed. A warp takes up to 32 changed boxes
-// that are neighbours in the order. It goes down from the root with the bounds of all of them. It
-// tests each with the blocks that it overlaps, one box of the block per lane. Each found pair is
-// looked up in the old lists. Known pairs are marked there, and only new pairs are written.
+// that are neighbours in the order. It goes down from the root with their common bounds. It tests
+// each of its boxes against the blocks that the box overlaps, one box of the block per lane. Each
+// found pair is looked up in the old lists. Known pairs are marked there, and only new pairs are
+// written.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,8 @@ struct alignas(16) NewPair {
   std::uint32_t before, unused;
 };
 
-/// Memory through which the kernels of such a step communicate. The caller must set all arrays
-/// except `news` to zero before the step.
+/// Memory through which the kernels of a step with few changed boxes communicate. The caller must
+/// set all arrays except `news` to zero before the step.
 struct ChangeMarks {
   static constexpr std::uint32_t kTile = 2048;   ///< old pairs that one thread block merges
   static constexpr std::uint32_t kMaxNew = 256;  ///< maximum number of new pairs in a tile
@@ -110,7 +111,8 @@ struct FindChangedPairs {
   StepHeader* header;
   std::uint32_t parts;  ///< warps that share a group
 
-  /// The number of parts per group, because few groups would give a GPU too few warps. On an H200
+  /// The number of parts per group. With few groups, more warps share each group, because otherwise
+  /// a GPU would have too few warps. On an H200
   /// the search for a tenth of 100,000 boxes took 80 us with 8 parts, 29 us with 32, 32 us with 64.
   static std::uint32_t partsFor(std::uint32_t groups) {
     return std::clamp<std::uint32_t>(std::bit_floor(4096 / std::max(groups, 1u)), 8, 64);
@@ -164,9 +166,9 @@ class ChangedSearch {
  private:
   /// Takes the boxes of up to 32 changed slots.
   /// @param changed the lane's bits, for the slots from `slots` on
-  /// @param place index in the memory for the lane's first box; if it is before the memory's begin,
-  ///   the number has wrapped around
-  /// @param count number of boxes of all lanes that are left, from the memory's begin on
+  /// @param place position in the memory for the lane's first box; a negative position has wrapped
+  ///   around
+  /// @param count number of boxes of all lanes whose position is not negative
   __device__ void take(std::uint32_t changed, std::uint32_t slots, std::uint32_t place,
                        std::uint32_t count) {
     __syncwarp();
@@ -235,7 +237,7 @@ class ChangedSearch {
     const bool hasChanged = (in_.marks.slots[block] >> lane() & 1) != 0;
     for (std::uint32_t own = __ballot_sync(kAllLanes, overlaps); own != 0; own &= own - 1) {
       const std::uint32_t k = lowestBit(own);
-      // A pair of two changed boxes is found from both sides, but must be taken once.
+      // A pair of two changed boxes is found from both sides, but must be kept only once.
       const bool hits = overlap(box, ownBox(k)) && !(hasChanged && slot <= memory_.slot[k]);
       const std::uint32_t votes = __ballot_sync(kAllLanes, hits);
       if (votes == 0) continue;

@@ -105,7 +105,8 @@ class HubComparison {
     return static_cast<std::uint32_t>(all);
   }
 
-  /// @param hasBits whether the memory has the bits of the window, which has all pairs of the hub
+  /// @param hasBits whether the memory still has the bits of the window; then the window has all
+  ///   pairs of the hub
   __device__ void compareWindow(std::uint32_t window, bool sorts, const DeltaSum* place,
                                 bool hasBits, DeltaSum& sum) {
     std::uint32_t sorted = current_.at;
@@ -139,7 +140,7 @@ class HubComparison {
   template <class F>
   __device__ void setBits(std::uint32_t* words, std::uint32_t window, Rest& rest,
                           const F& counts) const {
-    // Reads that a thread starts together, to hide their latency when only one block runs.
+    // Number of reads that a thread starts together, to hide latency when only one block runs.
     constexpr int kEach = 4;
     while (rest.at < rest.end) {
       std::uint32_t bits[kEach];
@@ -171,7 +172,7 @@ class HubComparison {
                                    std::uint32_t& sorted, bool writes, DeltaSum place) const {
     const std::uint32_t current = memory_.current[word], old = memory_.old[word];
     const std::uint32_t added = current & ~old, removed = old & ~current;
-    constexpr int kField = 16;  // bits for a count of at most 4,096 in the words of all threads
+    constexpr int kField = 16;  // bits of a count, which is at most 4,096 over all threads
     const auto count = [](std::uint32_t bits, int field) {
       return static_cast<unsigned long long>(__popc(bits)) << field * kField;
     };

@@ -15,7 +15,7 @@
 namespace lbvh {
 
 // Batcher's odd-even merge sort of up to kShort numbers in registers. All comparisons are known at
-// compile time. So the lanes of a warp stay together, and no number needs an address.
+// compile time. So the lanes of a warp do not diverge, and no number needs an address.
 namespace sort_network {
 
 template <int kSize, int kI, int kDistance, int kBlock>
@@ -59,7 +59,7 @@ __device__ inline void sortInRegisters(std::uint32_t (&x)[kSize]) {
   sort_network::mergeSort<kSize, 1>(x);
 }
 
-/// Some boxes of a tile, [begin, end), whose lists are compared at the same time.
+/// The boxes [begin, end) of a tile, whose lists are compared at the same time.
 struct Round {
   std::uint32_t begin, end;
   bool isHub;                  ///< the round has one box, with a long list
@@ -132,8 +132,8 @@ class ListTile {
   }
 
   /// Writes this tile's added and removed pairs to their places in the two lists that all tiles
-  /// share. If there was a single round, its result is still in memory. Several rounds are computed
-  /// again.
+  /// share. If there was a single round, its result is still in shared memory. Otherwise all rounds
+  /// are computed again.
   __device__ void writeLists(DeltaSum place) {
     if (rounds_ == 1 && !round_.isHub) return writeStaged(place);
     for (std::uint32_t begin = 0; begin < memory_.boxes; begin = round_.end) {
@@ -246,7 +246,7 @@ class ListTile {
       if (i < size) memory_.pairs.sorted[begin + i] = list[i];
   }
 
-  /// Sorts one list with one warp. No two of its numbers are equal, so each gets a different place.
+  /// Sorts one list with one warp. No two numbers are equal, so each has a different position.
   __device__ void sortByCounting(std::uint32_t begin, std::uint32_t size) {
     const std::uint32_t* list = &memory_.pairs.unsorted[begin];
     for (std::uint32_t i = lane(); i < size; i += 32) {
@@ -330,7 +330,7 @@ class ListTile {
 
 static __global__ void __launch_bounds__(kThreads, 8) compareListsKernel(ListComparison in) {
   __shared__ TileMemory memory;
-  const std::uint32_t hubs = in.hubs.count();  // read while the block waits for its number
+  const std::uint32_t hubs = in.hubs.count();  // this read overlaps the wait for the block's number
   const std::uint32_t number = takeTile(in.chain, memory.shared);
   const ListTileRange range = ListTiles::range(number, in.hubs, hubs, in.boxes);
   if (range.begin >= in.boxes && number > 0) return;

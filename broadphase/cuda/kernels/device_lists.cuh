@@ -77,7 +77,7 @@ struct WriteQueryReport {
   }
 };
 
-/// Ends a search: reports its counts and errors, and leaves the boxes for queries.
+/// Ends a search: reports its counts and errors, and stores what later queries need.
 struct WriteReport {
   StepHeader* header;
   DeviceReport* report;
@@ -87,7 +87,7 @@ struct WriteReport {
   std::uint64_t capacity;        ///< capacity of the list of pairs
   std::uint64_t added, removed;  ///< capacities of the lists of added and removed pairs
   bool hasChanges;
-  bool reportsNan;  ///< whether this kernel must report NaN boxes, because none did before
+  bool reportsNan;  ///< whether this kernel must report NaN boxes, because no other does
   Searched searched{};
   Searched* forQueries = nullptr;
   StepHeader* forHost = nullptr;  ///< a copy of the header for the host, or null

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests rays and boxes against the leaf blocks of a search, one warp per query. The warp goes down
-// from the root. At each node it tests the bounds of the 32 children at a time, and at last the
-// boxes of a block.
+// from the root. At each node it tests the bounds of the 32 children at once, and finally the boxes
+// of a block.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class QueryWalk {
   const Searched in_;
 };
 
-/// A batch of rays. test(i) returns a function that tells whether query i hits a box or its bounds.
+/// A batch of rays. test(i) returns a function that tells whether query i hits a box or bounds.
 struct RayQueries {
   RayBatch batch;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Sorts boxes of one place by their filters, on a GPU. Boxes whose keys along the curve are equal
-// are near each other, so each of their blocks overlaps all the others. Sorted by filters, most
+// Sorts boxes with equal keys by their filters, on a GPU. Boxes whose keys along the curve are
+// equal are near each other, so each of their blocks overlaps all the others. After this sort most
 // blocks have boxes of one filter, and a search skips blocks whose filters cannot match.
 #pragma once
 
@@ -19,8 +19,9 @@ struct SortTies {
   const Filter* filters;     ///< by box
   const StepHeader* header;  ///< written by stage 1
 
-  /// A word that has the same high bits for boxes with the same filter, and the box's place in the
-  /// group. Other filters may have the same high bits, too, which only makes a search slower.
+  /// A word to sort by. Its high bits are equal for boxes with the same filter, and its low bits
+  /// are the box's index in the group. Other filters may have the same high bits, too, which only
+  /// makes a search slower.
   __device__ std::uint64_t word(std::uint32_t id, std::uint32_t place) const {
     const Filter filter = filters[id];
     std::uint64_t both = std::uint64_t{static_cast<std::uint32_t>(filter.group)} << 32 |

@@ -5,8 +5,8 @@
 // warp packs a block, and a thread block packs a group. The warp that completes the last child of a
 // node also builds the node. So one launch builds all levels, bottom-up, and no links are needed.
 //
-// Any order gives the same pairs. So every box is packed at its place in the order, and steps may
-// keep an order. NaN boxes leave an empty slot. Oversized boxes are packed like others. They are
+// Any order gives the same pairs, so steps may keep an order. Every box is packed at its position
+// in the order. NaN boxes leave an empty slot. Oversized boxes are packed like others. They are
 // sorted after all others, so they widen the bounds of only a few blocks.
 #pragma once
 
@@ -23,9 +23,9 @@
 
 namespace lbvh {
 
-/// Stage 1 in one kernel. It finds the scene's bounds, and the block that ends last chooses the
-/// grid. It also clears the counters of later kernels: element i measures box i, and clears element
-/// i of each array.
+/// Stage 1 in one kernel. It finds the scene's bounds, and the thread block that ends last chooses
+/// the grid. It also clears the counters of later kernels: element i measures box i, and clears
+/// element i of each array.
 struct MeasureStep {
   static constexpr std::uint32_t kEach = 4;  ///< elements per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
@@ -66,14 +66,14 @@ struct MeasureStep {
   }
 };
 
-/// The sum over a warp, on all of its lanes.
-/// @param sum the lane's summand; its exponents have less than 57 bits
+/// Returns the sum over a warp to all of its lanes.
+/// @param sum the lane's summand; its exponents have fewer than 57 bits
 __device__ inline SceneBounds sumOfWarp(SceneBounds sum) {
   for (int axis = 0; axis < 3; ++axis) {
     sum.lo[axis] = leastOfLanes(sum.lo[axis]);
     sum.hi[axis] = greatestOfLanes(sum.hi[axis]);
   }
-  constexpr int kLow = 26;  // number of low bits; their sum has less than 32 bits
+  constexpr int kLow = 26;  // number of low bits; their sum has fewer than 32 bits
   const auto low = static_cast<std::uint32_t>(sum.exponents) & ((1u << kLow) - 1);
   const auto high = static_cast<std::uint32_t>(sum.exponents >> kLow);
   const auto highs = static_cast<std::int32_t>(sumOfLanes(high));
@@ -83,7 +83,7 @@ __device__ inline SceneBounds sumOfWarp(SceneBounds sum) {
   return sum;
 }
 
-/// The sum over a thread block, on its first thread.
+/// Returns the sum over a thread block to its first thread.
 /// @param warps shared memory, which may be reused after the next barrier
 __device__ inline SceneBounds sumOfBlock(
     SceneBounds sum, cub::Uninitialized<SceneBounds> (&warps)[kThreads / kWarp]) {
@@ -121,8 +121,8 @@ static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep ste
 struct Corners {
   float min[3];
   float max[3];
-  std::uint32_t id;         ///< for bounds: all groups of the boxes below
-  std::uint32_t world = 0;  ///< its rank, see device_input.h; for bounds: all masks below
+  std::uint32_t id;         ///< for bounds: bitwise or of the groups of the boxes below
+  std::uint32_t world = 0;  ///< its rank (device_input.h); for bounds: bitwise or of the masks
 
   /// For bounds: the bitwise or of the groups, and that of the masks, of the boxes below.
   /// Meaningless without filters.
@@ -164,7 +164,7 @@ struct LeafBlocks {
 
 /// Visits the groups that have blocks in [begin, end) and bounds for which meets() is true. It
 /// calls visit(first, votes), in ascending order. Bit k of `votes` stands for group first + k. The
-/// search starts at the lowest node above all these blocks. All lanes must call it.
+/// search starts at the lowest node above all these blocks. All lanes must call this function.
 /// @param meets whether the search must go on below a node with these bounds
 template <class Meets, class Visit>
 __device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin, std::uint32_t end,
@@ -198,7 +198,7 @@ __device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin
       // Both have these values already, but as constants they need no registers during visit().
       level = 2, levelBegin = 0;
     }
-    do {  // up
+    do {  // go up
       if (level == highest) return;
       levelBegin += leaves.nodesOf(level);
       ++level;
@@ -208,16 +208,16 @@ __device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin
   }
 }
 
-/// By rank of a world: its boxes are in slots [begins, ends). A world without boxes has an end of
-/// 0.
+/// The boxes of the world with rank r are in slots [begins[r], ends[r]). A world without boxes has
+/// an end of 0.
 struct WorldSlots {
   std::uint32_t count;  ///< number of worlds; also the rank of boxes in all worlds
   std::uint32_t* begins;
   std::uint32_t* ends;
 };
 
-/// What queries need of the last search. It is on the device, because the last search may have been
-/// in a graph.
+/// What queries need from the last search. This struct is on the device, because a graph may have
+/// run the last search.
 struct Searched {
   LeafBlocks leaves;
   WorldSlots worlds;    ///< slots of the worlds, if `hasWorlds`
@@ -225,8 +225,8 @@ struct Searched {
   std::uint64_t boxes;  ///< number of boxes; larger than every index
 };
 
-/// If a world begins at slot i, element i writes that. If slot i has the last box of a world,
-/// element i writes the world's end. The caller must set all ends to 0.
+/// If slot i has the first box of a world, element i writes the world's begin. If slot i has the
+/// last box of a world, element i writes the world's end. The caller must set all ends to 0.
 struct MarkWorlds {
   CornerArrays boxes;
   std::uint32_t size;
@@ -258,7 +258,7 @@ struct LeafBlockLayout {
     }
   }
 
-  /// The size of the memory in float4, with LeafBlocks::closed.
+  /// The size of the memory in float4, including LeafBlocks::closed.
   std::size_t corners() const { return 2 * (slots + blocks + groups + above) + (above + 3) / 4; }
 
   /// @param at memory with corners() elements
@@ -304,7 +304,7 @@ __device__ inline Corners emptyCorners() {
   return {{greatest, greatest, greatest}, {least, least, least}, kNullIndex, kNullIndex};
 }
 
-/// The bounds of the boxes of all lanes, on all lanes.
+/// Returns the common bounds of the boxes of all lanes to all lanes.
 __device__ inline Corners uniteWarp(Corners box) {
   for (int axis = 0; axis < 3; ++axis) {
     box.min[axis] = leastOfLanes(box.min[axis]);
@@ -313,7 +313,7 @@ __device__ inline Corners uniteWarp(Corners box) {
   return box;
 }
 
-/// Sets the filters of bounds: all groups and all masks of all lanes.
+/// Sets the filter of bounds: the bitwise or of the groups, and that of the masks, of all lanes.
 __device__ inline void uniteFilters(Corners& bounds, Filter filter) {
   bounds.id = orOfLanes(static_cast<std::uint32_t>(filter.group));
   bounds.world = orOfLanes(static_cast<std::uint32_t>(filter.mask));
@@ -328,7 +328,7 @@ __device__ inline Corners boundsOf(const Corners& box, const Filter* filters) {
   return bounds;
 }
 
-/// The bounds of the bounds of all lanes. @param isThere whether the lane has bounds
+/// The common bounds of the bounds of all lanes. @param isThere whether the lane has bounds
 __device__ inline Corners boundsAbove(const Corners& below, bool isThere) {
   Corners bounds = uniteWarp(below);
   uniteFilters(bounds, isThere ? below.filter() : Filter{0, 0});
@@ -357,8 +357,8 @@ struct PackBlocks {
 
 /// Adds the extents of a warp's blocks to the header. Their sum tells whether the order is still
 /// useful. The unit is 1 / 65,536 of the scene's length. The sum is of integers, so it does not
-/// depend on the order of the additions. The extent of a block is the sum over the axes, but at
-/// most three lengths of the scene, because the block may have an oversized box.
+/// depend on the order of the additions. The extent of a block is the sum of its three sides,
+/// but at most three lengths of the scene, because the block may have an oversized box.
 __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
   float extent = 0;
   for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
@@ -370,8 +370,8 @@ __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
               static_cast<unsigned long long>(sum));
 }
 
-/// Builds each node above a group if all of its other children are built. The warp that has built
-/// the group calls it.
+/// Builds each node above a group if all of its other children are built. Called by the warp
+/// that has built the group.
 __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group) {
   CornerArrays nodes = leaves.groups;
   std::uint32_t* closed = leaves.closed.data();

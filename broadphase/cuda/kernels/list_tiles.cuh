@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Divides the boxes among the thread blocks of compareListsKernel. A tile has 64 boxes. But a hub,
-// which has a long list, takes a block as much time as hundreds of other boxes. So it gets a tile
-// of its own, and neighbouring hubs, such as the walls of a scene, are compared at the same time.
+// Divides the boxes among the thread blocks of compareListsKernel. Most tiles have 64 boxes. A hub
+// is a box with a long list, which takes a block as much time as hundreds of other boxes. Each hub
+// gets its own tile, so that neighbouring hubs, such as the walls of a scene, are compared in
+// parallel.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,13 @@
 
 namespace lbvh {
 
-/// Some hubs, in no order. The caller must clear the words before a kernel adds hubs.
+/// Up to kMaxHubs hubs, in no order. The caller must clear the words before a kernel adds hubs.
 struct HubList {
-  static constexpr std::uint32_t kMaxHubs = 8;  ///< more hubs get no tiles of their own
+  static constexpr std::uint32_t kMaxHubs = 8;  ///< further hubs get no tiles of their own
   static constexpr std::uint32_t kFrom = 257;   ///< minimum length of a hub's list
 
-  /// The number of hubs, which may exceed kMaxHubs, and then kMaxHubs boxes; null: there are none.
+  /// Word 0 is the number of hubs, which may exceed kMaxHubs. The other words are the boxes of the
+  /// first kMaxHubs. Null: there are no hubs.
   unsigned long long* words = nullptr;
 
   static constexpr std::uint32_t kWords = 1 + kMaxHubs;
@@ -43,12 +45,12 @@ struct ListTileRange {
   bool isLast;  ///< whether later tiles have no boxes
 };
 
-/// The beginnings of all tiles: the multiples of 64, and of each hub its index and the next one. If
-/// two of them are equal, a tile is empty. All lanes of a warp must call its functions, and each
-/// lane has one hub.
+/// Finds where tiles begin: at each multiple of 64, at each hub, and at the box after each hub. Two
+/// equal beginnings make an empty tile. All lanes of a warp must call the functions. Each lane
+/// holds at most one hub.
 class ListTiles {
  public:
-  static constexpr std::uint32_t kBoxes = 64;  ///< boxes of a tile, if it has no hub
+  static constexpr std::uint32_t kBoxes = 64;  ///< maximum number of boxes in a tile
 
   /// The boxes of a tile.
   /// @param count number of hubs
@@ -68,7 +70,7 @@ class ListTiles {
   __device__ ListTiles(const HubList& hubs, std::uint32_t count) {
     const bool isHub = lane() < count;
     const std::uint32_t box = isHub ? hubs.box(lane()) : kNullIndex;
-    bool follows = false;  // whether the box before is a hub, whose end is the same beginning
+    bool follows = false;  // whether the previous box is a hub, and adds the same beginning
     for (std::uint32_t k = 0; k < count; ++k) follows |= __shfl_sync(kAllLanes, box, k) + 1 == box;
     at_[0] = isHub && !follows ? box : kNullIndex;
     at_[1] = isHub ? box + 1 : kNullIndex;
@@ -94,8 +96,8 @@ class ListTiles {
     return (number - before) * kBoxes;
   }
 
-  std::uint32_t at_[2];      ///< beginnings because of the lane's hub; kNullIndex: none
-  std::uint32_t number_[2];  ///< the numbers of the tiles that begin there
+  std::uint32_t at_[2];      ///< beginnings that the lane's hub adds; kNullIndex: none
+  std::uint32_t number_[2];  ///< the numbers of the tiles that begin at `at_`
 };
 
 }  // namespace lbvh

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Makes the lists of a step in which few boxes have changed from the old lists. Pairs of changed
-// boxes that were not found again are dropped, and new pairs are inserted. A thread block takes
-// 2,048 old pairs, which keep their order. So only the few new pairs are sorted.
+// Builds the pair lists of a step from the old lists, if few boxes have changed. Pairs of changed
+// boxes that were not found again are dropped, and new pairs are inserted. Each thread block merges
+// 2,048 old pairs. The old pairs keep their order, so only the few new pairs are sorted.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lbvh {
 
-/// What UpdateOffsets needs to know about a tile of old pairs.
+/// The data that UpdateOffsets needs about a tile of old pairs.
 struct MergedTile {
   static constexpr std::uint32_t kRows = ChangeMarks::kTile / kWarp;
 
@@ -33,7 +33,7 @@ struct MergeChanges {
   MergedTile* merged;  ///< by tile
   View<Pair> added, removed;
   StepHeader* header;
-  StepHeader* report;  ///< where the host reads the header of the finished step
+  StepHeader* report;  ///< receives the header at the end of the step, for the host
   TileChain chain;     ///< for the sums of added and dropped pairs
   /// For the sums of dropped pairs that are reported; used if objects were removed.
   TileChain reported;
@@ -73,8 +73,8 @@ __device__ inline std::uint32_t placeOfKept(const std::uint32_t* gone,
   return i - goneBefore[i / kWarp] - countBits(gone[i / kWarp] & below);
 }
 
-/// Element i writes where the list of box i begins. It is a kernel of its own because a tile may
-/// have the lists of nearly all boxes, if these have no pairs.
+/// Element i writes where the list of box i begins. This is a separate kernel, because the lists of
+/// nearly all boxes can begin in one tile if those boxes have no pairs.
 struct UpdateOffsets {
   const std::uint32_t* old;  ///< by box: where its old list begins
   const MergedTile* merged;
@@ -188,7 +188,7 @@ class MergeTile {
     if (at < in_.memory.size()) in_.memory[at] = pair;
   }
 
-  /// Sorts the new pairs. No two are equal, so each gets a different place.
+  /// Sorts the new pairs. No two are equal, so each gets a different index.
   __device__ void sortAdded() {
     for (std::uint32_t k = threadIdx.x; k < added_; k += kThreads) {
       const NewPair one = memory_.unsorted[k];
@@ -198,7 +198,7 @@ class MergeTile {
     }
   }
 
-  /// Computes for each row the number of dropped pairs in the rows before it. One warp does so.
+  /// Computes, for each row, the number of dropped pairs in all earlier rows. One warp does this.
   __device__ void sumRows() {
     static_assert(MergeMemory::kRows == 2 * kWarp, "two rows per lane");
     if (threadIdx.x >= kWarp) return;
@@ -239,7 +239,7 @@ class MergeTile {
     }
   }
 
-  /// Writes what UpdateOffsets reads.
+  /// Writes the data that UpdateOffsets reads.
   __device__ void describe(std::uint32_t to) const {
     MergedTile& merged = in_.merged[tile_];
     if (threadIdx.x == 0) merged.to = to, merged.hasChanged = changes_;
@@ -255,13 +255,13 @@ class MergeTile {
   const MergeChanges& in_;
   MergeMemory& memory_;
   const std::uint32_t tile_, begin_, size_;
-  const bool isLast_;  ///< the last tile has no old pairs if all tiles before it are full
+  const bool isLast_;  ///< the last tile has 0 to kTile - 1 old pairs
   const std::uint32_t added_;
   bool changes_ = false;
   Pair mine_[MergeChanges::kEach];
 };
 
-/// Eight blocks per SM, because otherwise ptxas spills for compute 8.0.
+/// Eight blocks per SM, because otherwise ptxas spills registers for compute capability 8.0.
 static __global__ void __launch_bounds__(kThreads, 8) mergeChangesKernel(MergeChanges in) {
   __shared__ MergeMemory memory;
   const std::uint32_t number = takeTile(in.chain, memory.shared);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Puts the pairs of a search into lists by their first box. A warp gathers pairs in shared memory,
-// and counts the pairs of each box when it writes them. The list of a box begins at the sum of the
-// counts before it. The second boxes of the pairs are scattered to these lists. Whole pairs are
-// never sorted: lists are short, and compare_lists.cuh sorts each list separately.
+// Groups the pairs of a search into lists by their first box. A warp gathers pairs in shared
+// memory, and counts the pairs of each box when it writes them. The list of a box begins at the sum
+// of the counts of all earlier boxes. The second boxes of the pairs are scattered to these lists.
+// Whole pairs are never sorted: lists are short, and compare_lists.cuh sorts each list separately.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace lbvh {
 /// index among them.
 struct FoundPairs {
   View<Pair> pairs;
-  std::uint64_t limit;        ///< the search stops when it has found more pairs
+  std::uint64_t limit;        ///< the search stops when it has found more pairs than this
   unsigned long long* count;  ///< number of found pairs; may exceed the size of `pairs`
   PairRule rule;              ///< which pairs are accepted
-  /// By box: number of its pairs; null: pairs are not counted and get no places.
+  /// By box: number of its pairs; null: pairs are not counted, and `places` is not written.
   std::uint32_t* counts;
   std::uint32_t* places;  ///< by pair: its index among the pairs of its first box
   /// By pair: its index among the pairs of its second box; or null.
@@ -35,8 +35,8 @@ struct FoundPairs {
 /// Maximum number of pairs that a warp gathers.
 inline constexpr std::uint32_t kStaged = 128;
 
-/// The pairs of a warp. They are gathered, and up to kStaged are written at once. Each write takes
-/// one atomic addition to the shared counter, and its stores are coalesced.
+/// Gathers the pairs of a warp, and writes up to kStaged of them at once. Each write needs one
+/// atomic addition to the shared counter, and its stores are coalesced.
 /// @tparam kIsScene false: the rule has only filters, and no pair is counted by its second box.
 ///   That saves registers.
 template <bool kIsScene>
@@ -44,7 +44,7 @@ class PairStage {
  public:
   __device__ PairStage(const FoundPairs& out, Pair (&stage)[kStaged]) : out_(out), stage_(stage) {}
 
-  /// Provides memory for `n` more pairs of all lanes together. `n` is at most kStaged.
+  /// Provides memory for the next `n` pairs, counted over all lanes. `n` is at most kStaged.
   __device__ void reserve(std::uint32_t n) {
     if (size_ + n > kStaged) flush();
   }
@@ -107,7 +107,7 @@ class PairStage {
     }
   }
 
-  /// Makes one atomic addition for all of these lanes that have the same box, because the pairs of
+  /// Makes one atomic addition for all of the `lanes` that have the same box, because the pairs of
   /// a hub are found together.
   __device__ std::uint32_t placeOf(std::uint32_t box, std::uint32_t lanes) {
     const std::uint32_t same = __match_any_sync(lanes, box);
@@ -135,8 +135,8 @@ struct PairLists {
   }
 };
 
-/// Element i finds where the list of box i begins among sorted pairs. A search for each box takes
-/// more reads than one for each pair, but one pair may be followed by many boxes without pairs.
+/// Element i finds where the list of box i begins among sorted pairs. One thread per pair would
+/// read less, but would be slow for a pair that is followed by many boxes without pairs.
 struct IndexLists {
   View<const Pair> pairs;
   std::uint32_t* offsets;
@@ -172,7 +172,7 @@ struct ScatterPairs {
   }
 };
 
-/// Replaces each count by the sum of all counts before it. Counts belong to boxes.
+/// Replaces the count of each box by the sum of the counts of all earlier boxes.
 struct SumCounts {
   static constexpr int kEach = 8;  ///< counts per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
@@ -244,14 +244,14 @@ struct ListComparison {
   View<const std::uint8_t> removedObjects;
   View<Pair> added, removed;  ///< receive as many pairs as fit
   StepHeader* header;
-  StepHeader* report;  ///< where the host reads the header of the finished step; may be null
+  StepHeader* report;  ///< receives the header at the end of the step, for the host; or null
   TileChain chain;
   HubList hubs{};
   /// Null: all second boxes in the list of a box are larger than the box. Otherwise they may be any
   /// indices less than *others.
   const std::uint64_t* others = nullptr;
 
-  /// The maximum number of tiles, at least one, because the last tile ends the step.
+  /// The maximum number of tiles. There is at least one, because the last tile ends the step.
   static std::size_t tiles(std::size_t boxes) {
     return (boxes == 0 ? 1 : (boxes + ListTiles::kBoxes - 1) / ListTiles::kBoxes) +
            HubList::kMoreTiles;

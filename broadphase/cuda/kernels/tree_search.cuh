@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Stage 5 over a binary tree on a GPU: each lane walks for a leaf (lbvh/leaf_walk.h). Leaves of a
-// warp are neighbours along the curve, so their lanes visit the same nodes.
+// Stage 5 over a binary tree on a GPU. Each lane walks the tree for one leaf (lbvh/leaf_walk.h).
+// The leaves of a warp are neighbours along the curve, so the lanes visit mostly the same nodes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FindTreePairs {
 
 /// The shared memory of a warp.
 struct TreeSearchMemory {
-  static constexpr std::uint32_t kVisits = 16;  ///< visits of a lane between two votes of the warp
+  static constexpr std::uint32_t kVisits = 16;  ///< visits per lane between two votes of the warp
 
   std::uint32_t met[kVisits * kWarp];  ///< boxes found in these visits, in one column per lane
   Pair stage[kStaged];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Every CUDA call goes through cudaCheck. A failure becomes a SpaceError that names the call.
+// Checks CUDA calls. cudaCheck turns a failure into a SpaceError that names the call.
 //
-// CUDA keeps the last error of a thread until it is read, and CUB reads it. So our calls are made
-// on threads where no error of the program is pending. PairFinder makes them on its own thread, and
-// DevicePairFinder as threads.cuh describes. Any error that is pending there is ours, and may be
-// cleared.
+// CUDA keeps the last error of each thread until it is read, and CUB reads it. So our calls run on
+// threads on which no error of the program is pending. PairFinder uses its own thread.
+// DevicePairFinder runs its calls as threads.cuh describes. Any error that is pending on such a
+// thread is ours, and can be cleared.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,8 @@
 
 namespace lbvh {
 
-/// CudaSpace finds out whether the error is sticky, because it has a stream to query.
+/// A CUDA call failed. The error is not marked as sticky: CudaSpace finds that out, because it has
+/// a stream to query.
 struct CudaError : SpaceError {
   CudaError(cudaError_t error, const char* call)
       : SpaceError(std::string(call) + ": " + cudaGetErrorString(error), false), code(error) {}

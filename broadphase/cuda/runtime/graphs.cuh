@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Records launches as CUDA graphs, finds them by a key, and launches them again. Independent of
-// stages. Two steps with the same key must have the same launches if no memory has moved.
+// Records launches as CUDA graphs, finds the graphs by a key, and launches them again. This code
+// does not depend on the stages. Two steps with the same key must make the same launches if no
+// memory has moved.
 //
-// A graph is built node by node, and no stream is captured. While a stream is captured, CUDA
-// refuses cudaDeviceSynchronize in every thread of the program, and with driver 580 that call
+// A graph is built node by node, because a stream capture would disturb the program. During a
+// capture, CUDA refuses cudaDeviceSynchronize in every thread, and with driver 580 that call
 // sometimes crashed.
 #pragma once
 
@@ -41,7 +42,7 @@ class StageEvents {
     return *this;
   }
 
-  /// The events of a stage, which the caller must put before and after its launches.
+  /// The events of a stage. The caller must record them before and after the stage's launches.
   struct Stage {
     cudaEvent_t begin, end;
     double* ms;
@@ -57,7 +58,7 @@ class StageEvents {
   }
   void end() { --open_; }
 
-  /// Whether a stage has begun and not ended. Then its time cannot be read yet.
+  /// Whether a stage has begun and not ended, so that its time cannot be read yet.
   bool isOpen() const { return open_ > 0; }
 
   /// Adds the times of all stages since the last reset(). The stages must have ended.
@@ -83,7 +84,7 @@ class StageEvents {
     stages_.push_back(stage);
   }
 
-  std::vector<Stage> stages_;  ///< kept from step to step
+  std::vector<Stage> stages_;  ///< reused by later steps
   std::size_t inUse_ = 0;
   int open_ = 0;
 };
@@ -93,7 +94,7 @@ struct DestroyGraphExec {
 };
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraphExec>;
 
-/// Builds a graph whose nodes run one after the other. An error is kept until finish().
+/// Builds a graph whose nodes run one after the other. finish() throws the first error.
 class GraphBuilder {
  public:
   GraphBuilder() { cudaCheck(cudaGraphCreate(&graph_, 0)); }
@@ -142,11 +143,11 @@ class GraphBuilder {
   cudaError_t error_ = cudaSuccess;
 };
 
-/// The last few sequences of launches. A sequence is recorded when it runs for the second time. In
-/// most scenes memory grows in the first steps, so their launches do not repeat. A first run may
+/// The most recent sequences of launches. A sequence is recorded when it runs for the second time.
+/// In most scenes memory grows in the first steps, so their launches do not repeat. A first run may
 /// also allocate.
-/// @tparam Key all that distinguishes sequences, except addresses of the space's memory; these do
-///   not change while its epoch does not
+/// @tparam Key everything that distinguishes sequences, except addresses of the space's memory,
+///   which change only with its epoch
 template <class Key, class Result>
 class GraphRecordings {
   static_assert(std::is_trivially_copyable_v<Result>);
@@ -175,9 +176,8 @@ class GraphRecordings {
   }
 
  private:
-  // A step that searches for all boxes is of one of four kinds: it writes one of two lists of
-  // pairs, and has removed objects or none. The other entries are for steps that search for few
-  // boxes.
+  // Steps that search for all boxes are of four kinds: they write one of two lists of pairs, with
+  // or without removed objects. The other entries are for steps that search for few boxes.
   std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };

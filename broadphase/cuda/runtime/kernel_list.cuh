@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Lists all kernels that spaces launch, so that a finder can load them when it is made. CUDA loads
-// a kernel at its first use. The load may then wait for all work of the program, and may fail while
-// a stream is captured.
+// Lists all kernels that a CudaSpace launches, so that a finder can load them when it is created.
+// By default, CUDA loads a kernel at its first use. Such a load can wait for all work of the
+// program, and can fail while a stream is captured.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,8 +14,8 @@ namespace lbvh {
 
 class KernelList {
  public:
-  /// Code that may launch a kernel calls this. Compiling the call puts the kernel on the list
-  /// before main() begins.
+  /// Any code that launches a kernel must call this. The call does nothing when it runs. Compiling
+  /// it instantiates the entry, which enters the list before main() begins.
   template <auto kKernel>
   static void add() {
     static_cast<void>(&entry<kKernel>);

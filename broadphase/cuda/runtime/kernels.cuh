@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Basic parts of kernels: a thread for each element, communication between the lanes of a warp, and
-// sums over the tiles of a grid. This code knows nothing of boxes and pairs.
+// sums over the tiles of a grid. This code does not depend on boxes or pairs.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ __device__ inline std::uint32_t countBits(std::uint32_t bits) {
 __device__ inline std::uint32_t lowestBit(std::uint32_t bits) {
   return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1;
 }
-/// How many lanes below this one have their bit set in `votes`.
+/// The number of lanes below this one whose bit is set in `votes`.
 __device__ inline std::uint32_t lanesBefore(std::uint32_t votes) {
   return countBits(votes & ((1u << lane()) - 1));
 }
@@ -93,7 +93,7 @@ __device__ inline std::uint32_t sumOfLanes(std::uint32_t n) {
 #endif
 }
 
-/// All bits of all lanes.
+/// The bitwise OR of the `bits` of all lanes.
 __device__ inline std::uint32_t orOfLanes(std::uint32_t bits) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_or_sync(kAllLanes, bits);

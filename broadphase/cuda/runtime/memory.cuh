@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Allocates and frees a CudaSpace's memory. It avoids cudaFree and cudaFreeHost while the space is
-// in use, because they make the host wait for the whole device. That would stop the program's own
-// work and end its captures.
+// in use, because they make the host wait for the whole device. Such a wait would stall the
+// program's own work and invalidate its captures.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,8 +30,9 @@ struct GrowthInCapture : std::length_error {
   GrowthInCapture() : std::length_error("memory would have to grow while a stream is captured") {}
 };
 
-/// The memory of one space. If the device supports it, device memory is allocated and freed in the
-/// order of the space's stream. Other device memory and pinned memory is freed by the destructor.
+/// The memory of one space. With memory pools or a DeviceAllocator, device memory is allocated and
+/// freed in the order of the space's stream. Other device memory, and pinned memory, is freed by
+/// the destructor.
 class CudaMemory {
  public:
   CudaMemory(cudaStream_t stream, bool hasPools, const DeviceAllocator& allocator = {})
@@ -47,7 +48,7 @@ class CudaMemory {
 
   void useStream(cudaStream_t stream) { stream_ = stream; }
 
-  /// From now on addresses stay valid until the destructor, because graphs may hold them.
+  /// Keeps all addresses valid until the destructor, because graphs may hold them.
   void keepAll() { keepsAll_ = true; }
 
   bool keepsReleased(MemoryKind kind) const {
@@ -150,7 +151,7 @@ class CudaMemory {
 };
 
 /// The memory policy for GrowBuffer and Scratch. Without a CudaMemory, as in tools and tests, it
-/// allocates and frees at once.
+/// calls CUDA directly.
 template <MemoryKind kKind>
 struct MemoryOf {
   CudaMemory* memory = nullptr;
@@ -177,7 +178,7 @@ struct MemoryOf {
   }
   bool keepsReleased() const { return memory != nullptr && memory->keepsReleased(kKind); }
 
-  // Memory is not overwritten here, because queued kernels may still use it.
+  // These functions do not overwrite the memory, because queued kernels may still use it.
   static void lend(void*, std::size_t) {}
   static void retire(void*, std::size_t) {}
 };

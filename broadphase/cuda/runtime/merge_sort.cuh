@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Zlib
-// Runs CUB's merge sort, and launches each kernel after the previous one has ended. CUB requests
+// Runs CUB's merge sort so that each kernel starts after the previous one has ended. CUB requests
 // programmatic dependent launch, which lets a kernel start before the writes of the previous one
-// are visible. CCCL 2.8 to 3.0.2 read such writes before they wait. Code compiled for less than
-// compute 9.0 has no waits at all, but a newer GPU that compiles its PTX accepts the request.
+// are visible. The kernels of CCCL 2.8 to 3.0.2 read such data before they wait for it. Code
+// compiled for compute capabilities below 9.0 never waits, but a newer GPU that compiles its PTX
+// accepts the request.
 #pragma once
 
 #include <cub/version.cuh>
 
 #include "broadphase/cuda/runtime/kernel_list.cuh"
 
-// In CCCL 2.8 the launcher cannot be replaced, and 3.4 has another dispatch. With these versions
-// the caller uses the radix sort.
+// In CCCL 2.8 the launcher cannot be replaced, and in 3.4 the dispatch is different. With these
+// versions the caller uses the radix sort.
 #define GPULBVH_CUB_MERGES (CUB_VERSION < 200800 || (CUB_VERSION >= 300000 && CUB_VERSION < 300400))
 
 #if GPULBVH_CUB_MERGES
@@ -44,7 +45,7 @@ struct Undependent<
   using Kernels = Source;
 };
 
-/// Sorts in place, stable. Arguments and errors are those of cub::DeviceMergeSort::StableSortPairs.
+/// A stable sort in place. Arguments and errors are those of cub::DeviceMergeSort::StableSortPairs.
 template <class Key, class Value, class Compare>
 cudaError_t mergeSortPairs(void* scratch, std::size_t& bytes, Key* keys, Value* values,
                            std::uint32_t n, Compare compare, cudaStream_t stream) {

@@ -10,8 +10,8 @@
 
 #include "broadphase/cuda/runtime/kernel_list.cuh"
 
-// CUB versions outside this range name their kernels differently. Then CudaSpace loads the kernels
-// by sorting some keys.
+// CUB versions outside this range name their kernels differently. For those versions, CudaSpace
+// loads the kernels by sorting some keys.
 #define GPULBVH_NAMES_RADIX_KERNELS (CUB_VERSION >= 300000 && CUB_VERSION < 300100)
 
 namespace lbvh {
@@ -37,7 +37,7 @@ void listRadixKernels() {
 #endif
 }
 
-/// Sorts by bits [begin, end) of the keys, stable. Arguments and errors are those of
+/// A stable sort by bits [begin, end) of the keys. Arguments and errors are those of
 /// cub::DeviceRadixSort::SortPairs.
 template <class Key>
 cudaError_t radixSortPairs(void* scratch, std::size_t& bytes, const Key* keys, Key* sortedKeys,

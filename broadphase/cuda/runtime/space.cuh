@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// An NVIDIA GPU as an execution space: one stream, and CUB for sorts. Only wait(), copy() and
-// isLost() wait for the device. Every call is checked.
+// An NVIDIA GPU as an execution space, with one stream and CUB's sorts. After loadKernels(), only
+// wait(), copy(), abandonAndCopy() and isLost() wait for the device.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
@@ -28,7 +28,7 @@
 namespace lbvh {
 
 struct CudaSpaceOptions {
-  int device = -1;     ///< made the thread's current device; -1: the current device stays
+  int device = -1;     ///< becomes the thread's current device; -1: no change
   bool graphs = true;  ///< replay() records graphs; false: it only runs the launches
   /// False: timed() only names the stages in profilers, because recording an event costs a
   /// microsecond.
@@ -38,8 +38,8 @@ struct CudaSpaceOptions {
 
 class CudaSpace {
  public:
-  /// Counts have 32 bits, in CUB and here. The limit is lower, because indices in the last thread
-  /// blocks of a kernel must not wrap around.
+  /// Counts have 32 bits, in CUB and here. The limit is below 2^32, because indices in the last
+  /// thread block of a kernel must not wrap around.
   static constexpr std::size_t kMaxElements = 0xFFFF0000;
   /// @throws std::length_error if n is more than kMaxElements
   static std::uint32_t count(std::size_t n) {
@@ -69,14 +69,14 @@ class CudaSpace {
   CudaMemory& allMemory() { return memory_; }
   const CudaMemory& allMemory() const { return memory_; }
 
-  /// From this call on, all work goes to the caller's stream.
+  /// Queues all later work on the caller's stream.
   void useStream(cudaStream_t stream) {
     stream_ = stream;
     memory_.useStream(stream);
   }
   void useOwnStream() { useStream(ownStream_.get()); }
 
-  /// Waits after an error until running work has ended.
+  /// Waits until running work has ended. Call it after an error.
   /// @return whether the error is sticky: every later call fails, too, as after a fault in a kernel
   bool isLost() {
     if (cudaStreamSynchronize(ownStream_.get()) == cudaSuccess) return false;
@@ -84,8 +84,8 @@ class CudaSpace {
     return true;
   }
 
-  /// Loads all kernels that a space launches, so that no step and no capture uses one for the first
-  /// time. Also lets CUB query the device.
+  /// Loads all kernels that a space launches, so that none is loaded during a step or a capture.
+  /// Also lets CUB query the device.
   void loadKernels() {
     KernelList::load();
     if constexpr (kNamesRadixKernels) {
@@ -112,7 +112,7 @@ class CudaSpace {
     start(kKernel, blocks, threads, arguments);
   }
 
-  /// Sorts by bits [shift, shift + bits) of the keys, stable, from one pair of arrays to another.
+  /// A stable sort by bits [shift, shift + bits) of the keys, from one pair of arrays to another.
   /// The input may be overwritten.
   template <class Key>
   void sortInto(View<Key> keys, View<std::uint32_t> values, View<Key> sortedKeys,
@@ -123,7 +123,7 @@ class CudaSpace {
     });
   }
 
-  /// Sorts by whole keys in place, stable. For when to use it see sortsByMerging().
+  /// A stable sort by whole keys, in place. sortsByMerging() tells when to use it.
   template <class Key>
   void mergeSort(View<Key> keys, View<std::uint32_t> values) requires kCubMerges {
     callCub([&](void* scratch, std::size_t& bytes, cudaStream_t stream) {
@@ -132,7 +132,7 @@ class CudaSpace {
     });
   }
 
-  /// Calls CUB twice: first it returns how much scratch memory it needs, then it does the work.
+  /// Calls CUB twice: first for the size of its scratch memory, then for the work.
   /// Must not be called while a graph is built, because CUB launches its kernels itself.
   /// @param call call(scratch, bytes, stream)
   template <class Call>
@@ -158,14 +158,14 @@ class CudaSpace {
     return upload(host, buffer, changed, nullptr, alone);
   }
 
-  /// Drops the stage times of a step that failed, and then does what copy() does.
+  /// Drops the stage times of a step that failed, and then calls copy().
   template <class T>
   void abandonAndCopy(View<const T> from, T* to) {
     useEvents(ownEvents_);
     copy(from, to);
   }
-  /// Copies, and waits. Source or destination may be ordinary host memory, which the driver copies
-  /// in pieces.
+  /// Copies, and waits for the copy. Source or destination may be ordinary host memory, which the
+  /// driver copies in pieces.
   template <class T>
   void copy(View<const T> from, T* to) {
     if (from.empty()) return;
@@ -189,7 +189,7 @@ class CudaSpace {
     useEvents(ownEvents_);
   }
 
-  /// Runs f, and never records it.
+  /// Runs f without recording it.
   template <class F>
   auto run(const F& f) {
     useEvents(ownEvents_);
@@ -197,9 +197,9 @@ class CudaSpace {
   }
 
   /// The first call runs f, the second one builds a graph of its launches, and later calls launch
-  /// the graph. If any memory of the space has moved, the next call is like a first one. If memory
-  /// would have to grow while the graph is built, f is run. f must not call CUB.
-  /// @param key all that f depends on, except that memory
+  /// the graph. If any memory of the space has moved, the next call counts as the first. If memory
+  /// would have to grow while the graph is built, f runs without a graph. f must not call CUB.
+  /// @param key everything on which f depends, except the memory of the space
   template <class Key, class Result, class F>
   Result replay(GraphRecordings<Key, Result>& recordings, const Key& key, const F& f) {
     if (!recordsGraphs_) return run(f);
@@ -270,7 +270,7 @@ class CudaSpace {
     cudaCheck(cudaLaunchKernelExC(&config, code, addresses));
   }
 
-  /// If this fails, the next wait or the end of the recording returns the error.
+  /// If this fails, the next wait or the end of the recording reports the error.
   void recordEvent(cudaEvent_t event) noexcept {
     if (builder_ != nullptr) return builder_->addEvent(event);
     cudaEventRecord(event, stream_);
@@ -297,7 +297,7 @@ class CudaSpace {
     return true;
   }
 
-  /// Loads CUB's kernels for n keys by sorting.
+  /// Loads the kernels that CUB uses for n keys, by sorting n keys.
   void loadSorts(std::size_t n) {
     DeviceBuffer<std::uint64_t> buffer{memory()};
     buffer.ensure(4 * n);
@@ -315,9 +315,9 @@ class CudaSpace {
     sort(std::uint64_t{});
   }
 
-  /// CUB returns most errors. But if its first query of a device fails, it throws, and every later
-  /// call to it on that device waits for ever. So after such an exception no instance in the
-  /// process calls CUB for that device any more.
+  /// CUB returns most errors. But if its first query of a device fails, CUB throws, and every later
+  /// call to CUB on that device hangs. So after such an exception, no CudaSpace in the process
+  /// calls CUB for that device.
   template <class Call>
   void checkCub(const Call& call) const {
     std::atomic<bool>& isStuck = cubIsStuck_[static_cast<std::size_t>(device_) % kMaxDevices];
@@ -362,10 +362,10 @@ class CudaSpace {
   CudaMemory memory_;
   DeviceBuffer<unsigned char> temporary_{memory()};  ///< scratch memory of CUB
   const bool recordsGraphs_;
-  GraphBuilder* builder_ = nullptr;  ///< the graph that is being built; null: launches run
+  GraphBuilder* builder_ = nullptr;  ///< the graph that is being built; null: none
   const bool timesStages_;
   StageEvents ownEvents_;              ///< events of launches that are not recorded
-  StageEvents* events_ = &ownEvents_;  ///< events of the last launches
+  StageEvents* events_ = &ownEvents_;  ///< events of the most recent launches
 };
 
 }  // namespace lbvh

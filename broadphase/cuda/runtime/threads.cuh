@@ -15,8 +15,8 @@
 
 namespace lbvh {
 
-/// Makes another device current during its lifetime. It is only for threads of the program. On one
-/// of our threads, restoring the device would start device 0 without need.
+/// Makes another device current during its lifetime. It is only for threads of the program. On our
+/// own threads, restoring the device would initialize device 0 unnecessarily.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -36,9 +36,9 @@ class CurrentDevice {
   bool isOther_ = false;
 };
 
-/// During its lifetime, calls of this thread do not disturb captures of the program. During a
-/// capture in global mode, calls that allocate, free, query or wait would otherwise fail in every
-/// thread, and end the capture.
+/// During its lifetime, calls on this thread do not disturb captures of the program. Otherwise,
+/// while a stream is captured in global mode, calls that allocate, free, query or wait would fail
+/// on every thread and invalidate the capture.
 class RelaxedCapture {
  public:
   RelaxedCapture() {
@@ -57,8 +57,8 @@ class RelaxedCapture {
   bool isExchanged_ = true;
 };
 
-/// Runs f on a thread without a pending error, and clears errors of f. If an error is pending on
-/// this thread, f runs on a new thread, and the pending error stays.
+/// Runs f on a thread without a pending error, and clears the errors that f leaves. If an error is
+/// pending on this thread, f runs on a new thread, and the pending error stays.
 /// @param stream the stream on which f works
 /// @throws std::runtime_error if an error is pending and `stream` is the per-thread default stream
 template <class F>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Keeps a copy of a host array on the device. A step sends only the elements that have changed.
+// Keeps a copy of a host array on the device. A step sends the elements that have changed, and
+// whole pieces of the array in which many have changed.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 
 namespace lbvh {
 
-/// Up to 32 changed elements and their indices. Word w of all elements is one array, because a warp
-/// reads the record over the bus, and its reads must be coalesced.
+/// Up to 32 changed elements and their indices. A warp reads them over the bus. Word w of all
+/// elements forms one array, so that these reads are coalesced.
 template <class T>
 struct RecordBlock {
   static constexpr std::uint32_t kRecords = 32;
@@ -46,7 +47,7 @@ struct RecordBlock {
   }
 };
 
-/// Writes record r to its place in the array.
+/// Writes record r to its element of the array.
 template <class T>
 struct ScatterRecords {
   static constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
@@ -58,7 +59,7 @@ struct ScatterRecords {
   }
 };
 
-/// Stands for HostTasks if the calling thread works alone.
+/// A substitute for HostTasks that uses only the calling thread.
 struct CallingThread {
   template <class F>
   void forWorkers(std::size_t n, std::size_t grain, const F& f) const {
@@ -67,20 +68,20 @@ struct CallingThread {
 };
 
 /// A copy of a host array on the device, padded so that its size rarely changes. A second copy, in
-/// pinned memory, equals the one on the device. Changed elements are sent from the second copy. So
-/// the host must wait for an upload before it begins the next one.
+/// pinned memory, equals the one on the device. Pieces are sent from the second copy. So the host
+/// must wait for an upload before it begins the next one.
 template <class T>
 class UploadBuffer {
  public:
   explicit UploadBuffer(DeviceMemory device = {}, PinnedMemory pinned = {})
       : device_(device), shadow_(pinned), records_(pinned) {}
 
-  /// @param changed one bit for each element that may differ from the last upload; elements past
-  ///   the size of the last upload are sent in any case. Empty: all elements are compared with the
-  ///   copy
+  /// @param changed one bit per element: whether it may differ from the previous upload; elements
+  ///   past the size of the previous upload are always sent. Null: all elements are compared with
+  ///   the copy
   /// @param sent receives the indices of the sent elements, unless it is null
   /// @param tasks the threads that compare and copy: HostTasks, or CallingThread
-  /// @param forEach launches a stage on the stream: forEach(n, body)
+  /// @param forEach launches a kernel on the stream: forEach(n, body)
   template <class Tasks, class ForEach>
   View<const T> upload(View<const T> host, View<const std::uint64_t> changed, SparseBits* sent,
                        Tasks& tasks, cudaStream_t stream, const ForEach& forEach) {
@@ -104,7 +105,7 @@ class UploadBuffer {
     return device;
   }
 
-  /// The next upload sends everything.
+  /// Makes the next upload send everything.
   void invalidate() { known_ = 0; }
 
  private:
@@ -115,7 +116,7 @@ class UploadBuffer {
   struct Source {
     View<const T> host;
     View<const std::uint64_t> changed;
-    std::size_t known;  ///< elements from this index on are sent in any case
+    std::size_t known;  ///< elements from this index on are always sent
     SparseBits* sent;   ///< may be null
   };
 
@@ -129,12 +130,12 @@ class UploadBuffer {
     std::atomic<bool> isRead{false};
     std::size_t begin = 0, end = 0, count = 0;  ///< `count`: number of changed elements
     std::uint64_t masks[kPieceMasks];
-    /// Records are sent if they take at most a quarter of the bytes of the piece.
+    /// Whether the whole piece is sent: records would take more than a quarter of its bytes.
     bool isWhole() const { return count > mostRecords(end - begin); }
   };
 
-  /// The threads read the pieces in order. Meanwhile the calling thread sends those that are read,
-  /// whenever it has read one itself. So the pieces cross the bus while others are read.
+  /// The threads read the pieces in order. Whenever the calling thread has read a piece, it sends
+  /// the pieces that are ready. So some pieces cross the bus while others are read.
   template <class Tasks>
   void readAndSend(const Source& source, Tasks& tasks, cudaStream_t stream) {
     const std::size_t count = (source.host.size() + kPiece - 1) / kPiece;
@@ -144,7 +145,7 @@ class UploadBuffer {
     // Every send costs microseconds, so several pieces are sent together.
     const std::size_t least = std::max<std::size_t>(count / 8, 4);
     std::size_t sent = 0;
-    // One thread reads few pieces in the time in which another one would wake up.
+    // One thread reads up to three pieces in less time than another thread needs to wake up.
     const std::size_t grain = count < 4 ? count : 1;
     tasks.forWorkers(count, grain, [&](std::size_t, std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) readPiece(source, k);
@@ -154,8 +155,8 @@ class UploadBuffer {
     send(source, sent, count, 1, stream);
   }
 
-  /// Sends the pieces from `first` on, up to one that is not read yet, if there are at least
-  /// `least` of them.
+  /// Sends all pieces from `first` up to the next piece that is not read yet. Does nothing if these
+  /// are fewer than `least`.
   /// @return the first piece that is not sent
   std::size_t send(const Source& source, std::size_t first, std::size_t count, std::size_t least,
                    cudaStream_t stream) {
@@ -207,7 +208,7 @@ class UploadBuffer {
                               (end - begin) * sizeof(T), cudaMemcpyHostToDevice, stream));
   }
 
-  /// @return how many elements of a piece have changed. If there are more than `most`, the whole
+  /// @return the number of elements of a piece that have changed. If it exceeds `most`, the whole
   ///   piece is sent, so the comparison stops
   std::size_t findMasks(const Source& source, std::size_t begin, std::size_t end, std::size_t most,
                         std::uint64_t* masks) const {
@@ -232,8 +233,8 @@ class UploadBuffer {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
 
-  /// The order of the pieces among the records may differ from step to step. It does not matter,
-  /// because each record has its own place in the array.
+  /// The order of the records may differ from step to step. It does not matter, because each record
+  /// has the index of its element.
   void record(View<const T> host, const Piece& piece) {
     if (piece.count == 0) return;
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
@@ -257,13 +258,13 @@ class UploadBuffer {
 
   DeviceBuffer<T> device_;
   PinnedBuffer<T> shadow_;
-  /// Kernels read them over the bus, so that only the records cross it.
+  /// Kernels read the records directly from this host memory, so that only used ones cross the bus.
   PinnedBuffer<RecordBlock<T>> records_;
   std::vector<Piece> pieces_;
   std::atomic<std::uint32_t> recorded_{0};  ///< number of records of this upload
   std::size_t known_ = 0;   ///< number of elements of the shadow that the device has
   std::size_t last_ = 0;    ///< size of the last upload
-  std::size_t padded_ = 0;  ///< size with padding
+  std::size_t padded_ = 0;  ///< size of the last upload with padding
 };
 
 }  // namespace lbvh

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Sorts by a least-significant-digit radix sort on the host. The sort is stable and parallel, and
-// its result does not depend on the number of threads. Needs a spare array of the same size. First
-// each part of the input counts its digits. An exclusive scan over (digit, part) gives each part
-// its places. Then each part moves its elements there.
+// A least-significant-digit radix sort on the host. The sort is stable and parallel, and its result
+// does not depend on the number of threads. Needs a spare array of the same size. First the digits
+// in each part of the input are counted. An exclusive scan over (digit, part) then computes where
+// each part writes. Finally the elements of each part are moved.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,8 @@ class HostRadixSort {
   /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
   /// index are moved together in one word, which takes half of the time of byKey(). Both spare
   /// arrays must be as long as the keys.
-  /// @return the sorted words, in one of these arrays: the key, then the index
+  /// @return the sorted words, in one of the spare arrays: the key in the high half, the index in
+  ///   the low half
   const std::uint64_t* order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,
                              std::uint64_t* spare, std::uint64_t* otherSpare, int shift, int bits) {
     std::uint64_t* from = spare;
@@ -83,7 +84,7 @@ class HostRadixSort {
   static constexpr int kMaxBits = 11;   // 2048 counters: 16 KiB, half of a first-level cache
   static constexpr int kShortBits = 8;  // for few keys, for which 2048 counters would cost more
   static constexpr std::size_t kManyKeys = 2048;
-  static constexpr std::size_t kMaxInserted = 32;  // of 64 words, counting takes as long
+  static constexpr std::size_t kMaxInserted = 32;  // for 64 words, a counting sort is as fast
   static constexpr std::size_t kGrain = 8192;
 
   /// @return the array that has the result, words.data() or spare
@@ -142,8 +143,8 @@ class HostRadixSort {
     return true;
   }
 
-  /// Turns counts into places, by digit and then by part. Returns false if all n elements have the
-  /// same digit.
+  /// Turns each count into the index at which its elements begin in the result, by digit and then
+  /// by part. Returns false if all n elements have the same digit.
   bool scan(std::size_t parts, std::size_t n, std::size_t values) {
     std::size_t sum = 0;
     for (std::size_t d = 0; d < values; ++d) {

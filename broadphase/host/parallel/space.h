@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes the host's cores an execution space, with oneTBB. Each instance has its own arena. With one
+// The host's cores as an execution space, with oneTBB. Each instance has its own arena. With one
 // thread oneTBB is not used.
 #pragma once
 

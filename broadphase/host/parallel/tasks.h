@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Splits index ranges over the host's threads. Knows nothing of boxes or pairs. Only tasks.cpp
+// Splits index ranges over the host's threads. Does not depend on boxes or pairs. Only tasks.cpp
 // includes oneTBB.
 #pragma once
 
@@ -18,9 +18,8 @@ class HostTasks {
  public:
   static int machineThreads();
 
-  /// The number of threads that a finder uses if `requested` are requested. 0 requests as many as
-  /// the machine has. The limit is kMaxThreads, or the machine's number if that is larger, because
-  /// each thread has its own memory.
+  /// The number of threads that a finder uses. 0 requests all threads of the machine. More than
+  /// kMaxThreads are used only if the machine has them, because each thread needs its own memory.
   static int threadsFor(int requested) {
     return requested == 0 ? machineThreads()
                           : std::min(requested, std::max(machineThreads(), kMaxThreads));
@@ -81,8 +80,8 @@ class HostTasks {
   template <class F>
   struct Task {
     const F* f;
-    // ThreadSanitizer gets the addresses of these members. If both had one address, the sanitizer
-    // would assume that calls of f are ordered among themselves.
+    // ThreadSanitizer gets the addresses of these members. If both shared one address, the
+    // sanitizer would assume that calls of f are ordered among themselves.
     char fork = 0, join = 0;
   };
 
@@ -97,7 +96,7 @@ class HostTasks {
   void run(std::size_t n, std::size_t grain, RangeCall call, const void* task);
 
 #if defined(__SANITIZE_THREAD__)
-  // oneTBB is not instrumented, so the sanitizer must be told what its fork and join order.
+  // oneTBB is not instrumented, so these calls report its fork and join to the sanitizer.
   static void publish(const char* at) { __tsan_release(const_cast<char*>(at)); }
   static void receive(const char* at) { __tsan_acquire(const_cast<char*>(at)); }
 #else

@@ -33,8 +33,8 @@ struct Simd {
     }
   };
 
-  /// Tests the minimum of six differences. It is negative if the boxes are apart, and 0 if that is
-  /// unsure.
+  /// Tests the minimum of six differences. It is negative if the boxes are apart, positive if they
+  /// overlap, and 0 if 16 bits cannot tell.
   static ShortHits overlaps(const ShortBox& box, const ShortBlock& block) {
 #if defined(GPULBVH_SSE2)
     const __m128i bytes = _mm_packs_epi16(leastOfEight(box, block, 0), leastOfEight(box, block, 8));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Declares the inner loops of the host's step, and their choice at run time. The loops are compiled
-// once for each instruction set. Their code is in kernels.inl.
+// Declares the inner loops of the host's step, and the functions that choose them at run time. The
+// loops are compiled once for each instruction set. Their code is in kernels.inl.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ struct NeighbourLists {
   NeighbourList* byBox;
 };
 
-/// What a search by rank finds: for each block of boxes their hits, sorted. The blocks are in any
-/// order if several threads search.
+/// The result of a search by rank: the sorted hits of each block of boxes. If several threads
+/// search, the lists of the blocks are in any order.
 struct RankLists {
   View<BlockHits> hits;
   NeighbourList* byBlock;
@@ -45,7 +45,7 @@ struct NeighbourCount {
   std::atomic<std::uint64_t>* tests = nullptr;
   std::uint64_t mostTests = ~std::uint64_t{0};   ///< the search stops after more tests than this
   std::atomic<std::uint64_t>* unsure = nullptr;  ///< tests that 16-bit integers could not decide
-  std::atomic<std::uint64_t>* hits = nullptr;    ///< by rank: number of RankLists::hits
+  std::atomic<std::uint64_t>* hits = nullptr;    ///< only for searches by rank: number of hits
 };
 
 /// The kinds of neighbour lists. The names `half` and `full` are those of molecular dynamics.
@@ -142,7 +142,7 @@ struct SimdKernels {
   /// @return the number of ordinary boxes
   std::uint32_t (*packLeaves)(const PackedBoxes& input, const std::uint32_t* ids,
                               std::uint32_t begin, std::uint32_t end);
-  /// Writes block `parent` over `children` blocks from `child` on.
+  /// Writes block `parent`, whose children are `children` blocks from `child` on.
   void (*packParent)(const BlockTree& tree, std::uint32_t parent, std::uint32_t child,
                      std::uint32_t children);
   /// Writes the bounds of block `child` into a lane of its parent.
@@ -163,12 +163,12 @@ struct SimdKernels {
   /// Writes the pairs of boxes [begin, end), sorted. The pairs must fill `out` exactly.
   void (*sortLists)(NeighbourLists lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
-  /// Compares two lists of hits until one of them is nearly at its end.
+  /// Runs two comparisons in turns, each until one of its lists is nearly at its end.
   void (*mergeHits)(HitsMerge& one, HitsMerge& other);
-  /// Writes a number for each of the two boxes of each pair. May write garbage after them, up to 16
-  /// numbers for each of the hits.
+  /// Writes a number for each of the two boxes of each pair. `own` and `other` must have capacity
+  /// for 16 numbers per hit, because the call may write garbage after the results.
   /// @param firstRank the first rank of the group of blocks
-  /// @param numbers by rank, for whole blocks
+  /// @param numbers by rank; also for the empty lanes of the last block
   /// @return the number of pairs
   std::uint32_t (*expandHits)(View<const BlockHits> hits, std::uint32_t firstRank,
                               const std::uint32_t* numbers, std::uint32_t* own,
@@ -191,7 +191,7 @@ const SimdKernels* simdKernels(const char* name);
 /// available. Without the variable, the best set that this processor has.
 const SimdKernels& simdKernels();
 
-/// How often this process has read the processor's features by CPUID. For tests.
+/// How many times this process has read the processor's features by CPUID. For tests.
 std::uint32_t timesProcessorWasAsked();
 
 }  // namespace lbvh

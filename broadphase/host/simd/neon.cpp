@@ -10,7 +10,7 @@ namespace lbvh {
 namespace neon {
 namespace {
 
-/// For each mask of four lanes, the byte numbers of the lanes whose bits are set.
+/// For each mask of four lanes, the indices of the bytes of the lanes whose bits are set.
 constexpr auto kBytesOf = [] {
   std::array<std::array<std::uint8_t, 16>, 16> bytes{};
   for (std::uint32_t mask = 0; mask < 16; ++mask)
@@ -128,7 +128,7 @@ struct Simd {
   }
 
  private:
-  /// Two pairs as numbers with the same order: `first` goes to the high half.
+  /// Two pairs as numbers with the same order: `first` is in the high half.
   static uint64x2_t load(const Pair* pairs) {
     return vreinterpretq_u64_u32(vrev64q_u32(vld1q_u32(&pairs->first)));
   }

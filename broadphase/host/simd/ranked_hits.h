@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Defines how pairs are stored by rank: a number for each box and each block of sixteen boxes that
-// it overlaps, with a bit for each box of that block. So a test of a box against a block gives one
-// number, and a number stands for several pairs if boxes are dense.
+// Defines how pairs are stored by rank. There is a number for each box and each block of sixteen
+// boxes that it overlaps, with a bit for each box of that block. So a test of a box against a block
+// yields one number. Where boxes are dense, a number stands for several pairs.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,12 @@
 
 namespace lbvh {
 
-/// The boxes of one block that a box overlaps, as a number of 64 bits. From the highest to the
-/// lowest they are: 1 that is zero; 17 for the box's own block, without the higher bits of its
-/// number; 4 for the box's lane there; 26 for the other block; 16 for the lanes of that block, each
-/// set if the box overlaps the lane's box. A rank is 16 times the own block, plus the lane. So
-/// numbers are in the order of ranks, and then of other blocks, within a group of 2^17 own blocks.
+/// The boxes of one block that a box overlaps, as a number of 64 bits. The highest bit is 0. The
+/// next 17 bits are the low bits of the index of the box's own block. The next 4 bits are the box's
+/// lane in that block, and the next 26 bits are the index of the other block. The low 16 bits stand
+/// for the lanes of the other block: a bit is set if the box overlaps the lane's box. A rank is 16
+/// times the own block, plus the lane. So, within a group of 2^17 own blocks, the numbers are in
+/// the order of ranks, then of other blocks.
 struct BlockHits {
   static constexpr int kBits = 16, kOther = 26, kLane = 4, kOwn = 17;
   static constexpr std::uint32_t kGroup = 1u << kOwn;  ///< blocks
@@ -42,7 +43,7 @@ struct BlockHits {
   std::uint32_t lane() const {
     return static_cast<std::uint32_t>(number >> (kBits + kOther)) % kLanes;
   }
-  /// The box's rank, less the first rank of the group.
+  /// The box's rank minus the first rank of the group.
   std::uint32_t ownRank() const { return static_cast<std::uint32_t>(number >> (kBits + kOther)); }
   /// The box's own block. @param near a block of the same group
   std::uint32_t own(std::uint32_t near) const {
@@ -53,12 +54,12 @@ struct BlockHits {
 /// The hits of all boxes, sorted by block.
 struct RankedHits {
   View<const BlockHits> hits;
-  std::vector<std::size_t> starts{0};  ///< by block: the place of its first hit; then their number
+  std::vector<std::size_t> starts{0};  ///< by block: index of its first hit; then the hit count
 
   std::size_t blocks() const { return starts.size() - 1; }
   std::size_t startOf(std::size_t block) const { return starts[std::min(block, blocks())]; }
 
-  /// Calls visit(block, place) for each hit.
+  /// Calls visit(block, index of the hit) for each hit.
   template <class Visit>
   void forAll(const Visit& visit) const {
     for (std::uint32_t block = 0; block < blocks(); ++block)

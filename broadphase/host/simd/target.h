@@ -21,7 +21,7 @@
 
 namespace lbvh {
 
-/// The result of comparing several pairs with as many others: a bit for each pair.
+/// The result of comparing several pairs with the same number of others: a bit for each pair.
 struct PairMasks {
   std::uint32_t differ, less;
 };

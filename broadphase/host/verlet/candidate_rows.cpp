@@ -26,7 +26,7 @@ bool CandidateRows::reserve(std::uint32_t i, std::size_t size) {
   return true;
 }
 
-/// Closes the gaps in the array that moved rows have left.
+/// Closes the gaps that moved rows have left in the array.
 bool CandidateRows::compact() {
   std::size_t used = 0;
   for (const Row& row : rows_) used += row.capacity;

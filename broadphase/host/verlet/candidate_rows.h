@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Stores the candidates of boxes (candidates.h): a row of entries for each box, all rows in one
-// array. Hubs are boxes with too many candidates for a row. Does not test and does not search.
+// array. Hubs are boxes with too many candidates for a row. Tests no overlaps and searches nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 
 namespace lbvh {
 
-/// A box with very many candidates, such as a ground or a platform. Its candidates have it in their
-/// rows. Its own row has only other hubs, because thousands of entries could not be edited one by
-/// one. When it changes, it is searched for as if it had escaped.
+/// A box with very many candidates, such as a ground or a platform. The rows of its candidates list
+/// the hub. Its own row lists only other hubs, because thousands of entries could not be edited one
+/// by one. When a hub changes, it is searched for as if it had escaped.
 struct Hub {
   std::uint32_t id;
   std::size_t candidates;  ///< approximate number
   Aabb box, grown;         ///< both in the last step
-  /// In a step in which it has escaped: all boxes that may have it in their rows.
+  /// If the hub has escaped in this step: all boxes whose rows may list it.
   std::vector<std::uint32_t> former = {};
 };
 
@@ -74,11 +74,11 @@ class CandidateRows {
   void forget();
 
   std::size_t size() const { return rows_.size(); }
-  /// start() is where the entries of a row begin in the array, end() is where all rows end.
+  /// start() is the index of a row's first entry in the array. end() is the end of all rows.
   std::size_t start(std::uint32_t i) const { return rows_[i].start; }
   std::size_t end() const { return used_; }
 
-  /// all() returns the entries of a row. First come its own(), which are the candidates of greater
+  /// all() returns the entries of a row. It begins with own(), which are the candidates of greater
   /// index and the hubs.
   View<const std::uint32_t> all(std::uint32_t i) const { return {at(i), rows_[i].size}; }
   View<const std::uint32_t> own(std::uint32_t i) const { return {at(i), rows_[i].own}; }
@@ -86,9 +86,9 @@ class CandidateRows {
   bool isHub(std::uint32_t i) const { return rows_[i].isHub; }
   void setHub(std::uint32_t i) { rows_[i].isHub = true; }
 
-  /// reserve() provides capacity for `size` entries, expect() for one more insertion. Rows may
-  /// move.
-  /// @return false if that is not possible
+  /// reserve() provides capacity for `size` entries. expect() provides capacity for one more
+  /// insertion. Rows may move.
+  /// @return false if the row cannot get this capacity
   bool reserve(std::uint32_t i, std::size_t size);
   bool expect(std::uint32_t i) {
     ++rows_[i].expected;

@@ -57,9 +57,9 @@ void Candidates::forget() {
   changes_ = std::vector<std::uint64_t>();
 }
 
-/// The maximum number of entries of a row. Boxes with more candidates are hubs. Where many boxes
-/// gather in one place, the limit is raised, because they would all be hubs.
-/// @return 0 if there are too many hubs with every limit
+/// The maximum number of entries of a row. Boxes with more candidates are hubs. The limit is
+/// raised if many boxes are crowded together, because otherwise all of them would be hubs.
+/// @return 0 if every limit leaves too many hubs
 std::size_t Candidates::mostEntries(View<const NeighbourList> lists) {
   for (std::size_t most = CandidateRows::kUsualEntries; most <= CandidateRows::kMaxEntries;
        most *= 2) {
@@ -185,7 +185,7 @@ void Candidates::count(StepWork& work) const {
   }
 }
 
-/// Calls visit(i) for each of the boxes. Before that it prefetches the box's row and candidates.
+/// Calls visit(i) for each of the boxes, after prefetching the row and the candidates of the box.
 template <class Visit>
 void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
                          const Visit& visit) const {
@@ -211,8 +211,8 @@ void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
         kernels_.findFlips(changes.boxes.data(), changes.boxes[i], begin, count);
     forBits(flips, 0, [&](std::uint32_t k) {
       const std::uint32_t id = begin[k] & kIndex;
-      // EscapeComparison records the changes of escaped candidates. If an entry is not one of the
-      // row's own, and the candidate has changed itself, its own row records the change.
+      // EscapeComparison records the changes of escaped candidates. If an entry is not in
+      // own(), and its candidate has changed, the test of the candidate's row records the change.
       if (first + k < own ? changes.hasEscaped(id) : changes.hasChanged(id)) return;
       found.push_back(words_.change(makePair(i, id), (begin[k] & kOverlaps) == 0));
     });

@@ -29,13 +29,13 @@ class Candidates {
   /// @return the number of pairs
   std::size_t adopt(NeighbourLists lists, View<const Aabb> boxes, View<const Aabb> grown);
 
-  /// False if adopt() found too many candidates to keep them.
+  /// False if adopt() found too many candidates to store.
   bool areKnown() const { return areKnown_; }
   /// Frees the memory.
   void forget();
 
-  /// The boxes with very many candidates, sorted by index. A hub that changes must be treated as
-  /// escaped, and its `former` must have all boxes that its last grown box overlaps.
+  /// The boxes with very many candidates, sorted by index. A changed hub must be treated as
+  /// escaped, and its `former` must list all boxes that its previous grown box overlaps.
   View<Hub> hubs() { return {hubs_.data(), hubs_.size()}; }
 
   /// Finds the changes of a step. Only commit() makes them final, so that the step may still fail.
@@ -91,7 +91,7 @@ class Candidates {
   std::vector<Hub> hubs_;
   std::size_t pairs_ = 0, pairsAfter_ = 0;
   PairWords words_{0};
-  std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: changes without an escaped box
+  std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: pair changes without escaped boxes
   std::atomic<std::uint64_t> tested_{0};
   EscapeComparison escapes_;
   std::vector<std::uint64_t> changes_;

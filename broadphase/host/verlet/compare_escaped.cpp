@@ -45,7 +45,8 @@ struct Comparison {
       if (std::exchange(part.marks[entry & kIndex], 0) != 0) lose(i, entry);
   }
 
-  /// Compares a hub with its candidates, by their rows. Then reduces its list to other hubs.
+  /// Compares a hub with its candidates, using the candidates' rows. Then reduces the hub's list to
+  /// other hubs.
   void compareHub(const Hub& hub) const {
     const View<std::uint32_t> ids = found(hub.id);
     const auto compareRows = [&](View<const std::uint32_t> others, bool isIn) {
@@ -64,7 +65,7 @@ struct Comparison {
   }
 
   /// Compares a hub with one candidate.
-  /// @param isIn whether the candidate's row must have the hub
+  /// @param isIn whether the hub belongs in the candidate's row
   void compareRow(std::uint32_t id, std::uint32_t hub, bool isIn) const {
     if (changes.hasEscaped(id)) return;  // compare(id) compares that row
     const View<const std::uint32_t> own = rows.own(id);
@@ -101,14 +102,15 @@ struct Comparison {
     if (isInRow(i, id)) edit(RowEdit::erase, id, i, false);
   }
 
-  /// Whether the two were a pair. Pairs of removed objects have ended, but are not reported.
+  /// Whether the two boxes were a pair. Pairs of removed objects have ended, but are not reported.
   bool wasPair(std::uint32_t i, std::uint32_t id, bool overlapped) const {
     const bool hasEnded = overlapped && involvesRemoved({i, id}, changes.removedObjects);
     part.ended += hasEnded && isMine(i, id);
     return overlapped && !hasEnded;
   }
 
-  /// Whether box i records the change of the pair. If both boxes have escaped, only one does.
+  /// Whether box i records the change of the pair. If both boxes have escaped, only one of
+  /// them does.
   bool isMine(std::uint32_t i, std::uint32_t id) const {
     if (rows.isHub(i) != rows.isHub(id)) return rows.isHub(id) || !changes.hasEscaped(id);
     return i < id || !changes.hasEscaped(id);

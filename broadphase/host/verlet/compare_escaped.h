@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Compares the candidates of boxes that have escaped from their grown boxes (skin.h) with their
-// previous candidates. Finds the pairs that have begun or ended, and the edits of other boxes'
-// rows. Changes no row.
+// Compares the new with the previous candidates of each box that has escaped from its grown box
+// (skin.h). Finds the pairs that have begun or ended, and the edits of other boxes' rows. Changes
+// no row.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,10 @@ struct BoxChanges {
   View<const Aabb> boxes;
   /// A bit for each changed box, except boxes within their reach. Escaped boxes may have no bit.
   View<const std::uint64_t> changed;
-  std::size_t changes;                      ///< number of boxes in `changed` or `escaped`
-  View<const std::uint64_t> escaped;        ///< a bit for each escaped box
-  View<const std::uint32_t> words;          ///< words of `changed` and `escaped` that may not be 0
+  std::size_t changes;                ///< number of boxes in `changed` or `escaped`
+  View<const std::uint64_t> escaped;  ///< a bit for each escaped box
+  /// The indices of the words of `changed` and `escaped` that can be nonzero.
+  View<const std::uint32_t> words;
   View<const std::uint32_t> escapedIds;     ///< indices of the escaped boxes
   View<const std::uint8_t> removedObjects;  ///< as in StepInput
   View<const Aabb> grown;                   ///< by box; escaped boxes have new grown boxes
@@ -40,8 +41,8 @@ class EscapeComparison {
     std::vector<RowEdit> edits;  ///< edits of the rows of boxes that have not escaped
     std::size_t ended = 0;       ///< number of ended pairs of removed objects
     std::size_t entries = 0;     ///< number of compared entries, of previous and of new rows
-    /// By box: whether it was in the row that is being compared, and whether it overlapped. All
-    /// are 0 between two comparisons.
+    /// By box: whether it was in the row that is being compared, and whether it overlapped the box
+    /// of that row. All marks are 0 between two comparisons.
     std::vector<std::uint8_t> marks;
   };
 
@@ -51,7 +52,7 @@ class EscapeComparison {
   void compare(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
                View<const Hub> hubs, NeighbourLists lists, PairWords words);
 
-  /// Discards all results, also those of a comparison that failed.
+  /// Discards all results, including those of a failed comparison.
   void reset() {
     parts_.clear();
     used_ = 0;
@@ -61,7 +62,7 @@ class EscapeComparison {
   std::size_t memoryBytes() const;
 
  private:
-  std::vector<Part> parts_;  ///< never fewer than before, so that they keep their marks
+  std::vector<Part> parts_;  ///< compare() removes none, so that they keep their marks
   std::size_t used_ = 0;
 };
 

@@ -18,10 +18,10 @@ constexpr std::size_t kManyChange = 4;               // a quarter of the boxes
 constexpr std::size_t kManyBeyond = 8;               // an eighth of the changed boxes
 constexpr int kShortestRest = 4, kLongestRest = 32;  // steps
 
-// At first reaches are tried with these boxes of each 64, because measuring all reaches costs as
-// much as several steps with tests.
+// A trial measures the reaches of only these boxes of each 64. Measuring all reaches costs as much
+// as testing the candidates in several steps.
 constexpr std::uint64_t kTried = 0x0001000100010001;
-constexpr std::size_t kTriedOf = 16;  // one of this many boxes is tried
+constexpr std::size_t kTriedOf = 16;  // one in this many boxes is in the trial
 
 // A length is the difference of two numbers, with a relative rounding error of 2^-24. These factors
 // cover that error: the reaches of both boxes add up to less than the length.
@@ -29,7 +29,7 @@ constexpr float kAll = 0.98f, kHalf = 0.49f;
 constexpr float kTaken = 1 + 1.0f / (1 << 20);
 
 /// The smallest length by which two boxes overlap, over all axes and directions. If it is negative,
-/// they are that far apart on one axis.
+/// the boxes are apart by its absolute value on one axis.
 float depth(const Aabb& a, const Aabb& b) {
   float least = a.max[0] - b.min[0];
   for (int axis = 0; axis < 3; ++axis) {
@@ -59,7 +59,7 @@ struct Insets {
   float of[6], least, most;
 };
 
-/// A reach within which no coordinate differs by more than `by` from that of the box.
+/// A reach within which each coordinate differs by at most `by` from the box's coordinate.
 Reach reachOf(const Aabb& grown, const Aabb& box, const Insets& insets, float by) {
   Reach reach;
   reach.unit = insets.most * (1.0f / 255);
@@ -140,7 +140,7 @@ std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const 
     visits += part.visits;
   }
   return visits;
-} catch (const std::exception&) {  // the pairs of the step are final, so it must not fail
+} catch (const std::exception&) {  // the pairs are final, so the step must not fail
   forget();
   return 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Keeps how far each box may move before one of its pairs can change. Two boxes overlap by some
-// length, or are apart by some length. Whether they overlap cannot change while both together move
-// less than this length. So each box gets a reach: the minimum of its shares of these lengths over
-// all candidates (candidates.h). The distance to its grown box (skin.h) limits the reach, too. For
-// a box within its reach, a step tests no candidates. Keeps reaches only while many boxes move and
-// most stay within their reach. Does not test pairs.
+// length, or are apart by some length. Whether they overlap cannot change while the motions of both
+// boxes add up to less than this length. So each box gets a reach: the minimum of its shares of
+// these lengths over all candidates (candidates.h). The distance to its grown box (skin.h) limits
+// the reach, too. For a box within its reach, a step tests no candidates. Keeps reaches only while
+// many boxes move and most stay within their reach. Does not test pairs.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace lbvh {
 
 /// A box is within its reach while each coordinate differs by at most length() from that of
 /// from(grown). from(grown) is nearly the box for which the reach was measured. It is stored
-/// relative to the grown box, which takes few bytes.
+/// relative to the grown box to save memory.
 struct Reach {
   float unit = -1;              ///< negative: every change is beyond the reach
   std::uint8_t insets[6] = {};  ///< from the corners of the grown box to those of from(), in units
@@ -43,8 +43,8 @@ class Reaches {
   /// The reaches of all boxes; empty while none are kept.
   View<const Reach> get() const { return {reaches_.data(), isOn_ ? reaches_.size() : 0}; }
 
-  /// Discards all reaches. Must be called if the candidates are new, or if a box has moved whose
-  /// candidates are unknown.
+  /// Discards all reaches. Must be called if the candidates are new, or if a box with unknown
+  /// candidates has moved.
   void forget();
 
   /// Must be called after a step. Decides whether to keep reaches. Measures the reach of each box

@@ -118,7 +118,7 @@ bool Skin::watch(const StepInput& input) {
         grown_[k] = grownFrom(grown_[k], sample(k), k);
       }
     // In the first step all boxes that move escape, because none has a skin. In the next steps few
-    // do, because all have new skins.
+    // boxes escape, because all have new skins.
     if (watchSteps_ == 1) doFew = kWatchedPerMoving * escaped <= samples;
     if (watchSteps_ > kWatchSteps / 4) watchedEscapes_ += escaped;
     if (++watchSteps_ == kWatchSteps) {
@@ -132,7 +132,7 @@ bool Skin::watch(const StepInput& input) {
   return false;
 }
 
-/// Visits the words that may have changed boxes.
+/// Visits the indices of the words (64 boxes each) that can contain changed boxes.
 template <class Visit>
 void Skin::forWords(const StepInput& input, const Visit& visit) {
   const std::size_t words = wordsFor(input.boxes.size());
@@ -143,7 +143,8 @@ void Skin::forWords(const StepInput& input, const Visit& visit) {
             group * kMaskBits, visit);
 }
 
-/// Whether the caller says so. False if the caller does not say what has changed.
+/// Whether the caller reports that few boxes have changed. False if the caller passes no `changed`
+/// bits.
 bool Skin::doFewChange(const StepInput& input) {
   if (!isAnnounced(input)) return false;
   std::size_t changed = 0;
@@ -161,7 +162,8 @@ Skin::Plan Skin::searchAll(const StepInput& input) {
 
 void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size(), known = std::min(n, grown_.size());
-  // If the caller says which few boxes move, the skin is on before their motion is known.
+  // If the caller reports few changed boxes, the skin is turned on before the previous positions of
+  // the boxes are known.
   const bool growsNew = grown_.empty();
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
@@ -183,7 +185,8 @@ void Skin::growAll(const StepInput& input) {
   });
 }
 
-/// Lists the words that may have changed boxes. Empties the results of the last list.
+/// Lists the words (64 boxes each) that can contain changed boxes. Clears the results for the words
+/// of the previous list.
 void Skin::listWords(const StepInput& input) {
   const std::size_t words = wordsFor(input.boxes.size());
   for (const std::uint32_t word : words_) {
@@ -254,8 +257,8 @@ std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   return candidates;
 }
 
-/// Finds the escaped boxes in some words, and grows them. In these words changedBits() must be
-/// valid, except for new boxes.
+/// Finds the escaped boxes in the given words, and grows them. changedBits() must be valid for
+/// these words, except for new boxes.
 void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) {
   const auto forChanged = [&](std::size_t word, std::uint64_t but, const auto& visit) {
     const std::uint64_t known = bitsBelow(known_, word * kMaskBits);
@@ -291,7 +294,7 @@ void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) 
     if (change[k] != 0) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
 }
 
-/// A mask of the new boxes and of those with another object, among 64 boxes.
+/// A mask of the new boxes and of the boxes with another object, among the 64 boxes of a word.
 std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   const std::size_t first = word * kMaskBits;
   std::uint64_t isNew = ~bitsBelow(known_, first);
@@ -300,8 +303,8 @@ std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   return isNew;
 }
 
-/// A mask of the changed boxes, for callers that give no `changed` bits. Compares with the copies
-/// of the last step, and updates the copies of boxes.
+/// A mask of the changed boxes, for callers that pass no `changed` bits. Compares with the copies
+/// from the previous step, and updates the copies of boxes.
 std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
   const std::size_t first = word * kMaskBits;
   const std::size_t count = std::min(kMaskBits, input.boxes.size() - first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Grows boxes by a skin, and decides what each step searches for. While a box is within its grown
 // box, it need not be searched for: all boxes that it overlaps are among its candidates
-// (candidates.h). This is the method of molecular dynamics (Verlet 1967, "Computer 'experiments' on
+// (candidates.h). The method comes from molecular dynamics (Verlet 1967, "Computer 'experiments' on
 // classical fluids"). A box that rests has no skin. A box that escapes from its grown box gets a
 // new grown box, with a skin on all sides, and more in the direction of motion. Does not search.
 #pragma once
@@ -49,27 +49,28 @@ class Skin {
   std::uint64_t mostTests(std::size_t boxes) const {
     return use_ == Use::automatic ? account_.mostTests(boxes) : ~std::uint64_t{0};
   }
-  /// Must end a step with Plan::plain.
+  /// Must be called at the end of a step with Plan::plain.
   void endPlain(std::size_t boxes, std::uint64_t tests) { account_.notePlain(boxes, tests); }
-  /// Must end a step with Plan::all.
+  /// Must be called at the end of a step with Plan::all.
   /// @param stats has the number of oversized and NaN boxes, which later steps keep up to date
   /// @param found number of candidates
   void endAll(const StepStats& stats, std::size_t found, const StepWork& work);
-  /// Must end a step with Plan::escaped. Writes the number of oversized and NaN boxes to `stats`.
+  /// Must be called at the end of a step with Plan::escaped. Writes the number of oversized and NaN
+  /// boxes to `stats`.
   void endEscaped(StepStats& stats, const StepWork& work);
 
-  /// The last step, with grown boxes and a copy of its filters.
+  /// The input of the last step, with grown boxes and copied filters.
   StepInput grown() const;
-  /// The given step, with grown boxes.
+  /// The given input, with grown boxes.
   StepInput grown(const StepInput& input) const;
   /// With Plan::escaped: a bit for each box that has changed, except boxes within their reach.
   /// Boxes that have escaped may have no bit.
   View<const std::uint64_t> changed() const { return {beyond_.data(), beyond_.size()}; }
-  /// The words of changed() and escaped() that may not be 0, sorted.
+  /// The indices of the words of changed() and escaped() that can be nonzero, sorted.
   View<const std::uint32_t> words() const { return {words_.data(), words_.size()}; }
   /// Number of boxes in changed() or escaped().
   std::size_t changes() const { return changes_; }
-  /// changes(), and the changed boxes within their reach.
+  /// changes(), plus the number of changed boxes within their reach.
   std::size_t changesInAll() const { return changesInAll_; }
   View<const std::uint64_t> escaped() const { return {escaped_.data(), escaped_.size()}; }
   View<const std::uint32_t> escapedIds() const { return {escapedIds_.data(), escapedIds_.size()}; }
@@ -107,13 +108,13 @@ class Skin {
   const Reaches& reaches_;
   const Use use_;
   std::vector<Aabb> grown_;      ///< grown boxes; while the skin is off, only of watched boxes
-  std::vector<Aabb> last_;       ///< boxes of the last step, if the caller gives no `changed` bits
+  std::vector<Aabb> last_;       ///< boxes of the last step, if the caller passes no `changed` bits
   std::vector<Filter> filters_;  ///< filters of the last step
-  std::vector<std::uint64_t> differs_;  ///< changedBits(), if the caller gives no `changed` bits
+  std::vector<std::uint64_t> differs_;  ///< changedBits(), if the caller passes no `changed` bits
   std::vector<std::uint64_t> beyond_;   ///< changed()
   std::vector<std::uint64_t> escaped_;
   std::vector<std::uint32_t> words_;
-  std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list, which threads can share
+  std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list, which threads can divide
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
   bool isLastKnown_ = false;
   SkinAccount account_;

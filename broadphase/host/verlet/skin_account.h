@@ -15,7 +15,7 @@ struct StepWork {
   std::uint64_t ordered = 0;   ///< boxes that were ordered along the curve
   std::uint64_t tested = 0;    ///< candidates that were tested for overlap
   std::uint64_t compared = 0;  ///< previous and new candidates of escaped boxes
-  std::uint64_t edited = 0;    ///< entries in the rows of other boxes
+  std::uint64_t edited = 0;    ///< edited entries in the rows of other boxes
 };
 
 class SkinAccount {
@@ -39,8 +39,8 @@ class SkinAccount {
   /// Whether a search for all grown boxes is cheap enough.
   bool allowsAll() const { return debt_ + all_ - 1 <= kMaxDebt; }
   /// Maximum number of tests of a search for all grown boxes. After that many tests the search
-  /// stops, and the step becomes a plain one. Both together take about 3.5 times as many tests as a
-  /// plain step.
+  /// stops, and the step becomes a plain one. Both searches together take about 3.5 times
+  /// the tests of a plain step.
   std::uint64_t mostTests(std::size_t boxes) const;
   /// Whether the skin has cost too much, and should be turned off.
   bool isOverdrawn() const { return debt_ > kMaxDebt; }
@@ -49,9 +49,9 @@ class SkinAccount {
   // Measured times, relative to a test of a box against a block.
   static constexpr double kOrdering = 3;  ///< per box
   static constexpr double kListing = 3;   ///< per box, to sort and compare its pairs
-  /// Per box in a plain step, to compare its pairs by rank, and for some new orders.
+  /// Per box in a plain step: to compare its pairs by rank, and to order the boxes occasionally.
   static constexpr double kPlain = 4;
-  /// Tests of a search for each pair from both sides, relative to a search by rank.
+  /// Tests of a search that finds each pair twice, relative to a search by rank.
   static constexpr double kBothSides = 1.7;
   static constexpr double kGrowing = 8;     ///< per box, to grow it and to keep it
   static constexpr double kAdopting = 1.2;  ///< per candidate
@@ -60,20 +60,20 @@ class SkinAccount {
   static constexpr double kComparing = 2;   ///< per candidate
   static constexpr double kEditing = 5;     ///< per candidate
 
-  // Costs relative to a plain step. The extra cost of any run of steps is at most the growth of the
-  // debt during it.
+  // Costs relative to a plain step. For any sequence of steps, the extra cost is at most the
+  // growth of the debt.
   static constexpr double kMaxDebt = 4.5, kMaxCredit = 1.5;
   static constexpr double kMaxOfEscaped = 2;      ///< for a step that searches for escaped boxes
-  static constexpr double kMaxOfAll = 4.5;        ///< charge of a step that searches for all
+  static constexpr double kMaxOfAll = 4.5;        ///< for a step that searches for all boxes
   static constexpr double kMaxTestsOfAll = 1.45;  ///< not 1.5: a search stops only between blocks
 
   void charge(double work);
 
   double plainTests_ = 0;  ///< tests per box in the last plain step; 0: unknown
   double plain_ = 0;       ///< work of a plain step
-  double all_ = 0;         ///< cost of the last search for all, in units of a plain step
+  double all_ = 0;         ///< cost of the last search for all boxes, in units of a plain step
   double row_ = 0;         ///< mean number of candidates of a box
-  double perEscaped_ = 0;  ///< work per escaped box, in the last step with many
+  double perEscaped_ = 0;  ///< work per escaped box, in the last step that had many
   std::size_t boxes_ = 0;
   double debt_ = 0;  ///< extra cost compared with plain steps, in units of a plain step
 };

@@ -57,12 +57,12 @@ BoxChanges VerletLists::changesOf(const StepInput& input) const {
           skin_.words(), skin_.escapedIds(), input.removedObjects, skin_.grown().boxes};
 }
 
-/// Finds for each escaped hub all boxes that may have it in their rows.
+/// Finds, for each escaped hub, all boxes whose rows may list the hub.
 void VerletLists::findFormerOfHubs(const BoxChanges& changes, const PackedBoxes& all) {
   for (Hub& hub : candidates_.hubs()) {
     hub.former.clear();
     if (!changes.hasEscaped(hub.id)) continue;
-    reaches_.forget();  // its candidates need new reaches, but its row does not list them
+    reaches_.forget();  // the hub's candidates need new reaches, but its row does not list them
     queryPacked(
         all, [&](const Aabb& bounds) { return overlap(bounds, hub.grown); },
         [&](std::uint32_t id) { hub.former.push_back(id); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Verlet lists: for each box the boxes that it can meet before it has moved far (Verlet 1967,
-// "Computer 'experiments' on classical fluids"). Joins the grown boxes (skin.h), the candidates
-// (candidates.h) and the reaches (reaches.h), which outlive a step, and knows whether they are
-// valid. Does not search; the step does, between plan() and a call that ends the step.
+// Verlet lists: for each box, the boxes that it can overlap before it has moved far (Verlet 1967,
+// "Computer 'experiments' on classical fluids"). Keeps the grown boxes (skin.h), the candidates
+// (candidates.h) and the reaches (reaches.h) from step to step, and knows whether they are valid.
+// Does not search: the step searches between plan() and a call that ends the step.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +25,18 @@ class VerletLists {
   /// Begins a step: decides what it searches for, and updates the grown boxes. Until endAll() or
   /// endEscaped(), no later step can use the lists, so a step may fail at any point.
   Plan plan(const StepInput& input);
-  /// Continues with Plan::all a step for which Plan::escaped has failed.
+  /// Continues a step with Plan::all, after Plan::escaped has failed.
   void growAll(const StepInput& input);
-  /// The given step, with grown boxes.
+  /// The given input, with grown boxes.
   StepInput grown(const StepInput& input) const { return skin_.grown(input); }
 
   /// Ends a step with Plan::plain.
-  /// @param tests tests of its search
+  /// @param tests number of tests of the step's search
   void endPlain(std::size_t boxes, std::uint64_t tests) { skin_.endPlain(boxes, tests); }
 
   // A step with Plan::all searches for the grown boxes, and calls adopt() and endAll(). If the
-  // search needs more than mostTests() or too much memory, it calls turnOff(), and then does what a
-  // step with Plan::plain does.
+  // search needs more than mostTests() or too much memory, the step calls turnOff(), and continues
+  // as a step with Plan::plain.
   std::uint64_t mostTests(std::size_t boxes) const { return skin_.mostTests(boxes); }
   /// Copies the candidates from the full lists of all grown boxes. Then reduces these lists to the
   /// pairs: the boxes of greater index that overlap the box itself.
@@ -46,13 +46,13 @@ class VerletLists {
   void endAll();
   void turnOff() { skin_.turnOff(); }
 
-  // A step with Plan::escaped searches for the grown boxes of escapedIds(), calls compare() and
-  // commit() unless hasChanges() is false, and then endEscaped().
+  // A step with Plan::escaped searches for the grown boxes of escapedIds(). If hasChanges(), the
+  // step calls compare() and commit(). At its end it calls endEscaped().
   View<const std::uint32_t> escapedIds() const { return skin_.escapedIds(); }
   bool hasChanges() const { return skin_.changes() != 0; }
   /// Finds the changes of the pairs. Only commit() makes them final.
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
-  ///   them by what commit() needs
+  ///   them with the lists that commit() needs
   /// @param all the blocks of all grown boxes
   /// @return false if the step must search for all boxes
   bool compare(const StepInput& input, NeighbourLists lists, const PackedBoxes& all,
@@ -65,17 +65,17 @@ class VerletLists {
   /// Writes the number of oversized and NaN boxes to `stats`.
   void endEscaped(const StepInput& input, StepStats& stats, StepWork& work);
 
-  /// Whether the step before this one has searched for all grown boxes. Valid after plan().
+  /// Whether the previous step has searched for all grown boxes. Valid after plan().
   bool wereAllFound() const { return before_ == State::found; }
 
-  /// The grown boxes of the last step; empty if no step can use the lists.
+  /// The input of the last step, with grown boxes; empty if no step can use the lists.
   StepInput last() const { return state_ == State::unknown ? StepInput{} : skin_.grown(); }
   /// Makes the next step search for all boxes.
   void invalidate() { state_ = State::unknown; }
-  /// Frees the memory of the candidates. Then the pairs below are unknown.
+  /// Frees the memory of the candidates. After that, the pairs below are unknown.
   void forget() { candidates_.forget(); }
 
-  // The pairs of the last step, if forget() was not called since.
+  // The pairs of the last step, unless forget() has been called since.
   std::size_t pairs() const { return candidates_.pairs(); }
   std::size_t boxes() const { return candidates_.boxes(); }
   /// Number of indices that writeLists() needs.
