@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Zlib
 // Replaces Bullet's btDbvtBroadphase.cpp. Implements the class of Bullet's own header, and defines
 // every symbol of that file, so that the linker takes nothing from Bullet's file. Each object
-// passes its calls to a GpuLbvhBroadphase. For programs that link Bullet statically, or compile
-// Bullet's sources and compile this file instead. Requires C++17.
+// passes its calls to a GpuLbvhBroadphase. For programs that link Bullet statically, or that
+// compile Bullet's sources with this file in place of the original. Requires C++17.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 
 #include "members.h"
 
-// Hides the vtable, which only objects that are made here may have. A shared Bullet that was linked
-// with -Bsymbolic-functions (Ubuntu's) makes btDbvtBroadphases for its axis sweeps by its own
+// Hides the vtable, which only objects constructed by this file may use. Ubuntu's shared Bullet is
+// linked with -Bsymbolic-functions. Its axis sweeps construct btDbvtBroadphases with Bullet's own
 // constructor, which would otherwise use this vtable.
 #ifdef __ELF__
 __asm__(".hidden _ZTV16btDbvtBroadphase");

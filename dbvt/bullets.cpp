@@ -48,8 +48,8 @@ Dl_info thisLibrary() {
 /// A handle to a library that is already loaded.
 void* loaded(const char* name) { return dlopen(name, RTLD_LAZY | RTLD_NOLOAD); }
 
-/// The constructor of btDbvtBroadphase that `handle` finds, or null if that is this library's
-/// constructor.
+/// The constructor of btDbvtBroadphase that dlsym finds with `handle`, or null if that is this
+/// library's constructor.
 void* constructorOf(void* handle) {
   void* const found = dlsym(handle, kNames[kConstruct]);
   Dl_info info = {};
@@ -72,7 +72,7 @@ void* nextConstructor(void* address) {
   return found;
 }
 
-/// The size of a library's variable by its symbol table, or 0 if there is no such variable.
+/// The size of a library's variable from its symbol table, or 0 if there is no such variable.
 size_t sizeOf(void* library, const char* name) {
   Dl_info info = {};
   const ElfW(Sym)* symbol = nullptr;
@@ -124,7 +124,7 @@ const char* chooseImplementation(Bullet& bullet, const char* file) {
   if (scalar != sizeof(float) && scalar != sizeof(double))
     return "its precision is unknown: gDbvtMargin has neither 4 nor 8 bytes";
 
-  static char path[4096];  // static, because a message of dlerror is returned in it
+  static char path[4096];  // static, because the caller gets dlerror's message in it
   const Dl_info own = thisLibrary();
   const char* const slash = strrchr(own.dli_fname, '/');
   const int length = slash == nullptr ? 0 : static_cast<int>(slash - own.dli_fname) + 1;

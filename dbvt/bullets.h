@@ -15,7 +15,7 @@ class btVector3;
 
 namespace gpulbvhDbvt {
 
-/// The functions of a btDbvtBroadphase: first the functions of the vtable, in its order.
+/// The functions of a btDbvtBroadphase. Virtual functions are first, in the order of the vtable.
 enum Function {
   kDestroy,
   kDelete,
@@ -87,12 +87,12 @@ struct Bullet {
 };
 
 /// The Bullet that the library or program at `address` uses. Searches for this Bullet at each call.
-/// If no implementation fits it, the first call for this Bullet says on stderr why. Aborts if there
-/// is no Bullet.
+/// If no implementation fits it, the first call for this Bullet prints the reason on stderr. Aborts
+/// if there is no Bullet.
 const Bullet& bulletOfCaller(void* address);
 
-/// A faster bulletOfCaller(), if only one Bullet was found so far. Used for each call to an object
-/// of Bullet's own broad phase.
+/// Does what bulletOfCaller() does, but faster if only one Bullet has been found so far. Used for
+/// each call to an object of Bullet's own broad phase.
 const Bullet& onlyBulletOr(void* address);
 
 }  // namespace gpulbvhDbvt

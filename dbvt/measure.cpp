@@ -19,21 +19,21 @@ namespace {
 
 constexpr long long kSecond = 1000000000;
 constexpr long long kPeriod = 2 * kSecond;
-constexpr unsigned kUpdatesPerSample = 61;  // prime, so that it fits no pattern of a program
+constexpr unsigned kUpdatesPerSample = 61;  // prime, so that a program's pattern cannot match it
 
-// In ns. A longer update was most likely interrupted by another process. It is counted as one
-// update, not as a sample that stands for 61.
+// In ns. A longer update was most likely interrupted by another process. Such an update counts only
+// for itself, not as a sample that stands for 61 updates.
 constexpr long long kInterrupted = kSecond / 10000;
 
 struct LongStep {
-  long long time, step;  // the first step is 1; 0: there is no step
+  long long time, step;  // steps are counted from 1; 0: there is no step
 };
 constexpr int kLongest = 3;
 
 /// Counts and nanoseconds since the last line, or since the start.
 struct Sums {
   long long steps, pairs, finding, updates, samples, sampled, interrupted;
-  LongStep longest[kLongest];  ///< by the time to find pairs, the longest first
+  LongStep longest[kLongest];  ///< the steps that took longest to find pairs, in descending order
 };
 
 struct Totals {
@@ -56,7 +56,7 @@ long long now() {
   return time.tv_sec * kSecond + time.tv_nsec;
 }
 
-/// Nanoseconds to read the clock: the minimum of many readings, which no other process lengthened.
+/// Nanoseconds to read the clock. The minimum of many readings excludes interrupted readings.
 long long costOfClock() {
   long long least = kSecond;
   for (int i = 0; i < 100; ++i) {
@@ -91,7 +91,7 @@ double perStep(const Sums& sums, double value) {
   return sums.steps == 0 ? 0 : value / static_cast<double>(sums.steps);
 }
 
-/// Milliseconds per step for all updates, estimated from those that were sampled.
+/// Milliseconds per step for all updates, estimated from the sampled updates.
 double updateMs(const Sums& sums) {
   const auto samples = static_cast<double>(sums.samples > 0 ? sums.samples : 1);
   const double all =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Measures the calls that pass through the preloaded library, to our broad phases and to Bullet's.
-// The variable GPULBVH_MEASURE names a CSV file; without it nothing is measured. Each process that
-// makes a broad phase adds a line every two seconds and one at its end. At its end it also prints
-// the sums on stderr.
+// The environment variable GPULBVH_MEASURE names a CSV file; without it nothing is measured. Each
+// process that makes a broad phase adds a line every two seconds and one at its end. At its end it
+// also prints the totals on stderr.
 #pragma once
 
 #include "bullets.h"

@@ -23,7 +23,7 @@ inline void complain(const char* name, const char* value, const char* wanted) {
                wanted);
 }
 
-/// Reads a number from the environment. If it is not from 0 to `most`, a message says so.
+/// Reads a number from the environment. Prints a message if it is not in the range [0, `most`].
 /// @return `otherwise` if there is no valid number
 inline double numberOf(const char* name, double otherwise, double most, const char* wanted) {
   const char* const value = std::getenv(name);
@@ -60,7 +60,7 @@ inline GpuLbvhBroadphase* makeBroadphase(btOverlappingPairCache* pairCache) {
 }
 
 /// Sets the members as Bullet's constructor does, except for the number of stacks. Programs read
-/// that to learn how many threads may cast rays at once.
+/// this number to learn how many threads may cast rays at once.
 inline void setMembers(btDbvtBroadphase& dbvt, GpuLbvhBroadphase* ours, bool cacheIsHandedIn) {
   for (btDbvtProxy*& root : dbvt.m_stageRoots) root = nullptr;
   dbvt.m_paircache = ours->getOverlappingPairCache();

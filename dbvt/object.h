@@ -26,16 +26,16 @@ struct DbvtObject {
 
   const void* vtable;
   Tree sets[2];
-  void* ours;        ///< m_stageRoots[0]: the GpuLbvhBroadphase that all calls go to
+  void* ours;        ///< m_stageRoots[0]: the GpuLbvhBroadphase that gets all calls
   const void* mark;  ///< m_stageRoots[1]: a fixed address if the object is ours
-  const gpulbvhDbvt::Bullet* bullet;        ///< m_stageRoots[2]: the Bullet that it belongs to
+  const gpulbvhDbvt::Bullet* bullet;        ///< m_stageRoots[2]: the Bullet of the object
   const btOverlappingPairCache* pairCache;  ///< m_paircache
 };
 
 /// The functions that an implementation exports.
 struct DbvtImplementation {
   const char* const* (*bulletsNames)();  ///< names of Bullet's symbols to find; the last is null
-  void** (*bulletsAddresses)();          ///< their addresses, to be written before the first call
+  void** (*bulletsAddresses)();          ///< receives their addresses before the first call
   /// Constructs the members of a btDbvtBroadphase in `memory`, but not its vtable.
   /// @return its GpuLbvhBroadphase, to be passed to `destroy`
   void* (*construct)(void* memory, btOverlappingPairCache* pairCache);

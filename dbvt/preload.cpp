@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// Defines the functions of libgpulbvh_dbvt.so, which replaces Bullet's btDbvtBroadphase in a
-// program that preloads this library, or that is linked with it before Bullet. Each object is a
-// GpuLbvhBroadphase if an implementation fits the program's Bullet (bullets.h), else Bullet's own.
+// Defines the functions of libgpulbvh_dbvt.so. This library replaces Bullet's btDbvtBroadphase in a
+// program that preloads it, or that is linked with it before Bullet. Each object uses a
+// GpuLbvhBroadphase if an implementation fits the program's Bullet (bullets.h), else Bullet's code.
 //
 // The library is loaded into every process and must work with every Bullet. So it needs neither
-// Bullet's headers and libraries nor the C++ library. It replaces only functions: vtable, typeinfo
-// and gDbvtMargin remain Bullet's.
+// Bullet's headers and libraries nor the C++ library. It replaces only functions: the symbols of
+// the vtable, the typeinfo and gDbvtMargin remain Bullet's.
 #include "bullets.h"
 #include "measure.h"
 
@@ -43,8 +43,8 @@ __attribute__((always_inline)) inline Result callBullets(Function function, cons
 
 }  // namespace
 
-/// Gives the functions the mangled names of Bullet's. This struct has no data members and no
-/// virtual functions.
+/// Gives the functions the mangled names of Bullet's functions. This struct has no data members and
+/// no virtual functions.
 struct GPULBVH_DBVT_EXPORT btDbvtBroadphase {
   explicit btDbvtBroadphase(btOverlappingPairCache* pairCache);
   ~btDbvtBroadphase();

@@ -71,8 +71,8 @@ struct GPULBVH_HIDDEN GpuLbvhBroadphase::Impl {
   }
 
   void destroy(GpuLbvhProxy* proxy, btDispatcher* dispatcher) {
-    // Pairs are removed now, because a ghost callback reads the client, which the caller may delete
-    // next.
+    // Removes the pairs now, because ghost callbacks read the client, and the caller may delete it
+    // after this call.
     sink->removePairsOf(proxy, dispatcher);
     ghosts.removeProxy(proxy);
     sink->refusedPairs().forgetPairsOf(proxy);
@@ -254,7 +254,7 @@ const char* GpuLbvhBroadphase::error() const { return m_impl->step.error(); }
 
 void GpuLbvhBroadphase::printStats() {
   const lbvh::Stats& s = stats();
-  m_impl->sink->refusedPairs().applyNotes();  // of proxies that were destroyed since the step
+  m_impl->sink->refusedPairs().applyNotes();  // drops pairs of proxies destroyed since the step
   const auto count = [](const char* name, std::size_t n) {
     std::printf("  %-22s %12zu\n", name, n);
   };

@@ -45,17 +45,17 @@ struct GpuLbvhOptions : lbvh::Options {
   /// - cleanProxyFromPairs or removeOverlappingPairsContainingProxy of the broad phase's own cache
   ///
   /// False: changes need not be announced. Each step reads the groups and masks of the objects
-  /// whose boxes have changed. In a world of up to 4,096 objects it also reads all others, in a
-  /// larger one 1,024 others in turn.
+  /// whose boxes have changed. It also reads those of all other objects, or of 1,024 others in turn
+  /// if there are more than 4,096 objects.
   bool announcedFilters = false;
 
   /// True: each step reads all groups and masks, also in a large world. So a change in place takes
   /// effect at the next step, even if its object rests. Has no effect with announcedFilters.
   bool readsAllFilters = false;
 
-  /// True: each step ends with the pairs of the broad phase's own cache in ascending order of
-  /// unique ids, of the first object and then of the second. So the order does not depend on
-  /// earlier steps, and a program that restores a saved world gets the same pairs in the same order
+  /// True: each step ends by sorting the pairs of the broad phase's own cache. The order is
+  /// ascending, by the first object's unique id, then by the second's. So the order does not depend
+  /// on earlier steps. A program that restores a saved world gets the same pairs in the same order
   /// (docs/contract.md). A step in which pairs come or go takes 15 to 50 ns more per pair. False: a
   /// removed pair is replaced by the last one, as in btHashedOverlappingPairCache. Ignored for a
   /// cache that was passed to the constructor.
@@ -85,37 +85,38 @@ struct GpuLbvhNewProxy {
 };
 
 /// A btBroadphaseInterface that searches for pairs in blocks of boxes. The blocks follow a
-/// space-filling curve; the boxes are sorted again when they have moved too far from that order.
+/// space-filling curve; the boxes are sorted again when that order has degraded.
 ///
-/// Pairs: calculateOverlappingPairs() finds the exact pairs of the closed boxes. It tells the cache
-/// what has changed since the last call: removed pairs, then added pairs, each sorted. Pairs that
-/// stay keep their collision algorithms. destroyProxy() removes the proxy's pairs at once.
+/// Pairs: calculateOverlappingPairs() finds the exact pairs of the closed boxes. It passes the
+/// changes since the previous call to the cache: removed pairs, then added pairs, each sorted.
+/// Pairs that stay keep their collision algorithms. destroyProxy() removes the proxy's pairs at
+/// once.
 ///
 /// Boxes: in units of the world. Boxes may be infinite. A box with a NaN overlaps nothing. An
 /// inverted box (min > max) overlaps a box if all six comparisons of min with max hold.
 ///
 /// Filters: a step reads the groups and masks of all objects. In a world of more than 4,096 objects
-/// it reads those of changed objects, and of 1,024 others in turn. GpuLbvhOptions::announcedFilters
-/// and readsAllFilters change that. A filter callback replaces groups and masks. It is called for
-/// each pair that begins to overlap. It is called again for a refused pair if one of the two boxes
-/// has changed since the last step. An accepted pair stays until its boxes part. After refilter(),
-/// or after the callback was replaced, it is called for every pair. docs/contract.md has the
-/// details. A pair cache of your own class decides in place of the callback: it is offered every
-/// pair of overlapping boxes, whatever their groups and masks, and gets only the calls that
-/// btDbvtBroadphase makes.
+/// it reads only those of changed objects, and those of 1,024 others in turn.
+/// GpuLbvhOptions::announcedFilters and readsAllFilters change that. A filter callback replaces
+/// groups and masks. It is called for each pair that begins to overlap. For a refused pair it is
+/// called again if one of the two boxes has changed since the previous step. An accepted pair stays
+/// until its boxes part. After refilter(), or after the callback was replaced, it is called for
+/// every pair. docs/contract.md has the details. A pair cache of your own class decides in place of
+/// the callback: it is offered every pair of overlapping boxes, whatever their groups and masks,
+/// and gets only the calls that btDbvtBroadphase makes.
 ///
 /// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
 /// have parted are removed in the next step, as by btDbvtBroadphase. So a loop over a ghost's list
-/// may move what it finds. A cache with deferred removal (btSortedOverlappingPairCache) also gets
-/// the new pairs in the step.
+/// may move the objects in it. A cache with deferred removal (btSortedOverlappingPairCache) gets
+/// even the new pairs only in the step.
 ///
 /// Queries: rayTest() and aabbTest() see every createProxy(), setAabb() and destroyProxy() at once.
 /// Many threads may query at the same time, as long as no thread changes the broad phase.
 ///
-/// Callbacks: filter callbacks may create, move, destroy and refilter proxies, and query. So may
-/// the callbacks of queries and of passes over the pairs. With the broad phase's own cache, ghost
-/// callbacks and contact-ended callbacks may do so, too. No callback may call
+/// Callbacks: filter callbacks may create, move and destroy proxies, call refilter(), and query.
+/// The callbacks of queries and of passes over the pairs may do the same. With the broad phase's
+/// own cache, ghost callbacks and contact-ended callbacks may do so, too. No callback may call
 /// calculateOverlappingPairs() or resetPool(), or delete the broad phase. docs/contract.md has the
 /// table.
 ///
@@ -123,8 +124,7 @@ struct GpuLbvhNewProxy {
 /// std::runtime_error if Backend::cuda was requested and a device is present but cannot be used. If
 /// a step cannot be finished (no memory, more than Options::maxPairs), errorCode() and error() say
 /// why; see GpuLbvhError. The first step with more than Options::maxPairs also writes to stderr. An
-/// exception of a program's callback reaches the caller, and the next step does what was left
-/// undone.
+/// exception of a program's callback reaches the caller, and the next step does the remaining work.
 class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options may be an lbvh::Options, too. An unavailable backend is replaced by the best
@@ -132,7 +132,7 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// @param pairCache used but not owned. Null: the broad phase makes and owns a cache
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
-  /// Has default options, and the parameter of btDbvtBroadphase's constructor.
+  /// Uses default options. Has the parameter of btDbvtBroadphase's constructor.
   explicit GpuLbvhBroadphase(btOverlappingPairCache* pairCache);
   ~GpuLbvhBroadphase() override;
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
@@ -145,10 +145,11 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
   /// Chooses the unique id of the next proxy that is created, for a program that restores a saved
-  /// world (docs/contract.md). Proxies after that count on from the largest id that was given since
-  /// the last resetPool(). An id that is not larger than that takes a pass over all proxies.
-  /// @param id from 1 to 2^30. 0: as if this was never called
-  /// @return false if the id is out of range or a proxy has it; then the next id is counted
+  /// world (docs/contract.md). Later proxies continue from the largest id that was given since the
+  /// last resetPool(). If `id` is not larger than that one, the call makes a pass over all proxies.
+  /// @param id from 1 to 2^30. 0: undoes an earlier call
+  /// @return false if the id is out of range or a proxy has it; the next proxy then gets an id from
+  ///   the counter
   bool setNextUniqueId(int id);
   /// Removes the proxy with its pairs.
   /// @param dispatcher frees the pairs' algorithms. If it is null, the next step frees them
@@ -157,7 +158,7 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// ghosts are added at once. The dispatcher is not read.
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
-  /// The box that the proxy was last given, without the margin.
+  /// The box of the latest createProxy() or setAabb(), without the margin.
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
   /// Calls createProxy() for each of `count` objects. Creates all proxies or none, even if a
@@ -189,7 +190,7 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// The step: finds the pairs and updates the cache. Within a callback of a step or a query it
   /// does nothing. Then error() says so, and in debug builds an assertion fails.
   void calculateOverlappingPairs(btDispatcher* dispatcher) override;
-  /// The pair cache. A cache that the broad phase owns takes only proxies of this broad phase.
+  /// The pair cache. A cache that the broad phase owns accepts only proxies of this broad phase.
   btOverlappingPairCache* getOverlappingPairCache() override;
   /// The pair cache, read-only.
   const btOverlappingPairCache* getOverlappingPairCache() const override;
@@ -201,24 +202,25 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// @param normal in world coordinates, of any length: the shape's normal, rotated by the object's
   ///   transform
   /// @param constant the shape's constant plus the dot product of the rotated normal and the
-  ///   object's origin. If the equation has a NaN, it is ignored
+  ///   object's origin. An equation with a NaN is ignored
   /// @return false if there is no memory
   bool setPlane(btBroadphaseProxy* proxy, const btVector3& normal, btScalar constant);
   /// Undoes setPlane(): the proxy pairs with all that its box overlaps.
   void clearPlane(btBroadphaseProxy* proxy);
 
-  /// Lets the next calculateOverlappingPairs() call the filter callback for every overlapping pair.
-  /// It removes pairs that are now refused and adds pairs that are now accepted. All other pairs
-  /// stay as they are. Call this when the callback's answers have changed. Without it, a refused
-  /// pair is checked again only when one of its boxes changes, and an accepted pair is never
-  /// checked again. Not needed after a change of group or mask while there is no callback, except
-  /// with a pair cache of your own class, whose needsBroadphaseCollision() is asked.
+  /// Makes the next calculateOverlappingPairs() call the filter callback for every overlapping
+  /// pair. That call removes pairs that are now refused and adds pairs that are now accepted. All
+  /// other pairs stay as they are. Call this when the callback's answers have changed. Without it,
+  /// a refused pair is checked again only when one of its boxes changes, and an accepted pair is
+  /// never checked again. Without a callback, it is not needed after a change of group or mask. The
+  /// exception is a pair cache of your own class: the next step then calls its
+  /// needsBroadphaseCollision().
   void refilter();
 
   /// Call this after changing a proxy's group or mask in place; the next step uses the new values.
-  /// Needed with GpuLbvhOptions::announcedFilters, and for a resting object in a world of more than
-  /// 4,096 objects, if it must not take several steps. If the answers of a filter callback have
-  /// changed, call refilter() instead.
+  /// Needed with GpuLbvhOptions::announcedFilters. Also needed for a resting object in a world of
+  /// more than 4,096 objects, if the change must take effect at the next step. If the answers of a
+  /// filter callback have changed, call refilter() instead.
   void filterChanged(btBroadphaseProxy* proxy);
 
   // For programs that call these members of btDbvtBroadphase:
@@ -230,9 +232,9 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
                           const btVector3& aabbMax, btDispatcher* dispatcher) {
     setAabb(proxy, aabbMin, aabbMax, dispatcher);
   }
-  /// Stores the number and does not use it: boxes are not predicted.
+  /// Stores the number and does not use it: motion is not predicted.
   void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
-  /// The number that was set last.
+  /// The number of the latest setVelocityPrediction(); 0 by default.
   btScalar getVelocityPrediction() const { return m_prediction; }
   /// The type of m_rayTestStacks.
   struct RayTestStacks {

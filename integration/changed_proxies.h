@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the proxies that have changed since the scene of queries was packed. A query tests the
-// latest of them one by one in a list, and searches a tree for the rest. So the cost of a query
-// depends on what it finds, and the cost of a move depends on the depth of the tree. Not installed.
+// Keeps the proxies that have changed since the blocks that queries search were packed. A query
+// tests the newest of these proxies one by one in a list, and searches a tree for the rest. So the
+// cost of a query depends on what it finds, and the cost of a move depends on the depth of the
+// tree. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>

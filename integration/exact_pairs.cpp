@@ -11,7 +11,7 @@ bool contains(lbvh::View<const lbvh::Pair> pairs, lbvh::Pair pair) {
   return std::binary_search(pairs.begin(), pairs.end(), pair);
 }
 
-/// Gives back the list's memory, too, if it was hardly used.
+/// Clears the list. Also frees its memory if only a small part of it was in use.
 void empty(std::vector<lbvh::Pair>& list) {
   if (list.capacity() > 8 * list.size() + 4096) list = std::vector<lbvh::Pair>();
   list.clear();

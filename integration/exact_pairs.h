@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Corrects the finder's pairs to the exact ones. The finder knows float boxes and no planes. Pairs
-// that it cannot decide are decided here, in double precision or by a plane's equation. Filters are
-// not applied. Not called if the finder can decide all pairs (single-precision Bullet without
-// planes): then the finder's lists are exact. Not installed.
+// Corrects the finder's pairs to the exact ones. The finder knows only float boxes, and no planes.
+// Pairs that it cannot decide are decided here, in double precision or by a plane's equation.
+// Filters are not applied. Not called if the finder can decide all pairs (single-precision Bullet
+// without planes): then the finder's lists are exact. Not installed.
 #pragma once
 
 #include <vector>

@@ -21,7 +21,7 @@ template <class Visit>
 void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxes,
                         const Visit& visit) {
 #if defined(GPULBVH_SSE2)
-  // Two loads per box. Both have the z of its minimum and the x of its maximum.
+  // Two overlapping loads read a box. Both read the z of its minimum and the x of its maximum.
   static_assert(sizeof(lbvh::Aabb) == 6 * sizeof(float));
   const __m128 most = _mm_setr_ps(one.max[0], one.max[1], one.max[2], kInfinity);
   const __m128 least = _mm_setr_ps(-kInfinity, one.min[0], one.min[1], one.min[2]);
@@ -37,7 +37,7 @@ void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxe
 #endif
 }
 
-/// A ghost with more proxies near it searches for them whenever it moves.
+/// A ghost with more than this number of proxies near it searches for them whenever it moves.
 constexpr std::size_t kMaxNear = 256;
 
 /// The box enlarged by a fifth of its size on each side. A ghost usually stays within it for some
@@ -128,7 +128,7 @@ void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
   m_ghosts.pop_back();
 }
 
-/// Packing all boxes takes as long as testing a ghost against all boxes some forty times.
+/// Packing all boxes takes about as long as forty tests of a ghost against all boxes.
 bool GpuLbvhGhosts::isPackingWorthIt() {
   constexpr std::size_t kEnough = 32;
   const bool wouldLast = std::exchange(m_moves, 0) <= m_queries.mostWaiting();
@@ -148,7 +148,7 @@ void GpuLbvhGhosts::findAmongAll(const lbvh::Aabb& box) {
                        [this](std::uint32_t slot) { m_partners.push_back(m_proxies.at(slot)); });
 }
 
-/// Gives a ghost that has left its enlarged box a new one, and lists the proxies near it.
+/// Gives the ghost a new enlarged box around its current box, and lists the proxies near it.
 void GpuLbvhGhosts::renewNear(Ghost& ghost) {
   placeLeaf(ghost);
   ghost.near.clear();
@@ -205,7 +205,7 @@ void GpuLbvhGhosts::findPartners(const GpuLbvhProxy* proxy) {
             [](const auto* a, const auto* b) { return a->m_slot < b->m_slot; });
 }
 
-/// Leaves each pair once in m_early, in ascending order.
+/// Sorts m_early in ascending order, and removes duplicates.
 void GpuLbvhGhosts::forgetRepeated() {
   std::sort(m_early.begin(), m_early.end());
   m_early.erase(std::unique(m_early.begin(), m_early.end()), m_early.end());
@@ -214,7 +214,7 @@ void GpuLbvhGhosts::forgetRepeated() {
 /// Returns false if there is no memory. Then the pair must wait for the step.
 bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   try {
-    // A pair that is refused may be added in each move, however long the next step is away.
+    // Each move may add a refused pair again, and many moves may come before the next step.
     if (m_early.size() == m_early.capacity() && !m_isInStep) {
       forgetRepeated();
       m_early.reserve(2 * m_early.size() + 64);
@@ -230,7 +230,7 @@ void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
   try {
     findPartners(proxy);
   } catch (const std::bad_alloc&) {
-    // The step will update the proxy's pairs. But some ghosts may not list the proxy as near.
+    // The step will update the proxy's pairs. But `near` of some ghosts may now lack the proxy.
     for (Ghost& ghost : m_ghosts) ghost.knowsNear = false;
     return;
   }
@@ -271,7 +271,7 @@ void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* d
     }
   }
   m_unconfirmed.clear();
-  // The step has removed pairs of boxes that its callbacks have moved together again.
+  // The step may have removed a pair whose boxes a callback has moved together again meanwhile.
   for (std::size_t i = 0, end = m_early.size(); i < end; ++i) addPair(m_early[i]);
   m_isInStep = false;
 }

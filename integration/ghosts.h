@@ -2,7 +2,7 @@
 // Adds the pairs of ghost objects between two steps. A program may move a btGhostObject and read
 // its overlaps in the next line, as btKinematicCharacterController does. Knows which proxies are
 // ghosts, and adds their pairs at once. Pairs are removed in the step, as btDbvtBroadphase does: a
-// program may move the objects of a ghost's list while it goes through that list. All other pairs
+// program may move the objects of a ghost's list while it iterates over that list. All other pairs
 // wait for the step.
 // Not installed.
 #pragma once
@@ -43,8 +43,9 @@ class GpuLbvhGhosts {
     if (areActive()) addNewProxy(proxy);
   }
   /// Adds the pairs of a proxy that has moved. Requires areActive(). Finds its partners in the tree
-  /// of ghosts. A ghost that has left its enlarged box searches all boxes by a query. It tests each
-  /// box instead if the query would have to pack all boxes first, or if boxes are fattened.
+  /// of ghosts. A ghost that has left its enlarged box searches all boxes with a query. If the
+  /// query would have to pack all boxes first, or if boxes are fattened, each box is tested
+  /// instead.
   void moveProxy(GpuLbvhProxy* proxy);
   void removeProxy(GpuLbvhProxy* proxy);
   /// Forgets all pairs, because slots and unique ids restart. Requires that there are no proxies.
@@ -53,14 +54,14 @@ class GpuLbvhGhosts {
     m_unconfirmed.clear();
   }
 
-  /// Call this after the step has found its pairs. If callbacks move proxies from now on, these
-  /// pairs do not include their moves.
+  /// Call this after the step has found its pairs. If callbacks move proxies after this call,
+  /// the step's pairs do not reflect these moves.
   /// @param rule the step's GpuLbvhPairSink::rule()
   /// @return whether another rule was applied since the last step
   bool beginStep(const void* rule) {
     forgetRepeated();
     m_unconfirmed
-        .clear();  // not empty if the last step was interrupted, but then this step does all
+        .clear();  // has pairs if the last step was interrupted; then this step checks all pairs
     m_unconfirmed.swap(m_early);
     m_isInStep = true;
     m_rule = rule;
@@ -72,7 +73,8 @@ class GpuLbvhGhosts {
 
  private:
   /// A ghost, and all that it can overlap while it stays within its enlarged box. These are ghosts
-  /// whose enlarged boxes overlap its own, and other proxies whose boxes have overlapped it.
+  /// whose enlarged boxes overlap this enlarged box, and other proxies whose boxes have overlapped
+  /// it.
   struct Ghost {
     GpuLbvhProxy* proxy;
     btDbvtNode* leaf = nullptr;  ///< the enlarged box; null while the box has a NaN

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Implements the sinks for pair caches that a program passes to the constructor. A cache of the
 // program's own class gets only the calls that btDbvtBroadphase makes, because its other functions
-// may do anything. Bullet's own classes are known, so they are also asked what they have, and the
-// search applies their rule. Not installed.
+// may do anything. Bullet's own classes are known. So their contents are also read, and
+// the search applies their rule. Not installed.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class HandedInPairSink : public GpuLbvhPairSink {
     }
     return true;
   }
-  /// The cache may return null for a pair that it takes, because Bullet does not read what it
-  /// returns. Then the pair is the last of its array.
+  /// The cache may return null even though it has added the pair, because Bullet ignores the
+  /// result. The pair is then the last one in the cache's array.
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
     if (offer(a, b) != nullptr) return true;
     const btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
@@ -92,7 +92,7 @@ class HandedInPairSink : public GpuLbvhPairSink {
   btOverlappingPairCache& m_cache;
 
  private:
-  /// deferAlgorithm() for each pair that is removed.
+  /// Calls deferAlgorithm() for each pair that is about to be removed.
   template <class IsRemoved>
   void deferAlgorithms(const IsRemoved& isRemoved) {
     btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
@@ -153,7 +153,7 @@ class SortedPairSink final : public DeferredPairSink {
  public:
   using DeferredPairSink::DeferredPairSink;
   const void* rule() override { return m_cache.getOverlapFilterCallback(); }
-  /// btNullPairCache returns null for every pair, but that is no refusal.
+  /// btNullPairCache returns null for every pair, but null does not mean that it refuses the pair.
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
     return offer(a, b) != nullptr || (m_cache.getOverlapFilterCallback() == nullptr &&
                                       m_cache.needsBroadphaseCollision(a, b));
@@ -172,8 +172,9 @@ struct GhostCallback : private btHashedOverlappingPairCache {
   }
 };
 
-/// The sink for Bullet's hashed cache. It identifies proxies by their unique ids, and two broad
-/// phases may use the same ids. So it may have a pair of another broad phase in place of ours.
+/// The sink for Bullet's hashed cache. That cache identifies proxies by their unique ids, and two
+/// broad phases may use the same ids. So it may have a pair of another broad phase in place of
+/// ours.
 class HashedPairSink final : public HandedInPairSink {
  public:
   HashedPairSink(GpuLbvhProxies& proxies, btHashedOverlappingPairCache& cache)
@@ -221,7 +222,8 @@ class HashedPairSink final : public HandedInPairSink {
 };
 
 /// Whether the cache is exactly of the class Cache. Compares vtable pointers, because Bullet or the
-/// program may be built without RTTI. False in doubt: a library may have its own copy of Bullet.
+/// program may be built without RTTI. May be false for a cache of that class from another library,
+/// which may have its own copy of Bullet.
 template <class Cache>
 bool isExactly(const btOverlappingPairCache& cache) {
   Cache sample;

@@ -87,7 +87,7 @@ class RemovePairs : public btOverlapCallback {
   const std::vector<const btBroadphaseProxy*>& m_sorted;
 };
 
-/// Lists the pairs' algorithms, sorted by clients. The pairs keep them for now.
+/// Lists the pairs' algorithms, sorted by clients. Does not detach them from the pairs.
 std::vector<KeptAlgorithm> algorithmsOf(btOverlappingPairCache& cache) {
   std::vector<KeptAlgorithm> algorithms;
   const btBroadphasePairArray& pairs = cache.getOverlappingPairArray();
@@ -102,8 +102,8 @@ void detachAlgorithms(btOverlappingPairCache& cache) {
   for (int i = 0; i < pairs.size(); ++i) pairs[i].m_algorithm = nullptr;
 }
 
-/// Gives each new pair the algorithm that the same pair had before. Frees algorithms whose pair is
-/// gone.
+/// Gives each new pair the algorithm that the same pair had before. Frees the algorithms of pairs
+/// that no longer exist.
 void attachAlgorithms(std::vector<KeptAlgorithm>& algorithms, btOverlappingPairCache& cache,
                       btDispatcher* dispatcher) {
   btBroadphasePairArray& pairs = cache.getOverlappingPairArray();

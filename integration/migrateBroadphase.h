@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// migrateBroadphase: gives a running world another broad phase, this library's or any of Bullet's.
+/// migrateBroadphase: replaces a running world's broad phase by this library's or any of Bullet's.
 /// The caller makes and owns both broad phases. Requires C++17.
 #pragma once
 
@@ -29,8 +29,8 @@ class btOverlappingPairCallback;
 /// - the order of the pairs; so the simulation does not continue bit for bit, unless both broad
 ///   phases have GpuLbvhOptions::sortsPairs
 /// - algorithms of pairs that only the old broad phase had
-/// - algorithms of pairs whose two objects are in the other order in the new broad phase, which may
-///   happen if it had proxies before
+/// - algorithms of pairs whose two objects have the opposite order in the new broad phase, which
+///   can happen if it already had proxies
 /// - algorithms in the caches of ghost objects
 /// - the planes of setPlane()
 /// - proxies that belong to no object of the world; they stay in the old broad phase
@@ -42,20 +42,21 @@ class btOverlappingPairCallback;
 /// proxies (in contact, ray and filter callbacks).
 ///
 /// @param world must have a broad phase; if that is newBroadphase, nothing happens
-/// @param newBroadphase not owned. Must have capacity for all objects (btAxisSweep3). May already
-///   have proxies. Both broad phases may share a pair cache that neither of them owns; if that is a
-///   hashed cache, no two proxies may have equal unique ids
+/// @param newBroadphase not owned. Must have capacity for all objects (btAxisSweep3 has a
+///   limit). May already have proxies. Both broad phases may share a pair cache that neither of
+///   them owns; if that is a hashed cache, no two proxies may have equal unique ids
 /// @param ghostCallback installed in the new pair cache. Required if there are ghost objects:
-///   Bullet cannot tell which callback the old cache has. Null: the new cache keeps its own
+///   Bullet has no getter for the old cache's callback. Null: the new cache keeps its own
 /// @return the old broad phase, which is not deleted. It no longer has the world's proxies and
-///   pairs. Its pair cache has no filter and ghost callback any more, unless both share the cache
+///   pairs. Its pair cache no longer has a filter or ghost callback, unless both share the cache
 /// @throws std::bad_alloc, with nothing changed
 GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
     btCollisionWorld* world, btBroadphaseInterface* newBroadphase,
     btOverlappingPairCallback* ghostCallback = nullptr);
 
 /// Also updates getWorldInfo() of a soft world, which new soft bodies use. The overload for
-/// btCollisionWorld does not, because only a btDynamicsWorld tells whether it is a soft world.
+/// btCollisionWorld does not, because only a btDynamicsWorld has getWorldType(), which
+/// identifies soft worlds.
 GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
     btDynamicsWorld* world, btBroadphaseInterface* newBroadphase,
     btOverlappingPairCallback* ghostCallback = nullptr);

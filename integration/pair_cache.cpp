@@ -31,13 +31,13 @@ void prefetchManifold(const btBroadphasePair& pair) {
 }
 
 /// With fewer pairs, the narrow phase finds most of their data in the processor's caches. Then
-/// prefetching would only take time: for 1,000 pairs nearly as much as the broad phase (measured).
+/// prefetching would only cost time: for 1,000 pairs nearly as much as the broad phase (measured).
 constexpr int kMinPrefetched = 8192;
 
 /// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
 constexpr std::size_t kBatch = 64;
 
-/// Calls apply(few) for consecutive pairs, a few at a time.
+/// Calls apply(few) for consecutive batches of at most kBatch pairs.
 template <class Apply>
 void forBatches(lbvh::View<const lbvh::Pair> pairs, const Apply& apply) {
   for (std::size_t begin = 0; begin < pairs.size(); begin += kBatch)
@@ -45,7 +45,7 @@ void forBatches(lbvh::View<const lbvh::Pair> pairs, const Apply& apply) {
         lbvh::View<const lbvh::Pair>{pairs.data() + begin, std::min(kBatch, pairs.size() - begin)});
 }
 
-/// Prefetches what the index reads to find some pairs.
+/// Prefetches what the index will read to find the pairs passed to add().
 class Lookups {
  public:
   explicit Lookups(const GpuLbvhPairIndex& index) : m_index(index) {}
@@ -150,9 +150,9 @@ void GpuLbvhPairCache::remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* 
   });
 }
 
-// A step's pairs are scattered over the memory, and the narrow phase has evicted them from the
-// processor's caches. So the memory of a few pairs is prefetched together. Each stage follows
-// pointers that the stage before it has prefetched.
+// A step's pairs are scattered in memory, and the narrow phase has evicted them from the
+// processor's caches. So the data of a batch of pairs are prefetched together. Each stage follows
+// pointers that the previous stage has prefetched.
 
 void GpuLbvhPairCache::prefetchToAdd(lbvh::View<const lbvh::Pair> few) const {
   Lookups lookups(m_table.index());
@@ -174,7 +174,8 @@ void GpuLbvhPairCache::prefetchToRemove(lbvh::View<const lbvh::Pair> few,
   const GpuLbvhPairIndex& index = m_table.index();
   Lookups lookups(index);
   for (const lbvh::Pair pair : few) lookups.add(pair);
-  // Each removal also moves the last pair, which usually is the next one from the end.
+  // Each removal also moves the array's last pair. The k-th removal usually moves the k-th pair
+  // from the end.
   for (std::size_t back = 1; back <= std::min(few.size(), index.size()); ++back)
     lookups.add(index[static_cast<std::uint32_t>(index.size() - back)]);
   lookups.prefetch();
@@ -199,7 +200,7 @@ void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
 }
 
 /// Frees the pair's algorithm and calls the ghost callback. Both may change this cache. Returns the
-/// pair's new place, or kNullIndex if a callback has removed the pair.
+/// pair's new index, or kNullIndex if a callback has removed the pair.
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_table.slots(pair);
   btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
@@ -255,8 +256,8 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
   m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add pairs of the proxy
   do {
-    // Removes the pairs in the order in which a scan from the front would. The last pair takes the
-    // place of a removed one. If it is the proxy's, too, it is the next to be removed.
+    // Removes the pairs in the order in which a scan from the front would. The last pair moves to
+    // the index of the removed one. If the moved pair also has this proxy, it is removed next.
     const GpuLbvhPairTable::PlacesOf places(m_table, slot);
     if (!places.areListed()) return removeByScan(slot, dispatcher);
     mayBeMore = mayBeMore && places.size() != 0;
@@ -283,8 +284,8 @@ void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher
 }
 
 // The callback is usually that of the narrow phase. The data that it reads for a pair are scattered
-// over the memory. Waiting for them took up to two fifths of the narrow phase's time. The narrow
-// phase skips sleeping pairs, so only pairs that moved are prefetched.
+// in memory. Waiting for them took up to two fifths of the narrow phase's time. The narrow phase
+// skips sleeping pairs, so only pairs that moved are prefetched.
 void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   const auto ahead = [&](int stages) {
     const int pair = at + 3 * stages;

@@ -81,7 +81,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
 
  private:
   std::size_t slots() const { return m_proxies.boxes().size(); }
-  /// Whether a pair of this slot is at the place now.
+  /// Whether the pair at index `place` now has this slot.
   bool contains(std::uint32_t place, std::uint32_t slot) const {
     if (place >= m_table.size()) return false;
     const lbvh::Pair pair = m_table.slots(place);

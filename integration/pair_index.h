@@ -19,7 +19,7 @@ class GpuLbvhPairIndex {
   std::size_t size() const { return m_entries.size(); }
   lbvh::Pair operator[](std::uint32_t place) const { return m_entries[place].slots(); }
 
-  /// The pair's place, or kNullIndex.
+  /// The pair's index, or kNullIndex.
   std::uint32_t find(lbvh::Pair pair) const {
     return m_buckets.size() == 0 ? lbvh::kNullIndex
                                  : const_cast<GpuLbvhPairIndex*>(this)->linkTo(pair);
@@ -33,7 +33,7 @@ class GpuLbvhPairIndex {
     while (m_buckets.size() < bucketsFor(all)) addBucket();
   }
 
-  /// Gives back memory if there were far more pairs.
+  /// Frees memory if there were far more pairs before.
   void giveBackMemory() noexcept {
     if (m_buckets.size() <= 8 * bucketsFor(size())) return;
     m_buckets.clear();
@@ -50,8 +50,8 @@ class GpuLbvhPairIndex {
     linkInBucket(static_cast<std::uint32_t>(m_entries.size() - 1));
   }
 
-  /// The link to the pair in its bucket's list. It has the pair's place, or kNullIndex. Valid until
-  /// the next change. Requires an earlier reserve().
+  /// The link to the pair in its bucket's list. Its value is the pair's index, or kNullIndex. Valid
+  /// until the next change. Requires an earlier reserve().
   std::uint32_t& linkTo(lbvh::Pair pair) {
     std::uint32_t* link = &m_buckets[bucketOf(pair)];
     while (*link != lbvh::kNullIndex && m_entries[*link].slots() != pair)
@@ -59,9 +59,9 @@ class GpuLbvhPairIndex {
     return *link;
   }
 
-  /// Removes a pair, and moves the last pair to its place.
+  /// Removes a pair, and moves the last pair to its index.
   /// @param link the link to the pair
-  /// @return the place
+  /// @return the index
   std::uint32_t takeOut(std::uint32_t& link) {
     const std::uint32_t place = link;
     link = m_entries[place].inBucket;
@@ -74,7 +74,7 @@ class GpuLbvhPairIndex {
   }
 
   /// Adapts to a new order of the array.
-  /// @param places by new place: the place that the pair had before
+  /// @param places for each new index, the pair's previous index
   /// @throws std::bad_alloc, with nothing changed
   void reorder(lbvh::View<const std::uint32_t> places) {
     std::vector<std::uint32_t> newPlaces(places.size());
@@ -92,7 +92,7 @@ class GpuLbvhPairIndex {
     std::copy(entries.begin(), entries.end(), m_entries.data());
   }
 
-  /// The number of the bucket that has the pair if the index has it. Requires an earlier reserve().
+  /// The number of the bucket to which the pair belongs. Requires an earlier reserve().
   std::size_t bucketOf(lbvh::Pair pair) const {
     const std::uint64_t bits = (std::uint64_t{pair.first} << 32) | pair.second;
     const std::uint64_t hash = (bits * 0x9E3779B97F4A7C15u) >> 32;  // 2^64 / golden ratio
@@ -101,7 +101,7 @@ class GpuLbvhPairIndex {
     return bucket - (m_whole & (std::size_t{0} - std::size_t{bucket >= m_buckets.size()}));
   }
   /// The first of three stages that prefetch what find() reads in a bucket. Each stage reads what
-  /// the stage before it has prefetched.
+  /// the previous stage has prefetched.
   void prefetchBucket(std::size_t bucket) const { lbvh::prefetch(&m_buckets[bucket]); }
   void prefetchFirst(std::size_t bucket) const {
     const std::uint32_t first = m_buckets[bucket];
@@ -116,7 +116,7 @@ class GpuLbvhPairIndex {
   }
 
  private:
-  /// The slots of the pair at a place, and the next place in the same bucket.
+  /// The slots of a pair, and the index of the next pair in the same bucket.
   struct Entry {
     std::uint32_t first, second;  // not an lbvh::Pair, which would pad the entry to 16 bytes
     std::uint32_t inBucket;
@@ -124,7 +124,7 @@ class GpuLbvhPairIndex {
     lbvh::Pair slots() const { return {first, second}; }
   };
 
-  /// Half as many buckets would take a fifth more time.
+  /// With half as many buckets, the index would take a fifth more time.
   static std::size_t bucketsFor(std::size_t pairs) { return 2 * pairs + 64; }
 
   void linkInBucket(std::uint32_t place) {
@@ -133,8 +133,8 @@ class GpuLbvhPairIndex {
   }
 
   /// Splits one bucket in two. This is linear hashing: buckets are added one at a time, and each
-  /// takes its pairs from one other bucket. So no single step has to rebuild the whole table, which
-  /// would make it a slow step.
+  /// receives its pairs from one other bucket. So no step has to rebuild the whole table, which
+  /// would be slow.
   void addBucket() {
     constexpr std::size_t kAhead = 16;  // prefetches the bucket that is split kAhead calls later
     const std::size_t added = m_buckets.size();
@@ -151,7 +151,7 @@ class GpuLbvhPairIndex {
     }
   }
 
-  GpuLbvhGrowingArray<Entry> m_entries;          ///< by place
-  GpuLbvhGrowingArray<std::uint32_t> m_buckets;  ///< the first place in each bucket
+  GpuLbvhGrowingArray<Entry> m_entries;          ///< by index
+  GpuLbvhGrowingArray<std::uint32_t> m_buckets;  ///< index of each bucket's first pair
   std::size_t m_whole = 1;  ///< the largest power of two below the number of buckets, at least 1
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Defines one interface to every pair cache. The broad phase's own cache implements it
-// (pair_cache.h); each kind of cache that a program can pass to the constructor has a class for it
-// (handed_in_cache.cpp). The sink is chosen when the broad phase is made. No other code depends on
-// its kind. Does not decide which pairs exist. Not installed.
+// (pair_cache.h). handed_in_cache.cpp implements it for each kind of cache that a program can pass
+// to the constructor. The sink is chosen when the broad phase is created. No other code depends on
+// the kind of sink. Does not decide which pairs exist. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -13,9 +13,9 @@
 #include "proxies.h"
 #include "refused_pairs.h"
 
-/// Takes pairs by slot, and remembers which of them were refused. In each call the cache's
-/// callbacks may create, move and destroy proxies. Pairs of a proxy that was destroyed since the
-/// last step are skipped.
+/// Adds and removes pairs of slots, and remembers which pairs were refused. In each call the
+/// cache's callbacks may create, move and destroy proxies. Pairs of a proxy that was destroyed
+/// since the last step are skipped.
 class GpuLbvhPairSink {
  public:
   /// @param ghostCallback points to the cache's ghost callback, which may change at any time
@@ -27,14 +27,15 @@ class GpuLbvhPairSink {
 
   virtual btOverlappingPairCache& cache() = 0;
 
-  /// Identifies what decides which of the overlapping pairs the cache takes. Null: their groups and
-  /// masks, so that the search may leave out the rest. Otherwise the address of the filter
-  /// callback, or of the cache if it may have a rule of its own. Such a cache is offered all pairs.
+  /// Identifies the rule by which the cache accepts overlapping pairs. Null: groups and masks
+  /// decide, so the search can leave out pairs that they refuse. Otherwise the address of the
+  /// filter callback, or of the cache if it can have its own rule. Then the cache is offered all
+  /// pairs.
   virtual const void* rule() { return cache().getOverlapFilterCallback(); }
   bool hasOwnRule() { return rule() == &cache(); }
 
-  /// Whether pairs of ghosts must be right between two steps: there is a ghost callback, and the
-  /// cache can add and remove a single pair at once.
+  /// Whether pairs of ghosts must be up to date between two steps. True if there is a ghost
+  /// callback and the cache can add and remove a single pair at once.
   bool needsGhostPairsAtOnce() const { return *m_ghostCallback != nullptr; }
 
   /// Offers overlapping pairs; the cache may refuse some.
@@ -46,9 +47,9 @@ class GpuLbvhPairSink {
 
   /// Adds a pair of two living proxies. Requires needsGhostPairsAtOnce(). A refusal is not
   /// remembered, because later steps report the end of an overlap only for pairs that a step found.
-  /// @return whether the cache has it now
+  /// @return whether the cache has the pair now
   virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
-  /// Whether the cache has the pair. False, too, if that is unknown; then the pair may be added
+  /// Whether the cache has the pair. Also false if this is unknown. Then the pair may be added
   /// again.
   virtual bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
   virtual void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) = 0;
@@ -60,8 +61,8 @@ class GpuLbvhPairSink {
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 
-  /// Call this at the end of a step. Sorts the pairs by unique ids, if that was chosen and the
-  /// order is the sink's to choose. @throws std::bad_alloc, with nothing changed
+  /// Call this at the end of a step. Sorts the pairs by unique ids if the program chose this
+  /// and the sink controls the order. @throws std::bad_alloc, with nothing changed
   virtual void settleOrder() {}
 
   /// Frees the algorithms of pairs that were removed without a dispatcher since the last step.
@@ -77,7 +78,7 @@ class GpuLbvhPairSink {
 
  protected:
   /// Call this before a pair is removed. Without a dispatcher nothing could free its algorithm, and
-  /// the dispatcher would keep its manifold for ever. So the algorithm is left to the next step.
+  /// the dispatcher would keep its manifold for ever. So the next step frees the algorithm.
   void deferAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher);
 
   GpuLbvhProxies& m_proxies;
@@ -89,7 +90,7 @@ class GpuLbvhPairSink {
 };
 
 /// The sink for a cache that the program owns. The cache may also have pairs of other broad phases.
-/// @param hasGhosts whether the cache may have a ghost pair callback; read only if its callback
+/// @param hasGhosts whether the cache may have a ghost pair callback; used only if its callback
 ///   cannot be read
 std::unique_ptr<GpuLbvhPairSink> makeHandedInPairSink(GpuLbvhProxies& proxies,
                                                       btOverlappingPairCache& cache,

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) 
       inOrder.push_back(place);
       continue;
     }
-    // One of the two is at a wrong place. Both are taken out, since either may be the one.
+    // One of the two keys is out of order. It can be either of them, so both are removed.
     others.push_back(inOrder.back());
     others.push_back(place);
     inOrder.pop_back();
@@ -48,7 +48,7 @@ void GpuLbvhPairTable::grow(std::size_t more, std::size_t slots) {
   m_partners.reserve(all, slots);
   m_spare.reserve(m_partners.capacity());
   if (all > static_cast<std::size_t>(m_pairs.capacity())) {
-    // Bullet's array would copy all pairs into new memory, which would make this a slow step.
+    // Bullet's array would copy all pairs into new memory, which would make this step slow.
     m_memory.grow(bytesFor(all));
     useMemory();
   }
@@ -67,7 +67,7 @@ void GpuLbvhPairTable::giveBackMemory(std::size_t slots) noexcept {
   m_spare.shrink(m_partners.capacity());
 }
 
-/// Tells Bullet's array where its memory is, and how large.
+/// Passes the address and size of m_memory to Bullet's array.
 void GpuLbvhPairTable::useMemory() {
   const int size = m_pairs.size();
   m_pairs.resizeNoInitialize(0);
@@ -131,7 +131,7 @@ bool GpuLbvhPairTable::list(std::uint32_t slot, Places& places) {
     *one = m_index.find(lbvh::makePair(slot, *one));
   std::sort(begin, end);
   end = std::unique(begin, end);
-  // Partners whose pairs were removed have the place kNullIndex.
+  // Partners whose pairs were removed have the index kNullIndex.
   if (end > begin && end[-1] == lbvh::kNullIndex) --end;
   places.truncate(static_cast<std::size_t>(end - begin));
   m_partners.keep(slot, places.size(), [&](std::size_t k) {

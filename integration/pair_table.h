@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Holds the pairs of the broad phase's own cache: Bullet's array, the place of each pair in it, and
-// the partners of each proxy. As in Bullet's cache, the last pair moves to the place of a removed
+// Holds the pairs of the broad phase's own cache: Bullet's array, the index of each pair in it, and
+// the partners of each proxy. As in Bullet's cache, the last pair moves to the index of a removed
 // one. Pairs are identified by slots, because the memory of proxies may be freed before their pairs
 // are removed. Calls no filter and no callback. Not installed.
 #pragma once
@@ -25,34 +25,34 @@ class GpuLbvhPairTable {
   /// The pair's index in array(), or kNullIndex.
   std::uint32_t find(lbvh::Pair slots) const { return m_index.find(slots); }
 
-  /// Bullet's array. Its caller must not change which pairs it has, nor their order.
+  /// Bullet's array. The caller must not add, remove or reorder pairs.
   btBroadphasePairArray& array() { return m_pairs; }
   const btBroadphasePairArray& array() const { return m_pairs; }
   /// Null if there are no pairs.
   btBroadphasePair* data() { return m_pairs.size() > 0 ? &m_pairs[0] : nullptr; }
 
-  /// Reserves all memory that adding so many pairs and removing them later takes.
+  /// Reserves all memory needed to add `more` pairs and to remove them later.
   /// @param slots number of slots
   /// @throws std::bad_alloc
   void reserve(std::size_t more, std::size_t slots) {
     if (size() + more > m_reserved || slots > m_reservedSlots) grow(more, slots);
   }
-  /// Gives back memory if there were far more pairs. The pairs stay where they are.
+  /// Frees memory if there were far more pairs before. The pairs keep their addresses.
   void giveBackMemory(std::size_t slots) noexcept;
 
   /// Appends a new pair. Requires reserved memory.
   btBroadphasePair& push(lbvh::Pair slots, const btBroadphasePair& pair);
-  /// The link to a pair has its place, or kNullIndex. It is valid until the next change.
+  /// The link to a pair. Its value is the pair's index, or kNullIndex. Valid until the next change.
   std::uint32_t& linkTo(lbvh::Pair slots) { return m_index.linkTo(slots); }
   void takeOut(std::uint32_t& link);
 
   /// The orders of pairs by unique ids: by the first object's id, then by the second's.
   enum class Order { ascending, descending };
-  /// The places in this order. @throws std::bad_alloc
+  /// The indices of the pairs in this order. @throws std::bad_alloc
   std::vector<std::uint32_t> placesIn(Order order) const;
   /// Puts the pairs in this order. They keep their algorithms. Takes one pass over all pairs if few
-  /// are not in this order. If nothing has changed since the table was sorted in ascending order,
-  /// sorting it so again takes no time.
+  /// are out of order. Takes no time if the table is known to be in ascending order and is sorted
+  /// in that order again.
   /// @throws std::bad_alloc, with nothing changed
   void sort(Order order);
 
@@ -73,14 +73,14 @@ class GpuLbvhPairTable {
   GpuLbvhPairIndex m_index;
   GpuLbvhPartners m_partners;
   Places m_spare;                                   ///< memory for one PlacesOf
-  std::size_t m_reserved = 0, m_reservedSlots = 0;  ///< the pairs and slots with reserved memory
+  std::size_t m_reserved = 0, m_reservedSlots = 0;  ///< numbers of reserved pairs and slots
   bool m_isAscending = true;                        ///< known to be in ascending order
 };
 
-/// Lists the places of one proxy's pairs in ascending order. Later changes of the table do not
+/// Lists the indices of one proxy's pairs in ascending order. Later changes of the table do not
 /// change the list. Allocates only if another list exists, which happens if a callback calls the
-/// cache. A program may have freed its bodies before its world, which then reads proxies in freed
-/// memory, and removes them. An allocation could overwrite that memory.
+/// cache. A program may free its bodies before its world. The world then reads the bodies' proxy
+/// pointers in freed memory, and removes those proxies. An allocation could overwrite that memory.
 class GpuLbvhPairTable::PlacesOf {
  public:
   PlacesOf(GpuLbvhPairTable& table, std::uint32_t slot) : m_table(table) {

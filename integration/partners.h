@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// Lists the partners of each proxy, so that its pairs can be removed without a scan of all pairs.
-// Removing a pair does not update the list, so the caller checks which of the listed pairs still
-// exist. The list is built from all pairs when it is needed. Added pairs are added to the list
-// until its capacity is used up, which makes it invalid. So in a world of n pairs it is built at
-// most once in n / 4 additions. Its memory is reserved when pairs are added, so building it
-// allocates nothing. On Linux the memory is not touched before. Proxies are identified by slot. Not
-// installed.
+// Lists the partners of each proxy (the other proxies of its pairs), so that its pairs can be
+// removed without a scan of all pairs. Removing a pair does not update the list, so the caller
+// checks which of the listed pairs still exist. The list is built from all pairs when it is needed.
+// New pairs are added to it until its capacity is used up. Then the list becomes invalid. So in a
+// world of n pairs it is built at most once in n / 4 additions. Its memory is reserved when pairs
+// are added, so building it allocates nothing. On Linux the memory is not touched before the list
+// is built. Proxies are identified by slot. Not installed.
 #pragma once
 
 #include <cassert>
@@ -19,13 +19,13 @@ class GpuLbvhPartners {
  public:
   bool isValid() const { return m_isValid; }
 
-  /// Reserves memory to list so many pairs, whose slots are less than `slots`.
-  /// @throws std::bad_alloc; then the list is as before
+  /// Reserves memory to list `pairs` pairs whose slots are less than `slots`.
+  /// @throws std::bad_alloc, with the list unchanged
   void reserve(std::size_t pairs, std::size_t slots) {
     m_nodes.reserve(nodesFor(pairs));
     m_first.reserve(slots);
   }
-  /// Gives back memory that reserve(pairs, slots) would not reserve. The list is not valid then.
+  /// Frees memory that reserve(pairs, slots) would not reserve. Makes the list invalid.
   void shrink(std::size_t pairs, std::size_t slots) noexcept {
     m_isValid = false;
     m_nodes.clear();
@@ -33,7 +33,7 @@ class GpuLbvhPartners {
     m_nodes.shrink(nodesFor(pairs));
     m_first.shrink(slots);
   }
-  /// How many partners the list can have in total.
+  /// How many partners the list can hold in total.
   std::size_t capacity() const { return m_nodes.capacity(); }
 
   /// Requires reserve() for these pairs.
@@ -60,7 +60,8 @@ class GpuLbvhPartners {
       visit(m_nodes[at].partner);
   }
   /// Replaces the listed partners of a slot by `count` of them: partnerOf(k) for each k below
-  /// count. So a pair that comes and goes is not listed more and more often.
+  /// `count`. Without this, a pair that is removed and added again and again would be listed ever
+  /// more often.
   template <class PartnerOf>
   void keep(std::uint32_t slot, std::size_t count, const PartnerOf& partnerOf) {
     if (slot >= m_first.size()) return;
@@ -76,7 +77,7 @@ class GpuLbvhPartners {
   struct Node {
     std::uint32_t partner, next;
   };
-  /// Two for each pair, and as many for a quarter more pairs, so that the list is rarely built.
+  /// Two nodes per pair, with room for a quarter more pairs, so that the list is rarely rebuilt.
   static std::size_t nodesFor(std::size_t pairs) { return 2 * (pairs + pairs / 4); }
 
   void addToValid(lbvh::Pair pair) {

@@ -12,7 +12,7 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// Whether min may have been greater than max before both were rounded outward, each by at most one
-/// step. Requires min <= max. True if in doubt, and for infinite values.
+/// ulp. Requires min <= max. True if in doubt, and for infinite values.
 bool mayMiss(float min, float max) {
   constexpr float kStep = std::numeric_limits<float>::epsilon();
   const float far = std::fabs(min) + std::fabs(max) + std::numeric_limits<float>::min();
@@ -141,7 +141,7 @@ GpuLbvhProxy* GpuLbvhProxies::create(const btVector3& aabbMin, const btVector3& 
 }
 
 bool GpuLbvhProxies::setNextId(int id) {
-  constexpr int kLargest = 1 << 30;  // leaves as many larger ids for later proxies
+  constexpr int kLargest = 1 << 30;  // leaves 2^30 - 1 larger ids for later proxies
   m_nextId = 0;
   if (id < 1 || id > kLargest) return id == 0;
   for (std::uint32_t slot = 0; id <= m_largestId && slot < m_boxes.size(); ++slot)
@@ -150,7 +150,7 @@ bool GpuLbvhProxies::setNextId(int id) {
   return true;
 }
 
-// Grows by a sixteenth. With doubling, a quarter of the bytes that objects take could be unused.
+// Grows by a sixteenth. With doubling, a quarter of all memory for objects could be unused.
 void GpuLbvhProxies::reserveBoxes(std::size_t all) {
   if (all > m_boxes.capacity())
     m_boxes.reserve(all + m_boxes.size() / 16 + GpuLbvhProxyBlock::kProxies);
@@ -189,7 +189,7 @@ void GpuLbvhProxies::readFilters(std::size_t begin, std::size_t end) {
   constexpr std::size_t kProxies = GpuLbvhProxyBlock::kProxies;
   while (begin < end) {
     const GpuLbvhProxy* proxy = at(static_cast<std::uint32_t>(begin));
-    const std::size_t last = std::min(end, (begin / kProxies + 1) * kProxies);  // of the block
+    const std::size_t last = std::min(end, (begin / kProxies + 1) * kProxies);  // within the block
     for (; begin + kTogether <= last; begin += kTogether, proxy += kTogether)
       if (differ<kTogether>(proxy, &m_filters[begin]))
         for (std::size_t i = 0; i < kTogether; ++i) readFilterInStep(proxy[i]);
@@ -219,8 +219,8 @@ void GpuLbvhProxies::giveBackSlots() {
   resizeSets(slots);
 }
 
-// Keeps as many blocks for new objects as there are in use, so that memory does not come and go
-// with each level that a game loads.
+// Keeps about as many spare blocks as are in use. Otherwise a game would free and allocate memory
+// with each level that it loads.
 void GpuLbvhProxies::giveBackMemory() {
   const std::size_t kept = 2 * (m_boxes.size() / GpuLbvhProxyBlock::kProxies) + 16;
   if (m_blocks.size() <= 2 * kept) return;

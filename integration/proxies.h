@@ -24,9 +24,9 @@
 
 struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   std::uint32_t m_slot = 0;
-  std::uint32_t m_ghost = 0;   ///< a ghost: its index in the list of ghosts
-  std::uint32_t m_serial = 0;  ///< counts creations, so that no two objects have the same; 0: none
-  // changed_proxies.h: whether the proxy is among the changed ones, and whether it is in the list.
+  std::uint32_t m_ghost = 0;   ///< for a ghost: its index in the list of ghosts
+  std::uint32_t m_serial = 0;  ///< counts creations, so it is unique among objects; 0: no object
+  // For changed_proxies.h: whether the proxy has changed, and whether it is in the list.
   bool m_isChanged : 1, m_isWaiting : 1;
   bool m_isPlane : 1;     ///< has a plane's equation in addition to its box
   bool m_hasNoPairs : 1;  ///< its pairs were removed, because the proxy is about to be destroyed
@@ -43,7 +43,7 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   bool isAlive() const { return m_uniqueId > 0; }
 };
 
-/// The core's pair for two proxies.
+/// The core's pair (of slots) for two proxies.
 inline lbvh::Pair slotsOf(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return lbvh::makePair(static_cast<const GpuLbvhProxy*>(a)->m_slot,
                         static_cast<const GpuLbvhProxy*>(b)->m_slot);
@@ -154,7 +154,7 @@ struct GpuLbvhProxyBlock {
 };
 static_assert(sizeof(GpuLbvhProxyBlock) <= GpuLbvhProxyBlock::kBytes);
 
-/// The memory of some blocks, uninitialised. Allocated by hand, because MSVC does not align a type
+/// Uninitialised memory for several blocks. Allocated by hand, because MSVC does not align a type
 /// to the size of a block.
 class GpuLbvhProxyBlocks {
  public:
@@ -179,7 +179,7 @@ class GpuLbvhProxyBlocks {
 
 class GpuLbvhProxies {
  public:
-  /// @param margin by how much boxes are fattened on all sides, in units of the world
+  /// @param margin distance by which boxes are fattened on all sides, in world units
   explicit GpuLbvhProxies(btScalar margin = 0)
       : m_margin(margin > 0 ? margin : 0), m_isExact(!kRoundsBoxes && m_margin == 0) {}
 
@@ -236,15 +236,16 @@ class GpuLbvhProxies {
   /// are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
-  /// Lets the next create() give this unique id. 0: undoes an earlier call.
-  /// @return false, with an earlier call undone, if the id is out of range or a proxy has it
+  /// Makes the next create() use this unique id. Cancels an earlier call in any case; 0 does only
+  /// that.
+  /// @return false if the id is out of range or a proxy has it
   bool setNextId(int id);
   /// Restarts slots and unique ids. Does nothing while there are proxies.
   void reset();
 
   /// Gives back the free slots at the end. Afterwards boxes() has fewer boxes.
   void giveBackSlots();
-  /// Frees the memory of slots that were given back. Nobody may have a pointer to their proxies.
+  /// Frees the memory of slots that were given back. No pointers to their proxies may be left.
   void giveBackMemory();
 
   std::size_t count() const { return m_count; }
@@ -265,8 +266,8 @@ class GpuLbvhProxies {
 
   /// The proxies whose groups and masks a step reads.
   enum class Read {
-    none,    ///< no others than filterChanged() has announced
-    inTurn,  ///< those of changed proxies, and kInTurn others; in a small world those of all
+    none,    ///< only those for which filterChanged() was called
+    inTurn,  ///< changed proxies and kInTurn others; in a small world all
     all
   };
   /// Reads the filters that `read` selects. @return all filters by slot, as last read
@@ -279,7 +280,7 @@ class GpuLbvhProxies {
   bool anyChanged() const { return m_anyDestroyed || !m_changed.isEmpty(); }
   /// Lets the next step offer the proxy's refused pairs again (refused_pairs.h).
   void askAgain(const GpuLbvhProxy* proxy) { m_toAsk.add(proxy->m_slot); }
-  /// The slots for whose proxies askAgain() was called, or which got another box, even if boxes()
+  /// The slots of proxies for which askAgain() was called, or which got a new box, even if boxes()
   /// is unchanged.
   const lbvh::SparseBits& toAsk() const { return m_toAsk; }
   void clearToAsk() { m_toAsk.clear(); }
@@ -314,7 +315,7 @@ class GpuLbvhProxies {
   static constexpr bool kRoundsBoxes = sizeof(btScalar) > sizeof(float);
   static constexpr std::size_t kInTurn = 1024;  ///< proxies whose filters a step reads in turn
   static constexpr std::size_t kSmallWorld =
-      4 * kInTurn;  ///< slots; a step reads all their filters
+      4 * kInTurn;  ///< up to this many slots, a step reads all filters
 
   struct Plane {
     const GpuLbvhProxy* proxy;
@@ -352,7 +353,7 @@ class GpuLbvhProxies {
     m_changed.add(proxy.m_slot);
     return true;
   }
-  /// Also lets the step offer refused pairs again: their cache may have read another filter.
+  /// Also lets the step offer refused pairs again: the cache may have tested an old filter.
   void readFilterInStep(const GpuLbvhProxy& proxy) {
     if (readFilter(proxy)) m_toAsk.add(proxy.m_slot);
   }

@@ -53,7 +53,7 @@ void GpuLbvhQueries::noteEarlier() {
 
 void GpuLbvhQueries::useLastStep() {
   const lbvh::PackedBoxes* packed = packedOf(m_finder);
-  if (packed == nullptr) {  // e.g. a step on a GPU leaves no blocks here
+  if (packed == nullptr) {  // e.g. after a step on a GPU the host has no blocks
     m_changed.clear();
     return invalidateScene();
   }

@@ -2,8 +2,8 @@
 // Answers ray and box queries of the broad phase. A query searches the blocks of the last step, or
 // packs all boxes into blocks first. Then it searches the proxies that have changed since, so it
 // sees every change at once. Until there is a query, changes are not listed: the first query finds
-// the changed proxies in GpuLbvhProxies::changed(), which the next step will read. Many threads may
-// query at the same time, between changes. Not installed.
+// the changed proxies in GpuLbvhProxies::changed(), which the next step will read. Several threads
+// may query at the same time, but not during a change. Not installed.
 #pragma once
 
 #include <atomic>
@@ -70,7 +70,7 @@ class GpuLbvhQueries {
   bool areRunning() const { return Running::contains(Running::innermost(), *this); }
 
  private:
-  /// A running query: an element of the list of nested queries of its thread.
+  /// A running query. Each thread has a list of its nested queries.
   class Running {
    public:
     explicit Running(const GpuLbvhQueries& of);
@@ -119,7 +119,7 @@ class GpuLbvhQueries {
   std::optional<lbvh::BoxTree> m_tree;
   bool m_isTree = false;            ///< the scene is m_tree's, not the last step's
   GpuLbvhChangedProxies m_changed;  ///< proxies that have changed since the scene was packed
-  /// Changes go to m_changed; if false, the scene is stale or behind.
+  /// Changes are added to m_changed; if false, the scene is stale or behind.
   bool m_isNoting = false;
   std::atomic<bool> m_isAsked{false};  ///< there was a query since the last step
   std::atomic<bool> m_isStale{false};  ///< the next query must pack all boxes

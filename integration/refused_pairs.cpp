@@ -44,7 +44,7 @@ void eraseFrom(Row& row, lbvh::View<const lbvh::Pair> sorted) {
   if (row.capacity() > 2 * row.size() + 16) row.shrink_to_fit();
 }
 
-/// Sorts pairs that are sorted by their second slots. This is a radix sort by the first slots.
+/// Sorts pairs that are already sorted by their second slots: a radix sort by the first slots.
 void sortByFirst(std::vector<lbvh::Pair>& pairs) {
   constexpr std::uint32_t kDigits = 2048, kBits = 11;
   if (pairs.size() < kDigits) return std::sort(pairs.begin(), pairs.end());
@@ -88,7 +88,8 @@ bool GpuLbvhRefusedPairs::find(lbvh::Pair pair) const {
 }
 
 // The step may have used an old group or mask of a resting object, while the cache has read the
-// current one. If they differ, the next step must read it again: it may be the old one by then.
+// current one. If they differ, the object counts as changed in the next step, even if it has its
+// old group and mask again by then.
 void GpuLbvhRefusedPairs::noteChange(lbvh::Pair pair, bool isRefused) noexcept {
   if (isRefused)
     for (const std::uint32_t slot : {pair.first, pair.second})
@@ -109,7 +110,7 @@ void GpuLbvhRefusedPairs::applyAnyNotes() noexcept {
   } catch (const std::bad_alloc&) {
     return lose();
   }
-  // Their memory would be as large as the largest step needed.
+  // Otherwise they would keep as much memory as the largest step needed.
   release(m_ended, m_accepted, m_refused);
   if (m_entries == 0) release(m_pages);
 }
@@ -147,8 +148,8 @@ void GpuLbvhRefusedPairs::forget(lbvh::View<const lbvh::Pair> gone) noexcept {
   applyNotes();
 }
 
-// The partners' rows are edited together, before the next step: destroyed proxies often have a
-// partner in common, which may have a long row.
+// The partners' rows are edited together, before the next step: destroyed proxies often share a
+// partner, which may have a long row.
 void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
   if (!m_refused.empty() || !m_accepted.empty()) applyNotes();
   Row* row = rowOf(proxy->m_slot);
@@ -178,7 +179,7 @@ lbvh::View<const lbvh::Pair> GpuLbvhRefusedPairs::withMarked(lbvh::View<const lb
     release(m_behind, m_toOffer);
     return added;
   }
-  // A pair of two marked proxies is found at its first one.
+  // A pair of two marked proxies is taken from the row of its first proxy.
   const auto firstAfter = [](std::uint32_t slot, const Row& row) {
     return std::upper_bound(row.begin(), row.end(), slot);
   };

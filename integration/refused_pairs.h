@@ -22,9 +22,9 @@ class GpuLbvhRefusedPairs {
   std::size_t size() const { return m_entries / 2; }
   bool contains(lbvh::Pair pair) const { return m_entries != 0 && find(pair); }
 
-  /// Notes whether an overlapping pair was refused or is in the cache now. size() and contains()
-  /// wait for applyNotes(). Before that call, pairs must be noted in their order, each only once.
-  /// After withMarked() they must be pairs of its result.
+  /// Notes whether an overlapping pair was refused or is in the cache now. A note changes
+  /// size() and contains() only in applyNotes(). Before that call, pairs must be noted in ascending
+  /// order, each only once. After withMarked(), only pairs of its result may be noted.
   void note(lbvh::Pair pair, bool isRefused) noexcept {
     if (wasRefused(pair) != isRefused) noteChange(pair, isRefused);
   }
@@ -42,7 +42,8 @@ class GpuLbvhRefusedPairs {
   bool takeLoss() { return std::exchange(m_hasLost, false); }
 
   /// The pairs of `added`, and the refused pairs with a marked proxy (GpuLbvhProxies::askAgain).
-  /// Both are sorted. Requires that no refused pair is in `added`. Valid until the next call.
+  /// `added` and the result are sorted. Requires that no refused pair is in `added`. Valid until
+  /// the next call.
   /// @throws std::bad_alloc
   lbvh::View<const lbvh::Pair> withMarked(lbvh::View<const lbvh::Pair> added);
 
@@ -78,7 +79,7 @@ class GpuLbvhRefusedPairs {
   /// Entries of living proxies' rows (slot, partner) whose partner was destroyed.
   std::vector<lbvh::Pair> m_ended;
   std::vector<lbvh::Pair> m_behind, m_toOffer;  ///< scratch and result of withMarked()
-  lbvh::View<const lbvh::Pair> m_added;  ///< the added pairs of withMarked() from the next one on
-  bool m_isOffering = false;             ///< from withMarked() until applyNotes()
+  lbvh::View<const lbvh::Pair> m_added;         ///< the rest of withMarked()'s `added`
+  bool m_isOffering = false;                    ///< from withMarked() until applyNotes()
   bool m_hasLost = false;
 };

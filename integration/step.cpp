@@ -43,8 +43,8 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
   } catch (...) {  // from a callback; the next step does the rest
     m_isRunning = false;
     m_cacheHadAll = false;
-    // Also for pairs of ghosts that this step has not confirmed. A cache with its own rule is asked
-    // only after refilter().
+    // The next step calls the filter for all pairs, because this step may not have confirmed all
+    // pairs of ghosts. A cache with its own rule is asked again only after refilter().
     m_mustRefilter = m_mustRefilter || mustAskAll || !m_sink.hasOwnRule();
     throw;
   }
@@ -139,8 +139,8 @@ void GpuLbvhStep::settleOrder() {
   }
 }
 
-/// Removes pairs that no longer overlap, but are in the cache because the last step was interrupted
-/// or because the program added them.
+/// Removes pairs that no longer overlap, but are in the cache because the previous step was
+/// interrupted or because the program added them.
 void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
   m_sink.remove(viewOf(difference(viewOf(m_sink.pairs()), viewOf(overlapping()))), dispatcher);
 }
@@ -164,7 +164,7 @@ std::vector<lbvh::Pair> GpuLbvhStep::missing() const {
   return difference(viewOf(overlapping()), viewOf(there));
 }
 
-/// All pairs of the step, also those that the filter callback refuses.
+/// All pairs of the step, including those that the filter callback refuses.
 std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
   return difference(m_finder.pairs(), m_exact.rejected());
 }
@@ -172,7 +172,7 @@ std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
 void GpuLbvhStep::fail(GpuLbvhError code, const char* why) {
   m_errorCode = code;
   std::snprintf(m_error, sizeof m_error, "%s", why);
-  // Few programs read error(), and without new contacts things fall through the floor.
+  // Few programs read error(), and without new contacts objects fall through the floor.
   if (code != GpuLbvhError::tooManyPairs || std::exchange(m_hasWarned, true)) return;
   std::fprintf(stderr,
                "GpuLbvhBroadphase: %s. Until there are fewer, new contacts are missing. Look for "

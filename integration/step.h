@@ -36,14 +36,14 @@ class GpuLbvhStep {
   /// @param call name of the program's call, for error()
   bool mayRun(const char* call);
 
-  /// Call this when there are no proxies and slots restart.
+  /// Call this when there are no proxies and slot numbers restart at 0.
   void reset() { m_mustFind = true; }
 
-  /// Lets the next step call the filter for every pair.
+  /// Makes the next step call the filter for every pair.
   void refilter() { m_mustRefilter = true; }
 
-  /// Why the last step could not be finished, as a code and in words. The words are empty if it was
-  /// finished.
+  /// Why the last step could not be finished, as a code and as text. The text is empty if the step
+  /// was finished.
   GpuLbvhError errorCode() const { return m_errorCode; }
   const char* error() const { return m_error; }
 
