@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests filter callbacks whose answer turns from no to yes while two boxes overlap, as in real
+// Tests filter callbacks whose answer changes from no to yes while two boxes overlap, as in real
 // programs. Also tests which pair caches remember the refusal.
 #include <btBulletDynamicsCommon.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests pair caches that the caller supplies. Also tests the constructor that btDbvtBroadphase has,
-// unique ids that restart at 1, and one cache for two broad phases.
+// Tests pair caches that the caller supplies. Also tests the constructor with btDbvtBroadphase's
+// parameters, unique ids that restart at 1, and one cache for two broad phases.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "meddlers.h"
@@ -17,7 +17,7 @@ btBroadphaseProxy* createUnit(btBroadphaseInterface& broadphase, void* client = 
   return broadphase.createProxy(kLow + place, kHigh + place, 0, client, 1, -1, nullptr);
 }
 
-// A program may change nothing but the name of the class.
+// To switch from btDbvtBroadphase, a program needs to change only the name of the class.
 TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   btHashedOverlappingPairCache hashed;
   btOverlappingPairCache& cache = hashed;
@@ -52,7 +52,7 @@ TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   }
 }
 
-// The other calls that a program may make to a btDbvtBroadphase.
+// Makes the other calls that btDbvtBroadphase accepts.
 TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   const auto use = [](auto& broadphase) {
     btBroadphaseProxy *a = createUnit(broadphase), *b = createUnit(broadphase, nullptr, 5);
@@ -101,8 +101,8 @@ TEST(Caches, IdsAfterResetPoolAreNotTakenForDestroyedGhosts) {
   }
 }
 
-/// Two broad phases with one cache. Their proxies have the same slots, but the second has larger
-/// ids.
+/// Two broad phases with one cache. Their proxies have the same slots, but those of the second have
+/// larger ids.
 class Shared {
  public:
   explicit Shared(btOverlappingPairCache& cache) : first({}, &cache), second({}, &cache) {

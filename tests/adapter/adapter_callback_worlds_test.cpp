@@ -83,8 +83,8 @@ TEST(CallbackWorlds, StepAfterAThrowingGhostCallbackHasAllPairs) {
   EXPECT_GT(broken, 30);
 }
 
-// A filter moves objects after the step has read the boxes. No pair of a ghost is missing
-// nevertheless when the step returns. The next step removes those that have parted.
+// A filter moves objects after the step has read the boxes. When the step returns, no
+// pair of a ghost is missing. The next step removes the pairs that no longer overlap.
 TEST(CallbackWorlds, NoGhostPairIsMissingAfterAFilterMovedObjects) {
   for (const bool handedIn : {false, true}) {
     Random random(86);

@@ -133,8 +133,8 @@ struct Refuser : Meddler {
   bool refuses = false;
 };
 
-// The filter is called again for pairs that it refused, and changes the broad phase meanwhile. None
-// of these pairs is forgotten.
+// The filter is called again for pairs that it refused, and changes the broad phase during these
+// calls. None of these pairs is forgotten.
 TEST_P(EveryCache, AFilterThatIsAskedAgainMayChangeAnything) {
   Random random(88);
   Refuser refuser;
@@ -167,7 +167,7 @@ TEST_P(EveryCache, AFilterThatIsAskedAgainMayChangeAnything) {
   EXPECT_GT(refuser.questions, 5000);
 }
 
-// An exception of the filter may end the step at any point. The next step is complete.
+// An exception from the filter can end the step at any point. The next step is complete.
 TEST_P(EveryCache, StepAfterAThrowingFilterHasAllPairs) {
   Random random(83);
   for (int i = 0; i < 60; ++i) objects->create(randomBox(random, 6, 3));

@@ -84,7 +84,7 @@ bool isChange(GpuLbvhBroadphase& ours, btBroadphaseProxy* proxy, const Box& box)
   return ours.stats().totalMs > 0;
 }
 
-// Many proxies, so that they lie in several blocks of memory.
+// Uses many proxies, so that they are in several blocks of memory.
 TEST(AdapterContract, BoxesAreComparedByTheirSixValues) {
   for (const btScalar margin : {btScalar(0), btScalar(1e-3)}) {
     GpuLbvhOptions options;

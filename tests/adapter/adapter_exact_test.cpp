@@ -70,7 +70,7 @@ struct HalfSpace {
   }
 };
 
-/// Puts the same planes and boxes into three broad phases, each with another kind of cache.
+/// Puts the same planes and boxes into three broad phases, each with a different kind of cache.
 class WithPlanes : public testing::Test {
  protected:
   btBroadphaseProxy* create(const btVector3& min, const btVector3& max) {
@@ -195,8 +195,8 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// Uses boxes of broken simulations and of endless shapes. Pairs are those of brute force, and NaN
-// and oversized boxes are counted.
+// Uses boxes of broken simulations and of endless shapes. The pairs must equal those of brute
+// force, and NaN and oversized boxes must be counted.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();
   const btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();

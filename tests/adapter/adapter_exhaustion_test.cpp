@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the adapter without memory: one after another, each allocation of a call fails. No call
-// throws, and the next step has all pairs. Replaces this process's operator new.
+// Tests the adapter when memory runs out: in turn, each allocation of a call fails. No call throws,
+// and the next step has all pairs. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include "GpuLbvhBroadphase.h"
@@ -119,10 +119,10 @@ TEST(AdapterExhaustion, RefilterIsRepeatedAfterAFailedAllocation) {
   EXPECT_GT(allocations, 2);
 }
 
-// Programs exist that free their bodies before their world, whose destructor then reads proxies
-// from freed memory. That works only as long as nothing is allocated.
+// Some programs free their bodies before their world. The world's destructor then reads the bodies'
+// proxy pointers in freed memory. This works only if nothing was allocated since.
 TEST(AdapterExhaustion, DestructionAllocatesNothing) {
-  // The memory of 4,000 objects is whole pages, and that of 100 is from operator new.
+  // The memory for 4,000 objects consists of whole pages. For 100 it comes from operator new.
   for (const auto [count, apart] : {std::pair(100, 1), std::pair(4000, 1), std::pair(4000, 20)}) {
     SCOPED_TRACE(testing::Message() << count << " objects, finally " << apart << " apart");
     GpuLbvhBroadphase broadphase(Scene::optionsOf());
@@ -151,8 +151,7 @@ TEST(AdapterExhaustion, DestructionAllocatesNothing) {
   }
 }
 
-// An allocation fails in a step or in destroyProxy. That function lists each object's refused
-// pairs.
+// An allocation fails in a step, or in destroyProxy, which lists the object's refused pairs.
 TEST(AdapterExhaustion, RefusedPairsAreNotForgotten) {
   struct Switch : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {

@@ -265,8 +265,8 @@ TEST(AdapterFilters, AStepWithoutObjectsRunsAfterResetPool) {
   EXPECT_EQ(two.pairsAfterAStep(), 1);
 }
 
-// A mask is changed and announced while a filter callback decides instead of masks. It takes effect
-// once the callback is removed. Before that, resetPool restarts the slots.
+// A mask is changed and announced while a filter callback decides instead of masks. The change
+// takes effect once the callback is removed. At the start, resetPool restarts the slots.
 TEST(AdapterFilters, AnnouncementsAreKeptWhileACallbackDecides) {
   TwoBoxes two;
   for (btCollisionObject& object : two.objects) two.world.removeCollisionObject(&object);

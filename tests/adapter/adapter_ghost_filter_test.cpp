@@ -33,7 +33,7 @@ struct Fickle : btOverlapFilterCallback {
     return ((numbers + minds) * 2654435769u >> 20) % 2 == 0;
   }
   std::vector<std::uint32_t> mindOf = std::vector<std::uint32_t>(100);
-  mutable int answersLeft = 0;  ///< answers until it throws at the last one; 0: never throws
+  mutable int answersLeft = 0;  ///< answers left; the last one throws; 0: never throws
 };
 
 /// A broad phase with ghosts and other objects, and a model of its pairs. The filter is called at
@@ -80,7 +80,7 @@ class Ghosts {
       return pair.first.first == index || pair.first.second == index;
     });
   }
-  /// Makes the next step ask about the object's refused pairs, even if nothing moves.
+  /// Makes the next step call the filter for the object's refused pairs, even if nothing moves.
   void clean(int index) {
     cache().cleanProxyFromPairs(objects_.at(index).proxy, nullptr);
     objects_.at(index).hasChanged = true;
@@ -189,7 +189,7 @@ struct Refuses : btOverlapFilterCallback {
   }
 };
 
-// The callback is set in both steps, but not in between, when the two ghosts begin to overlap.
+// The filter is set in both steps, but not between them, when the two ghosts begin to overlap.
 TEST(GhostFilters, AreAskedAboutPairsThatWereFoundWithoutThem) {
   GpuLbvhBroadphase broadphase;
   btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();

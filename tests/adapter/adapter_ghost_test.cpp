@@ -149,7 +149,7 @@ TEST(AdapterGhosts, PairsAreRightWithASuppliedCache) {
   EXPECT_EQ(talk.others + talk.questions, 0) << "calls that btDbvtBroadphase does not make";
 }
 
-// Between two steps most boxes drift a little and some go far. Ghosts are read in between.
+// Between two steps most boxes drift a little and some move far. Ghosts are read during this time.
 TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
   Random random(74);
   GpuLbvhBroadphase broadphase;
@@ -184,7 +184,7 @@ bool lists(const btGhostObject& ghost, const btCollisionObject& object) {
 }
 
 // A zone rests or moves a little. More objects pass through the zone than its list of nearby
-// proxies holds. For a while its box has a NaN.
+// proxies can hold. For a while the zone's box has a NaN.
 TEST(AdapterGhosts, ManyObjectsMayPassThroughAZone) {
   Random random(75);
   GpuLbvhBroadphase broadphase;
@@ -227,7 +227,7 @@ TEST(AdapterGhosts, ManyObjectsMayPassThroughAZone) {
 }
 
 // The finder does not know the pairs that ghosts got between steps. If a filter was changed in
-// place, the next step must also apply it to them.
+// place, the next step must also apply the new filter to these pairs.
 TEST(AdapterGhosts, FiltersChangedInPlaceTakeEffectAtTheStep) {
   Random random(73);
   GpuLbvhBroadphase broadphase;
@@ -291,7 +291,7 @@ TEST(AdapterGhosts, ACallbackInstalledLateIsNoticed) {
   checkThatACallbackInstalledLateIsNoticed(withHashed);
 }
 
-/// A world with a ghost callback, in whose cache spheres are created around the origin.
+/// A world with a ghost callback, and a sphere shape for the objects of the tests.
 struct GhostWorld {
   explicit GhostWorld(btOverlappingPairCache* handedIn = nullptr) : broadphase(handedIn) {
     world.getPairCache()->setInternalGhostPairCallback(&callback);
@@ -305,8 +305,8 @@ struct GhostWorld {
   btDiscreteDynamicsWorld world{&dispatcher, &broadphase, &solver, &configuration};
 };
 
-// A zone sends everything in it away. The program goes through the zone's list, or through all
-// pairs of the world, and moves what it finds.
+// A zone sends all objects in it away. The program iterates over the zone's list, or over all pairs
+// of the world, and moves each object that it finds.
 TEST(AdapterGhosts, ALoopOverPairsMayMoveWhatItFinds) {
   btHashedOverlappingPairCache hashed;
   for (btOverlappingPairCache* handedIn : {static_cast<btOverlappingPairCache*>(nullptr),
@@ -349,8 +349,9 @@ TEST(AdapterGhosts, ALoopOverPairsMayMoveWhatItFinds) {
     }
 }
 
-// setAabb has no dispatcher, so it must not remove a pair that has a contact algorithm: its
-// manifold would stay in the dispatcher, and the next step would read the deleted body.
+// setAabb gets no dispatcher here, so it must not remove a pair that has a contact algorithm.
+// Otherwise the manifold would stay in the dispatcher, and the next step would read the deleted
+// body.
 TEST(AdapterGhosts, MovingWithoutADispatcherLosesNoManifold) {
   btHashedOverlappingPairCache hashed;
   for (btOverlappingPairCache* handedIn : {static_cast<btOverlappingPairCache*>(nullptr),
@@ -488,7 +489,7 @@ class Level {
     world_.addCollisionObject(&trigger_, btBroadphaseProxy::SensorTrigger,
                               btBroadphaseProxy::CharacterFilter);
     ghost_.setCollisionShape(&capsule_);
-    // The controller's constructor rotated the ghost from z up to y up.
+    // Undoes the rotation from z up to y up by the controller's constructor.
     ghost_.setWorldTransform(
         btTransform(btQuaternion::getIdentity(), btVector3(-6, btScalar(0.9), 0)));
     ghost_.setCollisionFlags(btCollisionObject::CF_CHARACTER_OBJECT);
@@ -538,7 +539,7 @@ class Level {
                                              btVector3(0, 1, 0)};
 };
 
-// While the character walks, its places with both broad phases are equal bit for bit. But
+// While the character walks, its positions with both broad phases are equal bit for bit. But
 // btDbvtBroadphase fattens its boxes: a falling character may touch the ground a step earlier, and
 // leaves a trigger later.
 TEST(AdapterGhosts, ACharacterWalksAsWithDbvt) {

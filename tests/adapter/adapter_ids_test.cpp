@@ -158,7 +158,7 @@ TEST(AdapterIds, RemovingAPairKeepsAPairThatACallbackAddedForAnObjectInTheSamePr
   for (btBroadphaseProxy* proxy : {first, second}) broadphase.destroyProxy(proxy, nullptr);
 }
 
-/// Asked about a pair of the second client, it replaces the object of the first or the second one
+/// When called for a pair of the second client, it replaces the first or the second client's object
 /// by an object that is far away. Then it may throw.
 struct ReplacingNewcomerFilter : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
@@ -181,7 +181,7 @@ struct CountAll : btBroadphaseAabbCallback {
   int count = 0;
 };
 
-/// A ghost at one place. Objects are created there, and the filter replaces one of them.
+/// A ghost. Objects are created at its position, and the filter replaces one of them.
 struct GhostWithNewcomers {
   GhostWithNewcomers() {
     cache.setInternalGhostPairCallback(&callback);
@@ -234,7 +234,7 @@ TEST(AdapterIds, AnObjectThatReplacesANewcomerWithinAFailedBulkCreationStays) {
   EXPECT_EQ(world.countFarAway(), 1);
 }
 
-/// The ids of the cache's pairs, in order.
+/// The ids of the pairs, in the cache's order.
 std::vector<std::pair<int, int>> orderOf(GpuLbvhBroadphase& broadphase) {
   std::vector<std::pair<int, int>> order;
   const btBroadphasePairArray& pairs =
@@ -244,7 +244,7 @@ std::vector<std::pair<int, int>> orderOf(GpuLbvhBroadphase& broadphase) {
   return order;
 }
 
-// Pairs that the program removes and adds, and steps in which nothing else changes.
+// The program removes a pair, adds it again, and sorts the cache. Nothing else changes.
 TEST(AdapterIds, EachStepSortsThePairsIfThatIsChosen) {
   for (const bool sorts : {false, true}) {
     GpuLbvhOptions options;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace twins;
 
-/// Pairs of boxes, far from each other. Box i is a partner of box i ^ 1.
+/// Boxes i and i ^ 1 overlap. These pairs of boxes are far from each other.
 class LargeWorld {
  public:
   explicit LargeWorld(int count, const GpuLbvhOptions& options = {})
@@ -123,8 +123,8 @@ TEST(AdapterLargeWorld, ANewObjectInAnOldSlotHasItsOwnFilter) {
   }
 }
 
-// The step finds the pair by the known mask, but the cache refuses it by the current one. After
-// that the old mask is back, before its turn.
+// The step finds the pair with the mask that was read last, but the cache refuses the pair because
+// of the current mask. The old mask is restored before it is the object's turn.
 TEST(AdapterLargeWorld, AMaskThatChangesForOneStepLosesNoPair) {
   LargeWorld world(10000);
   for (std::size_t i = 5000; i < 5020; i += 2) {
@@ -161,7 +161,8 @@ TEST(AdapterLargeWorld, FiltersThatACallbackReplacedAreReadAtOnce) {
   EXPECT_EQ(world.step(), 5000);
 }
 
-// The pair of a ghost is added at once, by the current mask. The step must not remove it again.
+// The pair of a ghost is added at once, according to the current mask. The step must not remove it
+// again.
 TEST(AdapterLargeWorld, GhostsMeetARestingObjectByItsCurrentMask) {
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;
@@ -217,7 +218,8 @@ TEST(AdapterLargeWorld, APlaneMeetsRestingObjectsByTheirMasksInTurn) {
   world.broadphase.destroyProxy(plane, nullptr);
 }
 
-// What a callback refused is offered again for the objects that move, and for all after refilter().
+// A pair that a callback refused is offered again when one of its objects moves. After refilter()
+// all such pairs are offered again.
 TEST(AdapterLargeWorld, RefusedPairsOfRestingObjectsWaitForRefilter) {
   struct Gate : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
@@ -245,8 +247,8 @@ TEST(AdapterLargeWorld, RefusedPairsOfRestingObjectsWaitForRefilter) {
   world.broadphase.getOverlappingPairCache()->setOverlapFilterCallback(nullptr);
 }
 
-// One broad phase reads all filters, the other one reads them in turn. Random objects move, come,
-// go, and get other filters. After ten steps without other changes both have the same pairs.
+// One broad phase reads all filters, the other one reads them in turn. Random objects move, are
+// replaced, and get other filters. After ten steps without other changes both have the same pairs.
 TEST(AdapterLargeWorld, EndsWithThePairsOfABroadPhaseThatReadsAllFilters) {
   GpuLbvhOptions options;
   options.readsAllFilters = true;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace twins;
 
-/// An algorithm that counts its objects.
+/// An algorithm that counts its instances.
 struct Algorithm : NoAlgorithm {
   Algorithm() { ++alive; }
   ~Algorithm() override { --alive; }
@@ -30,7 +30,7 @@ std::string nameOf(Kind kind, bool isDeferred) {
   return names[static_cast<int>(kind)] + (isDeferred ? "_deferred" : "");
 }
 
-/// A stranger's cache, which a broad phase gets.
+/// A pair cache whose class the library does not know.
 class Stranger {
  public:
   Stranger(Kind kind, bool isDeferred) {
@@ -39,7 +39,7 @@ class Stranger {
     talk.returnsNull = kind == Kind::silent;
   }
   btOverlappingPairCache& outer() { return m_outer ? *m_outer : *m_inner; }
-  /// The cache that has the pairs. Calls of it are not counted.
+  /// The cache that has the pairs. Direct calls to it are not counted.
   btOverlappingPairCache& inner() { return *m_inner; }
 
   strangers::Talk talk;
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStranger, OwnRuleOfAWrapper,
 
 const btVector3 kLow(0, 0, 0), kHigh(1, 1, 1);
 
-// A ball asks for floors, but the floor asks for nothing.
+// The ball's mask contains the floor's group, but the floor's mask is 0.
 TEST_P(OwnRule, DecidesAboutPairsThatGroupAndMaskRefuse) {
   Stranger dbvts(std::get<0>(GetParam()), isDeferred());
   GpuLbvhBroadphase ours({}, &stranger.outer());
@@ -94,7 +94,7 @@ TEST_P(OwnRule, DecidesAboutPairsThatGroupAndMaskRefuse) {
   }
 }
 
-/// Objects in a broad phase with a stranger's cache, and brute force with the cache's rule.
+/// Objects in a broad phase with a Stranger's cache, and brute force with that cache's rule.
 class Crowd {
  public:
   Crowd(GpuLbvhBroadphase& broadphase, Stranger& stranger)
@@ -190,7 +190,7 @@ TEST_P(OwnRule, HoldsThroughRandomCallsWithoutACallThatDbvtDoesNotMake) {
   EXPECT_EQ(stranger.talk.questions, 0);
 }
 
-// What a cache throws reaches the caller of the step, and the next step does the rest.
+// An exception from a cache reaches the caller of the step, and the next step does the rest.
 TEST_P(OwnRuleOfAWrapper, MayThrow) {
   Random random(46);
   GpuLbvhOptions options;
@@ -239,8 +239,8 @@ TEST_P(OwnRuleOfAWrapper, MayThrowWhilePairsOfGhostsAreConfirmed) {
   EXPECT_EQ(stranger.talk.others + stranger.talk.questions, 0);
 }
 
-// Refused pairs are offered again when one of their boxes changes, and all are after refilter().
-// Only refilter() offers the pairs again that the cache already has.
+// A refused pair is offered again when one of its boxes changes. After refilter() all refused
+// pairs are offered again, and the cache is asked again about the pairs that it has.
 TEST_P(OwnRule, MayChangeItsMind) {
   GpuLbvhBroadphase broadphase({}, &stranger.outer());
   btCollisionObject objects[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// rayTest and aabbTest find all proxies and see every change at once.
+// Tests that rayTest and aabbTest find all proxies and see every change immediately.
 #include <btBulletCollisionCommon.h>
 #include <gtest/gtest.h>
 
@@ -230,9 +230,9 @@ bool bulletHits(const EdgeRay& ray, const btVector3& from, const btBroadphasePro
                     ray.m_lambda_max + by);
 }
 
-// Origins are on faces, closer to them than a float can show, or far away. Directions include zeros
-// of both signs and denormals, and lengths include 0 and infinity. The rays must hit all boxes that
-// Bullet's test hits, and also boxes that they only touch.
+// Origins are on faces, closer to a face than float precision, or far away. Directions include
+// zeros of both signs and denormals, and lengths include 0 and infinity. The rays must hit all
+// boxes that Bullet's test hits, and also boxes that they only touch.
 TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
   using Limits = std::numeric_limits<btScalar>;
   const btScalar places[] = {btScalar(-3),   btScalar(-1e-18), -Limits::denorm_min(),
@@ -261,7 +261,7 @@ TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {
     for (const btBroadphaseProxy* box : proxies) {
       const bool isHit = ray.hits.count(box) != 0, bullets = bulletHits(ray, from, box);
       ASSERT_TRUE(isHit || !bullets) << i;
-      // Bullet's test misses boxes on some endless rays, because it takes 1e18 for infinity.
+      // Bullet's test misses boxes on some endless rays, because it treats 1e18 as infinity.
       if (isHit && ray.m_lambda_max < 10)
         ASSERT_TRUE(bulletHits(ray, from, box, btScalar(0.01))) << i;
       hits += bullets;
@@ -357,7 +357,7 @@ TEST_F(Query, IsRightAfterAFailedStep) {
 }
 
 TEST_F(Query, IsSafeOnManyThreads) {
-  create(3000);  // there was no step, so the first query packs all boxes, on whichever thread
+  create(3000);  // there was no step, so the first query packs all boxes, on any thread
   const std::size_t movedAfter[] = {10, 2000, 60, 100, 10, 300, 0};
   for (int round = 0; round < 7; ++round) {
     Proxies expected;

@@ -69,7 +69,7 @@ class TwinOfTheRule {
     }
     ours.resetPool(nullptr);
   }
-  /// Moves any object far, a little, away and back, or not at all.
+  /// Moves a random object far, a little, away and back, or not at all.
   void move(Random& random) {
     const Known one = any(random);
     const btVector3 little(btScalar(1) / 16, 0, btScalar(1) / 16);
@@ -83,9 +83,8 @@ class TwinOfTheRule {
     ours.setAabbs(&one.proxy, &box.min, &box.max, 1, nullptr);
     rule.move(one.number, box);
   }
-  /// Cleans or removes the pairs of a random object. Bullet's caches do not report removals, so
-  /// with such a cache the next step does not call the filter for the object. Then pairs are only
-  /// cleaned.
+  /// Cleans or removes the pairs of a random object. With Bullet's caches, pairs are only cleaned:
+  /// these caches do not report removals, so the next step would not call the filter.
   void clean(Random& random) {
     Known& one = any(random);
     if (isOwn) one.mustAsk = true;
@@ -182,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Refused, EverySetting,
                                   (info.param.announcedFilters ? "_announced" : "");
                          });
 
-// The pairs, and the filter's calls in their order, are equal to the model's.
+// The pairs, and the filter's calls and their order, must equal the model's.
 TEST_P(EverySetting, FollowsTheRuleThroughRandomCalls) {
   Random random(141);
   TwinOfTheRule twin(GetParam());
@@ -231,7 +230,7 @@ struct EverMore : btOverlapFilterCallback {
 };
 
 // btDbvtBroadphase calls the filter when a box leaves its leaf. Without a margin, every change
-// makes a box leave its leaf, unless it shrinks.
+// makes a box leave its leaf, unless the box shrinks.
 TEST(Refused, EveryOverlappingPairOfDbvtIsThereInTheSameStep) {
   struct NoMargin {
     NoMargin() { std::swap(gDbvtMargin, margin); }
@@ -266,7 +265,7 @@ TEST(Refused, EveryOverlappingPairOfDbvtIsThereInTheSameStep) {
     }
   }
   EXPECT_GT(compared, 3000u);
-  // btDbvtBroadphase does not destroy its proxies.
+  // The destructor of btDbvtBroadphase does not destroy its proxies.
   while (!twins.proxies(0).empty()) twins.destroy(random);
 }
 

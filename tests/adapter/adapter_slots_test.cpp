@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests which slots proxies get, and that slots and memory at the end are given back. What is left
-// of a crowd must be as right, and cost as little, as if the crowd had never been there.
+// Tests which slots proxies get, and that slots and memory at the end are given back. After
+// most objects of a crowd are destroyed, the rest must have the right pairs and occupy no more
+// slots than there are objects.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace twins;
 
-/// Objects, ghosts among them, in a broad phase of its own.
+/// Objects, some of them ghosts, in their own broad phase.
 class Crowd {
  public:
   /// @param side of the cube in which the objects are
@@ -34,7 +35,7 @@ class Crowd {
           m_broadphase.createProxy(box.min, box.max, 0, m_objects.back().get(), 1, -1, nullptr));
     }
   }
-  /// Destroys the objects that came last.
+  /// Destroys the newest objects until `count` are left.
   void shrinkTo(std::size_t count) {
     for (; m_objects.size() > count; m_objects.pop_back())
       m_broadphase.destroyProxy(m_objects.back()->getBroadphaseHandle(), nullptr);
@@ -45,7 +46,7 @@ class Crowd {
       m_broadphase.setAabb(any(random), box.min, box.max, nullptr);
     }
   }
-  /// Moves all objects so little that ghosts stay near what was near them.
+  /// Moves all objects so little that objects near a ghost stay near it.
   void driftAll(Random& random) {
     for (std::size_t i = 0; i < m_objects.size(); ++i) {
       const btVector3 by(btScalar(random.uniform(-0.02f, 0.02f)), 0, 0);
@@ -101,7 +102,7 @@ class Crowd {
   std::vector<std::unique_ptr<btCollisionObject>> m_objects;
 };
 
-// In the largest of these crowds most blocks of proxies are freed each time.
+// With the largest crowd, most blocks of proxies are freed in each round.
 TEST(AdapterSlots, ACrowdThatComesAndGoesLeavesNothing) {
   for (const btScalar margin : {btScalar(0), btScalar(0.125)})
     for (const std::size_t most : {40u, 300u, 9000u}) {
@@ -146,7 +147,7 @@ TEST(AdapterSlots, ANewProxyGetsTheLowestFreeSlot) {
   EXPECT_EQ(proxies[4], third);
 }
 
-// The memory of the last proxies is free, so nothing may read it.
+// The memory of the last proxies has been freed, so nothing may read it.
 TEST(AdapterSlots, ProxiesThatAreGoneAreNotRead) {
   GpuLbvhBroadphase broadphase;
   std::vector<btBroadphaseProxy*> proxies(9000);

@@ -54,7 +54,7 @@ TEST(AdapterTraps, ClientsAreNotReadWithoutAGhostCallback) {
   }
 }
 
-// Bullet's cache masks hashes with its array's capacity. So findPair breaks if anyone else writes
+// Bullet's cache masks hashes with its array's capacity. So findPair breaks if other code writes
 // to the array or reserves memory for it.
 TEST(AdapterTraps, ASuppliedHashedCacheStaysConsistent) {
   btHashedOverlappingPairCache cache;

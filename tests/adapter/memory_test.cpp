@@ -63,7 +63,7 @@ void jiggle(Boxes& boxes, Random& random, float most = 0.05f) {
     }
 }
 
-/// Each further thread has memory of its own, 3 to 5 bytes a box.
+/// One thread, because each further thread takes 3 to 5 more bytes per box.
 Options onOneThread() {
   Options options;
   options.backend = Backend::host;
@@ -78,7 +78,7 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   Boxes boxes = test::boxSets()[0].make(20000, random);
   std::vector<Filter> filters(boxes.size(), Filter{1, -1});
   PairFinder finder(onOneThread());
-  for (int warmUp = 0; warmUp < 60; ++warmUp) {  // long enough that boxes are also sorted again
+  for (int warmUp = 0; warmUp < 60; ++warmUp) {  // enough steps to sort the boxes again
     jiggle(boxes, random);
     finder.update(view(boxes), view(filters));
   }
@@ -91,8 +91,8 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   EXPECT_GT(finder.stats().added, 100u) << "the scene hardly changes";
 }
 
-// Steps use every buffer. They search for all boxes or for few, with filters, and with or without
-// the caller's bits of changed boxes.
+// The steps use every buffer: they search for all boxes or for few, with filters, and with or
+// without the caller's bits of changed boxes.
 TEST(Memory, ReportedMemoryIsWhatIsAllocated) {
   Random random(34);
   Boxes boxes = test::boxSets()[0].make(400000, random);
@@ -124,8 +124,8 @@ TEST(Memory, ATreeTakesAndReportsSixtyTwoBytesPerBox) {
 }
 #endif
 
-// Validation requests all pairs in each step, so that they are also kept by index: 36 bytes, and up
-// to a third to spare.
+// A checked build reads pairs() in each step, so the pairs are also kept by index. Then a pair
+// takes 36 bytes, and up to a third more of spare capacity.
 #if defined(GPULBVH_CHECKED)
 constexpr std::size_t kBytesOfPair = 48;
 #else
@@ -142,8 +142,8 @@ TEST(Memory, StaysWithinItsLimits) {
       finder.update(view(boxes));
     }
     const Stats& stats = finder.stats();
-    // The limit includes the box (24 bytes) and the filter (8) that the finder reads. Most
-    // instruction sets also keep each box as 16-bit integers.
+    // The limit includes the box (24 bytes) and the filter (8) that the finder reads. With
+    // most instruction sets the finder also keeps each box as 16-bit integers.
     const std::size_t bytesOfBox = simdKernels().usesShorts ? 204 : 190;
     EXPECT_LE(stats.memoryBytes + 32 * n, 8000 + bytesOfBox * n + kBytesOfPair * stats.pairs) << n;
   }
@@ -167,7 +167,7 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
   }
 }
 
-// Half a megabyte is kept for new objects.
+// After objects are destroyed, up to half a megabyte is kept for new ones.
 TEST(Memory, OfObjectsThatAreGoneIsGivenBack) {
   GpuLbvhOptions options;
   options.backend = Backend::host;
@@ -191,8 +191,8 @@ TEST(Memory, OfObjectsThatAreGoneIsGivenBack) {
   EXPECT_LT(held(), sizeof(btBroadphaseProxy*) * proxies.size() + 1000000);
 }
 
-// The pairs of 1,500 objects in one place. The memory of Bullet's array does not come from operator
-// new, but the array knows its capacity.
+// Adds and removes 1,500 equal objects. The memory of Bullet's array does not come from operator
+// new, so its capacity is tested instead.
 TEST(Memory, OfPairsThatAreGoneIsGivenBack) {
   GpuLbvhOptions options;
   options.backend = Backend::host;
@@ -226,8 +226,8 @@ TEST(Memory, OfPairsThatAreGoneIsGivenBack) {
   }
 }
 
-// The pairs of ghosts are remembered until the step, refused ones, too. A program may move a ghost
-// for hours before the next step.
+// Pairs of ghosts, also refused ones, are remembered until the next step. Further moves must take
+// no more memory, because a program may move a ghost for hours without a step.
 TEST(Memory, MovesOfAGhostBeforeAStepAreForgotten) {
   struct RefusesAll : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
@@ -262,8 +262,8 @@ TEST(Memory, MovesOfAGhostBeforeAStepAreForgotten) {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 std::size_t residentBytes() {
 #if defined(__GLIBC__)
-  // Otherwise blocks that earlier tests have freed make glibc put large blocks on its heap, where
-  // gaps between them count.
+  // Fixes the mmap threshold, which glibc would raise when a large block is freed. With a higher
+  // threshold, large blocks may be on the heap, where gaps between blocks are resident, too.
   mallopt(M_MMAP_THRESHOLD, 1 << 17);
   malloc_trim(0);
 #endif
@@ -274,8 +274,7 @@ std::size_t residentBytes() {
   return read == 2 ? resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
-// Measures the adapter with its proxies. With a null cache, the memory of Bullet's cache is not
-// included.
+// Measures the adapter with its proxies, but without the memory of a pair cache.
 TEST(Memory, AdapterStaysWithinItsLimits) {
   if (sizeof(btScalar) == 8) GTEST_SKIP() << "Bullet's proxies are larger with double precision";
   Random random(33);
@@ -302,11 +301,12 @@ TEST(Memory, AdapterStaysWithinItsLimits) {
   EXPECT_LE(used, 200 * n + 24 * pairs) << (used - 24 * pairs) / n << " bytes an object";
 }
 
-// The 3,000 boxes in one place have enough pairs to measure the bytes of a pair.
+// 3,000 equal boxes have enough pairs to measure the bytes of a pair.
 TEST(Memory, PairsTakeTwentyFourBytes) {
   const Boxes boxes(3000, test::boxAt(0, 0, 0, 1));
   Options options;
-  options.threads = 1;  // no oneTBB, no CUDA: their own memory does not grow with the scene
+  options.threads = 1;  // these two lines exclude oneTBB and CUDA,
+                        // whose own memory does not grow with the scene
   options.backend = Backend::host;
   Boxes apart;
   for (int i = 0; i < 300; ++i) apart.push_back(test::boxAt(3.0f * static_cast<float>(i), 0, 0, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Compares our own pair cache with btHashedOverlappingPairCache: the same calls lead to the same
-// array and callbacks. Also tests what our cache adds.
+// array and callbacks. Also tests features that only our cache has.
 #include "integration/pair_cache.h"
 
 #include <btBulletCollisionCommon.h>
@@ -277,7 +277,7 @@ TEST(PairCache, TheDeterministicOptionVisitsEachPairOnceInDescendingOrder) {
   EXPECT_EQ(cache.getNumOverlappingPairs(), 190 - 190 / 3);
 }
 
-/// Removes all pairs of the victim at the first of them, including this one.
+/// At the first pair of the victim, removes all pairs of the victim, including that one.
 struct RemovesOthers : btOverlapCallback {
   bool processOverlap(btBroadphasePair& pair) override {
     ++visits;
@@ -406,7 +406,7 @@ TEST(Partners, ListEveryPartnerOnceBuilt) {
   GpuLbvhPartners partners;
   int builds = 0, known = 0;
   for (std::uint32_t call = 0; call < 20000; ++call) {
-    const std::uint32_t slots = 20 + call / 100;  // removes from more and more proxies
+    const std::uint32_t slots = 20 + call / 100;  // more and more proxies
     const std::uint32_t a = random.below(slots), b = random.below(slots);
     if (a == b) continue;
     pairs.push_back(lbvh::makePair(a, b));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the hash table in which our own pair cache looks up a pair's place, and the hash table's
-// growing array.
+// Tests the hash table in which our own pair cache looks up the index of a pair, and the growing
+// array that stores the table.
 #include "integration/pair_index.h"
 
 #include <gtest/gtest.h>

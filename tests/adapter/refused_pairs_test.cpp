@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the memory of refused pairs (integration/refused_pairs.h) against a set of pairs: with few
-// and with many changes at once, and with a proxy that has thousands of partners.
+// Compares GpuLbvhRefusedPairs with a std::set: with few and with many changes at once, and with a
+// proxy that has thousands of partners.
 #include "integration/refused_pairs.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,8 @@ class RefusedPairs : public testing::Test {
   void create() {
     m_alive.push_back(m_proxies.create(btVector3(0, 0, 0), btVector3(1, 1, 1), nullptr, 1, -1));
   }
-  /// The refused pairs of the proxy end, and its slot is used again at once.
+  /// Replaces a random proxy by a new one, which gets the same slot. The old
+  /// proxy's refused pairs end.
   void replaceAny() {
     GpuLbvhProxy*& one = m_alive[m_random.below(kProxies)];
     const std::uint32_t slot = one->m_slot;
@@ -51,7 +52,7 @@ class RefusedPairs : public testing::Test {
     }
     return {drawn.begin(), drawn.end()};
   }
-  /// One in `share` of the refused pairs, sorted, and some others.
+  /// About one in `share` of the refused pairs, which leave the model, and some others. Sorted.
   Pairs drawGone(std::uint32_t share) {
     Pairs gone, others = drawOthers(10);
     for (const lbvh::Pair pair : m_model)
@@ -61,7 +62,7 @@ class RefusedPairs : public testing::Test {
     std::sort(gone.begin(), gone.end());
     return gone;
   }
-  /// Marks proxies, and returns what is to be offered then.
+  /// Marks some proxies, and returns the pairs that must then be offered.
   Pairs mark(std::uint32_t count, const Pairs& added) {
     std::set<std::uint32_t> marked;
     m_proxies.clearToAsk();

@@ -45,7 +45,7 @@ void together(int n, const F& f) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Chooses the threads on which the parts of a test course run.
+/// Runs parts of a test either on new threads or on the calling thread.
 struct Threads {
   bool isMany;
 
@@ -250,8 +250,8 @@ Trace courseOfWorld(const Settings& settings, Threads threads) {
   return trace;
 }
 
-/// Makes a finder, steps and destroys it, without Bullet. At least half of the boxes rest in each
-/// step, so a step searches only for the others.
+/// Creates a finder, runs steps and destroys it, without Bullet. At least half of the boxes rest in
+/// each step, so a step searches only for the others.
 Trace courseOfFinder(const Settings& settings, Threads threads) {
   Trace trace;
   Random random(static_cast<std::uint32_t>(20 + settings.threads));
@@ -317,8 +317,8 @@ std::uint64_t dispatchOn(int threads, btOverlappingPairCache& cache, Threads on)
   return hash;
 }
 
-// Uses a broad phase as btDiscreteDynamicsWorldMt and its dispatcher do on their threads. It also
-// runs with a Bullet that was built without threads, such as Debian's.
+// Uses a broad phase as btDiscreteDynamicsWorldMt and its dispatcher do on their threads. The test
+// also runs with a Bullet that was built without threads, such as Debian's.
 TEST(ThreadsStress, PairsAreDispatchedAndBodiesSweptOnManyThreads) {
   Trace traces[2];
   for (const bool isMany : {false, true}) {

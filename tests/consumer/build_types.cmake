@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Configures a game that has the library as a folder, with each build type. By default the library must be
+# Configures a game that contains the library as a subdirectory, with each build type. By default the library must be
 # optimised with every build type, and CMake must say if the game's own files are not.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CXX=... -P build_types.cmake
 
@@ -15,7 +15,7 @@ function(last_level variable file commands)
 endfunction()
 
 # expect(TYPE LEVEL SAYS ARGUMENTS...): with build type TYPE, the last level of optimisation in the command
-# that compiles the library is LEVEL (empty: none), and CMake prints SAYS (empty: nothing of ours).
+# that compiles the library is LEVEL (empty: none), and CMake prints SAYS (empty: no message of ours).
 function(expect type level says)
   file(REMOVE_RECURSE ${SCRATCH})
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${ROOT}/tests/consumer/subproject -B ${SCRATCH}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Builds programs without CMake, with the flags that pkg-config prints for an installed library, and
-# runs them. Usage: pkg_config.sh FOLDER_OF_PC_FILES ROOT VERSION    CXX is the compiler, or c++
+# runs them. Usage: pkg_config.sh FOLDER_OF_PC_FILES ROOT VERSION    CXX is the compiler (default: c++)
 set -euo pipefail
 export PKG_CONFIG_PATH=$1
 root=$2 version=$3

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The fixture for tests of AdaptivePipeline, which runs on the host or the GPU. The "GPU" of these
-// tests is the host, so they run everywhere. It fails, waits or finds wrong pairs on request.
+// tests is the host, so they run everywhere. On request this "GPU" fails, waits or finds wrong
+// pairs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -84,7 +85,7 @@ class Flaky final : public Pipeline {
   std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
 };
 
-/// Chooses the space and the trials at random.
+/// Chooses at random between host and GPU, and whether to try the other one.
 class AtRandom final : public SpaceChooser {
  public:
   explicit AtRandom(std::uint32_t seed) : random_(seed) {}
@@ -109,7 +110,7 @@ class AtRandom final : public SpaceChooser {
 /// The host runs the steps, and after each step a trial runs on the GPU.
 class TriesTheGpu final : public SpaceChooser {
  public:
-  /// @param told counts the trials whose outcome was told; may be null
+  /// @param told counts the trials whose outcome was reported; may be null
   explicit TriesTheGpu(int* told = nullptr) : told_(told) {}
   Where next() const override { return Where::host; }
   bool wantsGpu() const override { return true; }
@@ -158,7 +159,7 @@ class Adaptive : public testing::Test {
   /// fails.
   void step(std::size_t n = 200) {
     change(n);
-    const bool tells = random.below(2) == 0;  // passes `changed`
+    const bool tells = random.below(2) == 0;  // whether to pass `changed`
     std::vector<std::uint8_t> removedObjects(random.below(3) == 0 ? n : 0);
     for (auto& flag : removedObjects) flag = random.below(20) == 0;
     StepStats stats;

@@ -138,7 +138,7 @@ TEST_F(Adaptive, FailedTrialIsRepeatedAfterARest) {
   EXPECT_EQ(reason(), "by decree") << "it has worked again";
 }
 
-// Pairs are copied to the host only when they are read, and once per step.
+// Pairs are copied to the host only when they are read, and at most once per step.
 TEST_F(Adaptive, PairsAreCopiedWhenTheyAreRead) {
   for (int i = 0; i < 5; ++i) {
     change(200);
@@ -322,7 +322,7 @@ TEST_F(Adaptive, ContinuesAfterAStepWithTooManyPairs) {
 }
 
 // One after another, each allocation of the calling thread fails. The pairs are then still those of
-// the step before, and the next delta is relative to those pairs.
+// the previous step, and the next delta is relative to them.
 TEST_F(Adaptive, StepWithoutMemoryChangesNothing) {
   int failures = 0;
   for (int round = 0; round < 40; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests that no trial is lost, however long it takes.
+// Tests that no trial's outcome is lost, however long the trial takes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -40,8 +40,8 @@ class SlowHost final : public Pipeline {
   std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
 };
 
-// On an H100 the GPU was never used if steps followed each other without a pause: each trial ended
-// during the step after it, and the next trial replaced its outcome.
+// On an H100 the GPU was never used if steps followed each other without a pause. Each trial ended
+// while the next step ran, and another trial then replaced its outcome.
 TEST_F(Adaptive, NoOutcomeOfATrialIsLost) {
   int told = 0;
   const auto makeGpu = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };

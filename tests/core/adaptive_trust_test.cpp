@@ -148,7 +148,7 @@ TEST_F(AdaptiveTrust, OneWrongStepIsNoticedIfItIsChecked) {
   }
 }
 
-// A faulty GPU may return something that is no valid list of pairs.
+// A faulty GPU may return an invalid list of pairs.
 TEST_F(AdaptiveTrust, InvalidListDoesNoHarm) {
   tryOnce();
   control.isGarbage = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests searches on the host for boxes that overlap but whose filters refuse each other: boxes of
-// one place are sorted by filter, and blocks whose filters cannot match are not tested.
+// Tests searches on the host for boxes that overlap but whose filters refuse each other. Boxes with
+// equal keys are sorted by filter, and blocks whose filters cannot match are not tested.
 #include "broadphase/host/filter_order.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ using Ids = std::vector<std::uint32_t>;
 
 class FilterOrderTest : public test::SimdTest {};
 
-/// Twelve kinds of objects in turn. Each kind collides with the next and with the last one.
+/// Twelve kinds of objects in turn. Each kind collides with the next and the previous one.
 Filter ofTwelve(std::uint32_t i) { return {1 << i % 12, 1 << (i + 1) % 12 | 1 << (i + 11) % 12}; }
 
 std::vector<Filter> filtersOf(std::size_t n, Filter (*filterOf)(std::uint32_t)) {
@@ -72,7 +72,7 @@ TEST_P(FilterOrderTest, BoxesOfOnePlaceAreSortedByFilter) {
   EXPECT_EQ(orderOf(boxes, filters), expected);
 }
 
-// Each place has its boxes together, and the boxes with a NaN are last.
+// Boxes at the same position stay together, and boxes with a NaN are last.
 TEST_P(FilterOrderTest, OtherPlacesKeepTheirOrder) {
   Random random(971);
   for (const float side : {20.0f, 20000.0f}) {  // with short and long keys
@@ -133,8 +133,8 @@ std::uint64_t testsByRank(const Boxes& boxes, const std::vector<Filter>& filters
   return search.tests();
 }
 
-// A search tests a block of sixteen boxes at once. If every box is tested against every block, that
-// is n * n / 16 tests, or half of these by rank.
+// A search tests a block of sixteen boxes at once. If each box is tested against each block, a full
+// search makes n * n / 16 tests. A search by rank makes half as many.
 TEST_P(FilterOrderTest, BlocksWhoseFiltersCannotMatchAreNotTested) {
   const Boxes boxes(3000, boxAt(0, 0, 0, 1));
   const std::uint64_t every = boxes.size() * boxes.size() / kLanes, own = boxes.size() / kLanes;
@@ -179,13 +179,13 @@ TEST_P(FilterOrderTest, BlocksWhoseFiltersCannotMatchAreNotTested) {
       const std::uint64_t tests = isByRank ? testsByRank(boxes, filters, ids)
                                            : search(boxes, filters, ListKind::full, ids).tests;
       const double all = double(every) / (isByRank ? 2 : 1);
-      // Also the descent to the blocks, and blocks with two kinds of boxes.
+      // The limit includes the descent to the blocks, and blocks with two kinds of boxes.
       EXPECT_LE(double(tests), 1.3 * one.share * all + 25 * double(own) + 1.5 * 3000);
       EXPECT_GE(double(tests), 0.9 * one.share * all);
     }
 }
 
-// Boxes in no order are searched for one by one.
+// The boxes are not sorted, so each is searched for separately.
 TEST_P(FilterOrderTest, EachBoxOfABlockHasItsOwnFilter) {
   Random random(973);
   Boxes boxes;
@@ -226,9 +226,9 @@ TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
       }
 }
 
-// If all boxes of two blocks should collide, their filters are not tested. Here this holds for most
-// blocks at both ends. Left and right of the middle are two kinds of boxes each. One of the left
-// collides with one of the right, and with no other box of the middle.
+// If all boxes of two blocks should collide, their filters are not tested. This holds for most
+// blocks at both ends. The middle has two kinds of boxes on its left side, and two on its right.
+// Each left kind collides with one right kind, and with no other kind of the middle.
 TEST_P(FilterOrderTest, FiltersThatDifferFromPlaceToPlaceAreExact) {
   for (const int threads : {1, 3}) {
     SCOPED_TRACE("threads " + std::to_string(threads));

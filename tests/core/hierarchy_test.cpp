@@ -71,8 +71,8 @@ TEST(Hierarchy, TreesOfUpToTwoLeavesAreValid) {
   }
 }
 
-// The largest difference of codes must not be mistaken for the end of the array. The last bit of a
-// key with 64 bits is that of large and oversized boxes.
+// The largest difference of codes must not be mistaken for the end of the array. The highest bit
+// of a 64-bit key is set for large and oversized boxes.
 TEST(Hierarchy, TreesOfSmallestAndLargestCodesAreValid) {
   Random random(9);
   const Boxes boxes = someBoxes(3, random);
@@ -89,7 +89,7 @@ TEST(Hierarchy, TreesOfSmallestAndLargestCodesAreValid) {
 
 // The splits determine the whole topology. A range is split at the highest bit in which its codes
 // differ. If the codes are equal, it is split at the highest bit in which its positions differ. The
-// check goes top-down, independent of the builder.
+// check works from the root down, independently of the builder.
 template <class Key>
 int splitOf(const std::vector<Key>& codes, int first, int last) {
   const auto differ = [&](int a, int b) {

@@ -164,7 +164,7 @@ TEST_P(HostKernelsTest, MeasureTheSameSceneAsTheSharedStage) {
     }
 }
 
-// A Hilbert curve goes through every cell, from neighbour to neighbour.
+// A Hilbert curve visits every cell once. Consecutive cells are neighbours.
 template <class Key>
 void expectCurve(void (*assign)(View<const Aabb>, const Grid&, Key*, std::uint32_t*, std::size_t,
                                 std::size_t)) {
@@ -194,7 +194,7 @@ TEST_P(HostKernelsTest, KeysFollowAHilbertCurve) {
   expectCurve(simdKernels().assignLongKeys);
 }
 
-// The upper bits of a long key are therefore the key of a coarser grid.
+// The upper bits of a long key are the key of a coarser grid.
 TEST(Hilbert, CodesBeginWithCodesOfCoarserGrids) {
   Random random(23);
   for (int k = 0; k < 1000; ++k) {
@@ -341,7 +341,7 @@ TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
   EXPECT_EQ(timesProcessorWasAsked(), 1u);
 }
 
-// If this failed, all tests of the other sets would be skipped as not available.
+// If this failed, the tests of all other instruction sets would be skipped as not available.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&

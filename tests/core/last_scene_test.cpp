@@ -77,8 +77,8 @@ void expectCopyOf(const LastScene& scene, const StepInput& input) {
   EXPECT_EQ(copy.changed.data(), nullptr);
 }
 
-// Boxes, filters and bits come and go. About every third step fails, and its bits remain set for
-// the next step.
+// The number of boxes changes, and only some steps get filters or change bits. About every third
+// step fails, and its bits remain set for the next step.
 TEST(LastScene, IsThatOfTheLastStepThatSucceeded) {
   Changing scene(401);
   LastScene copies;

@@ -143,8 +143,8 @@ TEST(Grid, LargeBoxesAreALayerBehindTheOthers) {
   expectLayers(AssignHilbertCodes<std::uint64_t>{view(boxes), &grid, nullptr, nullptr}, boxes);
 }
 
-// A sort reads no bits below those of the grid. So the keys, from which a tree is built, must not
-// have such bits.
+// A sort ignores the key bits below those of the grid, but a tree is built from whole keys. So
+// these bits must be 0.
 TEST(Grid, KeysHaveNoBitsBelowTheGrid) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(70, 60, 50, 1), boxAt(70, 60, 50, 40)};
   Grid grid = gridOf(boxes);
@@ -180,7 +180,7 @@ TEST(Grid, KeysOfWorldsHaveTheWorldAboveTheLayer) {
 }
 
 TEST(Grid, LongCodesForWideScenes) {
-  // Boxes of length 2 (exponent 1) allow cells of the 10-bit grid that are just shorter than 4.
+  // With boxes of length 2 (exponent 1), a 10-bit grid is used if its cells are shorter than 4.
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4095, 0, 0, 1)}).bits, 10);
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(4096, 0, 0, 1)}).bits, 14);
   EXPECT_EQ(gridOf({boxAt(0, 0, 0, 1), boxAt(65535, 0, 0, 1)}).bits, 14);
@@ -235,7 +235,7 @@ TEST(Grid, KeepsAWideSceneThatLongCodesResolve) {
   EXPECT_NE(grid.cell(19000, 0, 21), grid.cell(19900, 0, 21));
 }
 
-/// The reciprocal of such a scene's length overflows to infinity.
+/// The reciprocal of the length of a denormal scene overflows to infinity.
 TEST(Grid, ResolvesDenormalCoordinates) {
   for (const float scale : {1.0f, 1e-40f, 1e-41f}) {
     test::Random random(5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the delta stage with small chunks, so that chunk borders fall between equal pairs, on them
-// and next to them.
+// Tests the delta stage with small chunks, so that chunk borders are at, next to and between pairs
+// that both lists have.
 #include "broadphase/host/pair_lists.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Tests the whole core through its public interface. Pairs are exact for every kind of box set.
-// Their order is equal for every thread count and run. Also tests deltas, limits and errors.
+// Their order is the same for every thread count and run. Also tests deltas, limits and errors.
 #include "broadphase/pair_finder.h"
 
 #include <gtest/gtest.h>
@@ -221,7 +221,7 @@ class Followed {
     EXPECT_EQ(toVector(finder_.pairs()), now);
   }
 
-  /// Updates with limited memory. @return whether it ran out
+  /// Updates with a limited number of allocations. @return whether one failed
   bool updateWith(long allocations, const Boxes& boxes) {
     bool isDone = false;
     try {
@@ -312,7 +312,7 @@ TEST_P(EveryHierarchy, CountsOversizedAndNanBoxes) {
   EXPECT_EQ(finder.stats().nanBoxes, 1u);
 }
 
-// All kinds of boxes, in numbers up to and just above 256. More boxes than that are sorted.
+// Tests sets of up to 257 boxes, of all kinds. More than 256 boxes are sorted.
 TEST(PairFinder, FewBoxesAreSearchedInTheOrderOfTheirIndices) {
   Random random(29);
   for (const std::size_t n : {1u, 15u, 16u, 17u, 33u, 255u, 256u, 257u})

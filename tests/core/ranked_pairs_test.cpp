@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Tests steps on the host without a skin, which find pairs by rank. Pairs are exact while boxes
-// move, come, go and change their class. They are also exact with corners rounded to 16 bits.
+// move, appear, vanish and change their class. They are also exact with corners rounded to 16 bits.
 #include "broadphase/host/ranked_pairs.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,8 @@ TEST_P(RankedPairsTest, AreExactWhateverHappens) {
       }
 }
 
-// A failed step keeps the pairs of the step before, whether they have been sorted by index or not.
+// A failed step keeps the pairs of the previous step, whether these have been sorted by index or
+// not.
 TEST_P(RankedPairsTest, SurviveAFailedStep) {
   test::forceSkin("never");
   Watched scene(1, 2000);
@@ -111,8 +112,8 @@ TEST_P(RankedPairsTest, SurviveAFailedStep) {
   }
 }
 
-// All boxes jump, so the last step's pairs need new ranks. If there is no memory for that, they are
-// compared by index, or the step fails.
+// All boxes move far, so the previous step's pairs need new ranks. If there is no memory for these,
+// the pairs are compared by index, or the step fails.
 TEST(RankedPairs, NewRanksSurviveFailedAllocations) {
   Random random(966);
   Boxes first, later;
@@ -240,8 +241,8 @@ TEST_P(RankedPairsTest, SixteenBitCornersDecideOnlySureCases) {
   EXPECT_EQ(Ranked(flat).pairs, test::bruteForce(flat));
 }
 
-// A search tests 256 blocks at a time, and keeps the hits of a block in memory for 2,048. Large
-// boxes need more of both.
+// A search tests 256 blocks at a time, and its buffer holds 4,096 hits of a block. Large boxes
+// exceed both limits.
 TEST_P(RankedPairsTest, LargeBoxesHaveManyHits) {
   Random random(967);
   Boxes boxes;
@@ -274,7 +275,7 @@ TEST(RankedPairs, HitsKeepAllNumbers) {
   EXPECT_LT(BlockHits::of(7, 15, last, 0xFFFF).key(), BlockHits::of(8, 0, 8, 1).key());
 }
 
-// Threads compare 1,024 blocks at a time.
+// Two threads compare the 1,250 blocks, because each thread needs at least 512.
 TEST(RankedPairs, ManyBlocksAreExact) {
   test::forceSkin("never");
   Watched scene(3);
@@ -292,7 +293,7 @@ TEST(RankedPairs, ManyBlocksAreExact) {
   }
 }
 
-// Boxes with a NaN are last in a new order, and have no blocks.
+// Boxes with a NaN are last in a new order, and are in no block.
 TEST_P(RankedPairsTest, BoxesMayGetANanWhenTheOrderIsRenewed) {
   test::forceSkin("never");
   Watched scene(1);

@@ -105,8 +105,8 @@ TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
   }
 }
 
-// Up to 64 new boxes are kept outside the blocks. When more come, all boxes are packed again, but
-// not searched.
+// Up to 64 new boxes are kept outside the blocks. If there are more, all boxes are packed again,
+// but not searched for.
 TEST_F(Resting, AnyNumberOfNewBoxesIsSearchedAlone) {
   Watched scene(1);
   const auto add = [&] { scene.boxes.push_back(boxAt(3.0f * float(scene.boxes.size()), 0, 0, 1)); };
@@ -214,7 +214,7 @@ TEST_F(Resting, StepAfterAFailedStepFindsAllPairs) {
   }
 }
 
-// Some pairs of the step before have greater indices than any box of the failed step.
+// Some pairs of the previous step have greater indices than any box of the failed step.
 TEST_F(Resting, StepAfterAFailedStepWithFewerBoxesFindsAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 1000; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
@@ -266,7 +266,7 @@ TEST_F(Resting, UnwrittenCopiesAreNotCompared) {
   Watched scene(1);
   scene.boxes = test::boxSets()[0].make(50, random);
   scene.step(true);
-  scene.boxes.assign(50, boxAt(0, 0, 0, 0));  // equals memory that was never written
+  scene.boxes.assign(50, boxAt(0, 0, 0, 0));  // all zeros, like memory that was never written
   scene.step();
 }
 
@@ -298,9 +298,9 @@ TEST_F(Resting, CallersMayPassChangeBits) {
   EXPECT_EQ(packedOf(scene.finder), nullptr);
 }
 
-// The boxes of a row touch, so the smallest motion ends a pair, but no box leaves its skin. In the
-// row, neighbours have distant indices. What an earlier step has noted of a box must not count any
-// more.
+// The boxes form a row in which each touches the next. So the smallest motion ends a pair, but no
+// box leaves its skin. Neighbours in the row have distant indices. Anything that an earlier step
+// has stored for a box must have no effect.
 TEST_F(Resting, CallersMayPassFewChangeBits) {
   Random random(60);
   Watched scene(1);
@@ -316,7 +316,7 @@ TEST_F(Resting, CallersMayPassFewChangeBits) {
   EXPECT_GT(changes, 500u);
 }
 
-// The pairs of a replaced object end without a change that the step reports.
+// The pairs of a replaced object end without being reported as removed.
 TEST_F(Resting, PairsOfAReplacedObjectAreGone) {
   Watched scene(1);
   scene.boxes = test::rowOfBoxes(200);
@@ -353,8 +353,8 @@ void expectPairsFromElsewhere(Pipeline& pipeline) {
   EXPECT_EQ(pipeline.removed().size(), 0u);
 }
 
-// After steps on a GPU, the host gets the previous pairs from there. What it has kept of its own
-// last step, such as its pairs, is then out of date.
+// After steps on a GPU, the host gets the previous pairs from the GPU. Data that it has kept from
+// its own last step, such as pairs, is then out of date.
 TEST_F(Resting, PreviousPairsMayComeFromElsewhere) {
   expectPairsFromElsewhere(*makeHostPipeline(1, simdKernels()));
   test::forceSkin("never");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests steps in which boxes move less than it takes to change a pair. Such steps test no
-// candidates, but no change is missed, not even one in the last bit of a coordinate.
+// Tests steps in which boxes move too little to change a pair. Such steps test no candidates. No
+// change may be missed, not even one in the last bit of a coordinate.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,8 +42,8 @@ SimdKernels countingKernels() {
   return kernels;
 }
 
-/// Boxes that tremble around their places. Some places change. Parameters: the distance from the
-/// origin, and the number of threads.
+/// Boxes that tremble around the boxes of `places_`, some of which change. Parameters: the distance
+/// from the origin, and the number of threads.
 class SkinReachTest : public testing::TestWithParam<std::tuple<float, int>> {
  protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ class SkinReachTest : public testing::TestWithParam<std::tuple<float, int>> {
     boxes_ = places_;
   }
 
-  /// A box among as many boxes.
+  /// A random box in a scene of `boxes` boxes.
   Aabb anywhere(float boxes = 500) {
     const float side = 1.1f * std::cbrt(boxes), at = std::get<0>(GetParam());
     return boxAt(at + random_.uniform(0, side), random_.uniform(0, side), random_.uniform(0, side),
@@ -129,7 +129,7 @@ TEST_P(SkinReachTest, FindsEachChange) {
     tremble(k % 50 < 40 ? 0.002f : 0.02f);
     if (k % 3 == 0) touch();
     if (k % 7 == 0) places_[random_.below(kBoxes)] = anywhere();
-    // Some boxes move slowly on, step by step, until they overlap others.
+    // Some boxes drift slowly until they overlap others.
     for (std::size_t i = 5; i < places_.size(); i += 40) {
       places_[i].min[1] += 0.004f;
       places_[i].max[1] += 0.004f;
@@ -181,13 +181,13 @@ TEST_P(SkinReachTest, BoxWithoutCandidatesMayFlyToOthers) {
   EXPECT_GT(changes_, 8u);
 }
 
-// Three events make reaches wrong: two searches for all boxes, and a move of a hub. In each of them
+// Three events invalidate reaches: two searches for all boxes, and a move of a hub. In each of them
 // boxes begin to touch exactly, so that the next steps show which boxes are tested.
 TEST_P(SkinReachTest, HubsMayMoveAndAllBoxesMayBeSearchedForAgain) {
   places_.clear();
   while (places_.size() < 1300) places_.push_back(anywhere(1300));
   boxes_ = places_;
-  const auto growUpTo = [this](float top) {  // to a hub
+  const auto growUpTo = [this](float top) {  // box 0 becomes a hub
     const float at = std::get<0>(GetParam());
     places_[0] = {{at - 20, -20, -20}, {at + 40, top, 40}};
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests steps with a skin around the boxes. Pairs and deltas are exact with each set of SIMD
-// instructions while boxes move, come, go, change their filters or are replaced. A finder uses
-// skins if that is faster.
+// instructions while boxes move, appear, vanish, change their filters or are replaced. A finder
+// uses skins if that is faster.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -139,7 +139,7 @@ TEST_P(SkinTest, PairLimitDoesNotCountPairsOfGrownBoxes) {
   }
 }
 
-// A box that moves in the failed step and back after it has no bit in `changed` of the next step.
+// A box that moves in the failed step and then moves back has no bit in the next step's `changed`.
 TEST_P(SkinTest, BoxesThatMovedOnlyInAFailedStepKeepTheirPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 300; ++i) scene.boxes.push_back(boxAt(3.0f * float(i), 0, 0, 1));
@@ -162,7 +162,7 @@ Boxes layerUnder(int side, const Boxes& large) {
   return boxes;
 }
 
-// The scene has planes, and a ground with too many candidates to list them (a hub).
+// The scene has an infinite plane, and three grounds with too many candidates to list (hubs).
 TEST_P(SkinTest, LargeBoxesMayMoveComeAndGo) {
   Random random(705);
   const Aabb ground{{-9, -1, -9}, {99, 0, 99}},
@@ -189,8 +189,8 @@ TEST_P(SkinTest, LargeBoxesMayMoveComeAndGo) {
   }
 }
 
-// First, boxes have about 1,024 candidates, the maximum of a box that is not a hub. Then there are
-// too many hubs, and boxes gather in one place.
+// First, a box has about 1,024 candidates, the maximum of a box that is not a hub. Then there are
+// too many hubs. Last, all boxes gather at the origin.
 TEST_P(SkinTest, BoxesMayHaveAnyNumberOfCandidates) {
   Random random(706);
   for (const int more : {-1, 0, 1, 2}) {
@@ -347,7 +347,8 @@ std::size_t searchedIn(int steps, float most, int movingEvery = 1) {
   return searched;
 }
 
-// With each limit of a row more than 64 boxes are hubs, so no step keeps its candidates.
+// Even with the highest limit of candidates (16,384), more than 64 boxes are hubs. So no step keeps
+// its candidates.
 TEST(Skin, MoreLargeBoxesThanTheMostThatCanBeHubsMayMove) {
   Random random(719);
   test::forceSkin("always");

@@ -231,7 +231,7 @@ TEST(SkinWork, NewRanksNeedNoSecondSearch) {
   EXPECT_GE(sum / kSteps, 1.03) << "the order is hardly ever kept";
 }
 
-// Platforms with fewer and with more candidates than make a box a hub.
+// Some platforms have too few candidates to be hubs, others are hubs.
 TEST(SkinWork, MovingPlatformCostsInProportionToItsPartners) {
   constexpr int kSide = 100;
   for (const int side : {20, 30, 33, 40, 60, 80}) {
@@ -257,7 +257,8 @@ TEST(SkinWork, MovingPlatformCostsInProportionToItsPartners) {
   }
 }
 
-// All boxes have so many candidates that usually each would be a hub. Then none of them is a hub.
+// All boxes have more candidates than the usual limit. There would be too many hubs, so the limit
+// is raised, and no box is a hub.
 TEST(SkinWork, MovingBoxInACrowdCostsInProportionToItsPartners) {
   Finder finder("automatic");
   Boxes boxes(1500, boxAt(0, 0, 0, 0.5f));
@@ -271,7 +272,8 @@ TEST(SkinWork, MovingBoxInACrowdCostsInProportionToItsPartners) {
   EXPECT_EQ(finder->pairs().size(), 1500u * 1499 / 2);
 }
 
-// The moving boxes are far apart. So between those of a block there are more and more others.
+// The moving boxes are far apart. The larger the world, the more resting boxes lie between the
+// moving boxes of a block.
 TEST(SkinWork, FewMovingBoxesDoNotCostMoreInALargeWorld) {
   for (const int count : {5000, 50'000, 500'000}) {
     Finder finder("always");

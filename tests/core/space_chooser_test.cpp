@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests the choice between host and GPU with traces of both spaces' times, which have noise,
+// Tests the choice between host and GPU with traces of step times on both, which have noise,
 // hitches, jumps and drifts.
 #include "broadphase/choose/space_chooser.h"
 
@@ -25,7 +25,7 @@ struct Step {
 using Trace = std::vector<Step>;
 
 struct Outcome {
-  double lost = 0;  ///< extra time, as a part of the time of the space that was better overall
+  double lost = 0;  ///< extra time, relative to all steps on the faster of host and GPU
   int switches = 0;
   int trials = 0;
   double onGpuMs = 0, checkedMs = 0;  ///< time of the GPU's steps, and of the host's checks of them
@@ -177,8 +177,8 @@ TEST(SpaceChooser, LosesLittleAndSeldomSwitches) {
         }
 }
 
-// While the GPU runs the steps, checks on the host take at most a hundredth of its time, except for
-// the first checks.
+// While the GPU runs the steps, checks on the host take at most a hundredth of the GPU's time,
+// except for the first checks.
 TEST(SpaceChooser, ChecksTheGpuForAHundredthOfTheTime) {
   for (const double host : {1.2, 3.0, 40.0}) {
     const Outcome outcome = run(made(20000, 0.05, 5, [&](double) { return Step{host, 1}; }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests that a View is used as the containers and spans of the standard library are.
+// Tests that a View can be used like the containers and spans of the standard library.
 #include <gtest/gtest.h>
 
 #include <algorithm>

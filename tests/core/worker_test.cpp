@@ -101,7 +101,7 @@ TEST(Worker, StartReturnsAtOnceAndDestructorWaits) {
 }
 
 #if defined(__unix__)
-// ThreadSanitizer does not follow a process with threads through fork().
+// ThreadSanitizer does not support fork() in a process with several threads.
 #if !defined(__SANITIZE_THREAD__)
 
 /// The exit status of a child that runs f and then exits.

@@ -32,8 +32,8 @@ using test::view;
 
 class CudaAdaptive : public test::OnCuda {};
 
-/// Alternates between the spaces every four steps. If requested, it also tries the other space in
-/// between.
+/// Alternates between host and GPU every four steps. With `tries`, it also requests trials on the
+/// other one.
 class InTurns final : public SpaceChooser {
  public:
   explicit InTurns(bool tries) : tries_(tries) {}
@@ -197,7 +197,7 @@ class Counted final : public SharedWork {
   void run(std::size_t piece) noexcept override { ++times[piece]; }
 };
 
-// Before a step waits for the GPU, its threads do what the caller has left.
+// Before a step waits for the GPU, its threads do the caller's remaining work.
 TEST_F(CudaAdaptive, AStepHelpsWithWorkOfTheCaller) {
   Options options;
   options.threads = 3;

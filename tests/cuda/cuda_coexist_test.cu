@@ -85,7 +85,8 @@ class CudaCoexist : public testing::Test {
     return pairsOf(found);
   }
 
-  /// Runs steps that grow, steps that are recorded and replayed, and steps that shrink.
+  /// Runs eight steps with each scene, so that steps are recorded and replayed. The number of boxes
+  /// may grow or shrink from scene to scene.
   static void runPipeline(const Options& options, const std::vector<Boxes>& scenes) {
     const auto pipeline = makeCudaPipeline(options);
     StepStats stats;

@@ -19,7 +19,7 @@ using test::SceneModel;
 /// Makes steps like an engine that continues after an error.
 class Engine {
  public:
-  /// After an attempt that throws, the next one must be right. It reports all pairs as added,
+  /// After a search that throws, the next search must be right. It reports all pairs as added,
   /// because the engine may have dropped its list.
   void step(const SceneModel& model) {
     const test::SceneAnswer expected = answerOf(model);

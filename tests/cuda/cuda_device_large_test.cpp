@@ -19,7 +19,8 @@ using test::HostArrays;
 using test::Random;
 using test::SceneModel;
 
-/// Worlds of 1 to 2,048 boxes at the same place. Some boxes and a plane are in all worlds.
+/// Worlds with 1 to 2,048 boxes each, all in the same region of space. Some boxes and a plane are
+/// in all worlds.
 SceneModel manyWorlds(std::size_t n, Random& random) {
   SceneModel model;
   while (model.boxes.size() < n) {
@@ -71,8 +72,8 @@ TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
   }
 }
 
-/// Boxes of queries. The first overlaps all boxes, which need more than one window of a list. The
-/// others overlap few boxes.
+/// The boxes of three queries. The first overlaps all boxes of the scene, which are more than a
+/// window holds (65,536). The others overlap few boxes.
 test::Boxes largeQueries() {
   constexpr float kFar = 1e30f;
   return {{{-kFar, -kFar, -kFar}, {kFar, kFar, kFar}},

@@ -268,7 +268,7 @@ TEST_F(CudaDeviceScene, TakesMemoryFromTheAllocator) {
   EXPECT_EQ(accountant.wrong, 0u);
 }
 
-/// The next search reports all pairs as added, and no errors of the search that threw.
+/// After a search has thrown, the next one reports all pairs as added, and only its own errors.
 TEST_F(CudaDeviceScene, ReportsAllPairsAsAddedAfterASearchThatThrew) {
   Random random(233);
   const SceneModel good = test::steadyScene(40, 3, random);

@@ -4,7 +4,7 @@
 # pairs and deltas in each run.
 # Usage: cuda_faults.sh CUDA_TESTS recorded|binary|unrecorded|background|device [STRIDE]
 #   recorded     steps that are recorded in graphs and repeated
-#   binary       the same over a binary tree
+#   binary       the same, but with a binary tree
 #   unrecorded   steps without graphs
 #   background   a GPU that is tried in the background, and takes turns with the host
 #   device       searches of DevicePairFinder
@@ -14,8 +14,8 @@ program=$1 steps=$2 stride=${3:-1}
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-# `never` are calls that no step may make: those that wait for the whole device, and without graphs those
-# that capture. `least` is a number of calls that the steps surely exceed.
+# `never` has the calls that no step may make: calls that wait for the whole device or, without graphs, calls
+# that capture a stream. More than `least` errors must be injected.
 never=''
 case $steps in
   recorded)
@@ -24,7 +24,7 @@ case $steps in
     rules=(
       any:%d=2             # out of memory, once
       any:%d=700:sticky    # a kernel faulted: every later call fails too
-      launch:%d=719:sticky # the same, noticed when somebody waits
+      launch:%d=719:sticky # the same, but noticed only when the host waits
       graph:%d=2
       graph:%d=901 # another thread has ended our capture
       malloc:%d=2
@@ -62,8 +62,8 @@ run() { timeout 300 "$program" --gtest_filter="$test" 2>&1; }
 fail_each() {
   local rule=$1 nth output status injected=0 wrong=0 missed=0 most=3
   if [ "$stride" -gt 1 ]; then most=1; fi
-  # The number of calls in the background depends on timing. So the loop ends after three numbers in a row
-  # for which there was no call.
+  # The number of calls in the background depends on timing. So the loop ends only when three runs in a row
+  # did not reach their call.
   for ((nth = 1; missed < most; nth += stride)); do
     # shellcheck disable=SC2059
     output=$(PTXVM_FAIL=$(printf "$rule" "$nth") run)

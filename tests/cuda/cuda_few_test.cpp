@@ -150,8 +150,8 @@ void followSteps(int steps, std::uint32_t seed) {
 TEST_F(CudaFew, FollowRandomSteps) { followSteps(250, 701); }
 TEST_F(CudaFew, FollowManyRandomSteps) { followSteps(test::manySteps(1000), 702); }
 
-// A batch holds 32 changed boxes. Some of these boxes lie in one block. The four boxes of a group
-// overlap each other, and no others.
+// A batch holds 32 changed boxes. Some of these boxes lie in the same block. The changed boxes form
+// groups of four. The boxes of a group overlap each other, but not those of other groups.
 TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
   Random random(703);
   FewTwins twins;
@@ -171,8 +171,8 @@ TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
   }
 }
 
-// All boxes are at one place and refuse each other. A few get a filter that another one matches, so
-// the filters of the bounds above them must change, in both directions.
+// All boxes are equal, and their filters refuse each other. Then a few boxes get filters that match
+// those of other boxes, or no longer match. So the filters of the bounds above them must change.
 TEST_F(CudaFew, ChangedFiltersAreFound) {
   FewTwins twins;
   twins.resize(3000, test::boxAt(0, 0, 0, 1));
@@ -204,8 +204,8 @@ Boxes row(std::size_t n) {
   return boxes;
 }
 
-// About 4,500 pairs fill three tiles. A plank overlaps many boxes, so its pairs are at the begin or
-// end of many lists.
+// About 4,500 pairs fill three tiles. A plank overlaps many boxes, so its pairs are at the
+// beginning or end of many lists.
 TEST_F(CudaFew, PairsMayComeAndGoInEveryTileOfTheList) {
   FewTwins twins;
   twins.resize(5000, {});
@@ -226,8 +226,8 @@ TEST_F(CudaFew, PairsMayComeAndGoInEveryTileOfTheList) {
   EXPECT_EQ(twins.pairs(), before);
 }
 
-// The new pairs do not fit into a tile. So the step runs again, and the next step searches for all
-// boxes at once.
+// The new pairs do not fit into a tile. So the step runs again for all boxes, and the next step
+// also searches for all boxes.
 TEST_F(CudaFew, StepWithTooManyNewPairsRunsAgainForAllBoxes) {
   Random random(704);
   FewTwins twins;
@@ -246,7 +246,7 @@ TEST_F(CudaFew, StepWithTooManyNewPairsRunsAgainForAllBoxes) {
   EXPECT_EQ(twins.searched(), 1u);
 }
 
-// The 7,140 pairs of 120 boxes in one place exceed the capacity, which has an eighth in reserve.
+// The 7,140 pairs of 120 equal boxes exceed the capacity, although it has an eighth in reserve.
 TEST_F(CudaFew, PairsBeyondTheCapacityAreFound) {
   FewTwins twins;
   twins.resize(1000, {});
@@ -258,7 +258,7 @@ TEST_F(CudaFew, PairsBeyondTheCapacityAreFound) {
   EXPECT_GT(twins.pairs(), 7140u);
 }
 
-// Lists begin at the same place for all boxes between two that have pairs.
+// The empty lists of all boxes between two boxes with pairs begin at the same index.
 TEST_F(CudaFew, FewPairsAmongManyBoxes) {
   FewTwins twins;
   twins.resize(5000, {});

@@ -46,7 +46,7 @@ class Both {
     expectTheSame();
   }
 
-  /// Pretends that the other space has done the previous step.
+  /// Sets the previous pairs, as if another pipeline had run the previous step.
   void setPreviousPairs(const Pairs& pairs) {
     gpu_.setPreviousPairs(view(pairs));
     host_->setPreviousPairs(view(pairs));
@@ -78,7 +78,7 @@ Pairs listOf(std::uint32_t first, std::uint32_t begin, std::uint32_t end) {
   return pairs;
 }
 
-// Pairs from another space may have boxes that do not exist in this step.
+// Previous pairs of another pipeline may have indices of boxes that do not exist in this step.
 TEST_F(CudaLists, PreviousPairsMayNameBoxesBeyondTheLast) {
   for (const std::uint32_t end : {200u, 300u, 5000u, 140000u}) {
     SCOPED_TRACE(end);
@@ -97,8 +97,8 @@ TEST_F(CudaLists, NoRecordingOutlivesItsMemory) {
     ASSERT_NO_FATAL_FAILURE(both.step(*boxes));
 }
 
-// A round holds up to 1,024 pairs, and up to 256 pairs a list. The lists reach these limits, or
-// exceed them by one pair. These are the new lists, the old lists, or both.
+// A round holds up to 1,024 pairs, and up to 256 pairs of a list. The new lists, the old lists, or
+// both reach these limits or exceed them, some by one pair.
 TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
   Random random(601);
   struct Shape {
@@ -153,7 +153,8 @@ TEST_F(CudaLists, TilesMayNeedOneRoundOrSeveralOrHaveHubs) {
   }
 }
 
-// Only HubList::kMaxHubs hubs get tiles of their own. Here there are as many, and one more.
+// Only HubList::kMaxHubs hubs get tiles of their own. Here there are that many hubs, one more, and
+// three times as many.
 TEST_F(CudaLists, ManyHubsNeedNoTilesOfTheirOwn) {
   Random random(608);
   for (const std::uint32_t hubs :
@@ -201,7 +202,7 @@ TEST_F(CudaLists, HubsMaySpanManyWindows) {
 }
 
 // Lists have all lengths around the number of pairs that registers hold. Whole lists appear and
-// disappear. Removed objects are first boxes of pairs, second boxes, and hubs.
+// disappear. Removed objects are the first or second boxes of pairs, or hubs.
 TEST_F(CudaLists, ListsOfAllLengthsMayComeAndGo) {
   Random random(602);
   for (const std::uint32_t most : {1u, 8u, 20u, 40u}) {
@@ -313,7 +314,8 @@ TEST_F(CudaLists, LookBackStopsAtTheNearestInclusiveSum) {
     }
 }
 
-// Lists are copied again when their lengths are known: both lists, one list, and no list.
+// Lists that are longer than the mapped memory are copied again. In these steps that holds for both
+// lists, for one list, or for no list.
 TEST_F(CudaLists, CopiedListsEqualTheHosts) {
   Random random(605);
   Options options;
@@ -329,7 +331,7 @@ TEST_F(CudaLists, CopiedListsEqualTheHosts) {
         both.step(*boxes, boxes == &half ? removedObjects : std::vector<std::uint8_t>{}));
 }
 
-// When a program switches spaces, one space gets only the pairs of the other.
+// When a program switches between host and GPU, only the pairs are passed on.
 TEST_F(CudaLists, DeltasAreRelativeToPairsOfAnotherSpace) {
   Random random(606);
   Both both;

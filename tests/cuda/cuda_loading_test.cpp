@@ -61,7 +61,7 @@ TEST_F(CudaLoading, PairFinderLoadsAllKernelsOfItsSteps) {
     PairFinder finder(options);
     setLoads(kRefused);
     test::Random random(731);
-    // Sizes that are sorted by one kernel, and by merging.
+    // 500 boxes are sorted by one kernel, 3,000 boxes by merging.
     for (const std::size_t n : {500u, 3000u}) {
       Boxes boxes = test::boxSets()[0].make(n, random);
       for (int step = 0; step < 8; ++step) {

@@ -142,8 +142,8 @@ TEST_F(CudaOrder, BoxesOfEveryKindComeAndGo) {
   EXPECT_GT(both.kept(), 10);
 }
 
-// The capacity is 512. A kept order has the indices of new boxes, but not at their places along the
-// curve.
+// The capacity is 512. A kept order has the indices of new boxes, but not at their positions along
+// the curve.
 TEST_F(CudaOrder, NumberOfBoxesMayChangeWithinTheCapacity) {
   Random random(404);
   Both both;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests that a saved world which is restored goes on with the same pairs in the same order on a
-// GPU.
+// Tests on a GPU that a restored world continues with the same pairs in the same order.
 #include "cuda_fixture.h"
 #if defined(HAS_SCENES)
 #include "saved_worlds.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests each search separately, over blocks and over a binary tree: which pairs it finds, counts
-// and places. Skipped if there is no device.
+// Tests each search separately, over blocks and over a binary tree. Checks the pairs, how many
+// each box has, and their positions in the box's list. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void searchTree(CudaSpace& space, const Search& asked, View<const Aabb> boxes,
 }
 
 /// Searches the boxes in `order`. For a tree, boxes with a NaN are moved after all others. Checks
-/// the counts and places.
+/// the number of pairs of each box, and their positions in the box's list.
 Found search(const Search& asked, const Boxes& boxes, std::vector<std::uint32_t> order) {
   const std::size_t n = boxes.size();
   if (asked.way.parts == 0)
@@ -185,7 +185,8 @@ TEST_F(CudaSearch, BlocksMayOverlapMoreBlocksThanAListHolds) {
   }
 }
 
-// Some blocks overlap only with their bounds.
+// Seven boxes at borders of blocks and groups overlap. All other boxes are inverted, and overlap
+// nothing.
 TEST_F(CudaSearch, ThirtyThreeGroupsAreSearched) {
   Boxes boxes(33 * 1024, Aabb{{1, 1, 1}, {0, 0, 0}});
   for (const std::size_t i : {0u, 31u, 1023u, 1024u, 32767u, 32768u, 33791u})
@@ -195,8 +196,8 @@ TEST_F(CudaSearch, ThirtyThreeGroupsAreSearched) {
   EXPECT_EQ(search(asked, boxes, inOrder(boxes.size())).header.pairs, 21u);
 }
 
-/// For some nodes of every level the positions of their first and last boxes, and the last position
-/// of the order.
+/// For each level, the positions beside the first and the last border between two nodes. Also the
+/// last position of the order.
 std::vector<std::size_t> placesAtBorders(std::size_t n) {
   std::vector<std::size_t> places;
   for (std::size_t node = 32; node < n; node *= 32)
@@ -207,8 +208,9 @@ std::vector<std::size_t> placesAtBorders(std::size_t n) {
   return places;
 }
 
-// The numbers of boxes need 2, 3 and 4 levels of bounds below the root. Most boxes are NaN. The
-// rest form two clusters far apart, so that pairs are lost if any level omits or mixes up a node.
+// The numbers of boxes need 2, 3 and 4 levels of bounds below the root. Most boxes have a
+// NaN. The rest form two clusters far apart, so that pairs are lost if any level omits or mixes up
+// a node.
 TEST_F(CudaSearch, AllPairsAreFoundWithAnyNumberOfLevels) {
   for (const std::size_t groups : {32u, 33u, 1025u}) {
     SCOPED_TRACE(groups);
@@ -255,7 +257,8 @@ TEST_F(CudaSearch, BlocksWhoseFiltersCannotMatchAreNotSearched) {
   EXPECT_EQ(one.tests, 0u) << "a filter must match both ways";
 }
 
-// The last 16 boxes of a block with two kinds match the other kind, in other blocks and groups.
+// Up to sixteen boxes in a row match all the others, also those of other blocks and groups. No
+// other boxes match each other.
 TEST_F(CudaSearch, BlocksOfSeveralFiltersAreSearched) {
   const Boxes boxes(2048, test::boxAt(0, 0, 0, 1));
   for (const std::size_t begin : {16u, 1008u, 1023u, 1040u, 2047u})

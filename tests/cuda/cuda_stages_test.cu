@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the CUDA space and its stages, compared with the host element by element. Skipped if there
-// is no device.
+// Tests CudaSpace and its stages. Compares their results with the host's, element by element.
+// Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -112,8 +112,8 @@ bool isAround(const Corners& bounds, const Corners& box) {
   return true;
 }
 
-// Each box is in its slot, and within the bounds of its block and group. Slots without a box are
-// empty, and also slots of NaN boxes.
+// Each box is in its slot, and within the bounds of its block and group. Slots without a box,
+// and slots of boxes with a NaN, are empty.
 TEST_F(CudaStages, BlocksHoldAllBoxesInAnyOrder) {
   Random random(99);
   for (const test::BoxSet& set : test::boxSets()) {
@@ -373,7 +373,8 @@ TEST_F(CudaStages, NothingIsRecordedIfGraphsAreOff) {
 TEST_F(CudaStages, MemoryIsFreedInStreamOrderOrAtTheEnd) {
   cudaStream_t stream = nullptr;
   cudaCheck(cudaStreamCreate(&stream));
-  // The device's free memory would also include what the pool keeps, and what other programs use.
+  // Reads the pool's counter, because the device's free memory also depends on the memory that the
+  // pool keeps and on other programs.
   cudaMemPool_t pool = nullptr;
   cudaCheck(cudaDeviceGetMemPool(&pool, 0));
   const auto used = [&] {

@@ -34,7 +34,7 @@ struct Load {
 
 struct Outcome {
   long rounds = 0;
-  long different = 0;  ///< number of rounds whose result was not the host's
+  long different = 0;  ///< number of rounds whose result differed from the host's
   /// Number of rounds that the GPU refused, so that the host finished them.
   long onHost = 0;
   std::string complaint;    ///< the first difference, or why the GPU first refused
@@ -87,7 +87,7 @@ class MemoryHog {
   explicit MemoryHog(std::size_t bytes);
   ~MemoryHog();
   /// Stops the copies.
-  /// @return how often they went through the memory
+  /// @return the number of passes over the memory
   /// @throws SpaceError if a call failed
   long stop();
 

@@ -56,7 +56,7 @@ class Scene {
       }
     }
     PairFinder host = finderOn(Backend::host);
-    // Frame 0 comes again at the end, for its delta.
+    // Frame 0 runs again at the end, to get its delta relative to the last frame.
     for (std::size_t step = 0; step <= kFrames; ++step) {
       update(host, step);
       wanted_[step % kFrames] = hashesOf(host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the CUDA space through the public interface. It must give the same pairs and deltas as the
-// host, whatever fails on the GPU. Skipped if there is no device.
+// Tests steps on a GPU through the public interface. They must find the same pairs and deltas as
+// the host, whatever fails on the GPU. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,8 +118,8 @@ TEST_P(Cuda, FollowsFiltersMovesAndRemovedObjects) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-/// Rows of unit boxes. Each row follows one long box that overlaps all of it, so its list has the
-/// row's length.
+/// Rows of unit boxes. Each row follows a long box that overlaps the whole row. So the list of the
+/// long box is as long as the row.
 Boxes rowsUnderLongBoxes(const std::vector<std::uint32_t>& lengths) {
   Boxes boxes;
   for (std::size_t row = 0; row < lengths.size(); ++row) {
@@ -142,8 +142,8 @@ void leaveOrReturn(Boxes& boxes, Random& random) {
   }
 }
 
-// The lengths are the maximum that registers, a warp, and a block's memory can sort, and one more.
-// There are also hubs, and many short lists.
+// The lengths are the maxima that can be sorted in registers, by a warp, and in a block's memory,
+// and one more than each maximum. There are also hubs, and many short lists.
 TEST_P(Cuda, ListsOfEveryLength) {
   Random random(88);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
@@ -181,7 +181,7 @@ TEST_P(Cuda, HubsAndCrowds) {
   EXPECT_NE(gpu.stats().backend, "host") << gpu.stats().reason;
 }
 
-// 1,000 coincident boxes have 499,500 pairs, far more than the plan has room for.
+// 1,000 coincident boxes have 499,500 pairs, far more than the planned capacity.
 TEST_P(Cuda, GrowsAndRunsAgainWithoutLosingAPair) {
   Random random(84);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
@@ -216,10 +216,10 @@ TEST_P(Cuda, TwoFindersAreIndependent) {
   }
 }
 
-// Enough steps of one kind run that they are recorded and replayed. Meanwhile everything changes
-// that recordings must not depend on: the number of boxes, boxes far away, and removed objects. The
-// number of pairs also rises and falls, so that the planned capacity for pairs sometimes changes
-// without a new allocation.
+// Runs enough steps of one kind for them to be recorded and replayed. Between the steps, everything
+// changes that recordings must not depend on: the number of boxes, boxes far away, and removed
+// objects. The number of pairs also rises and falls, so that the planned capacity for pairs
+// sometimes changes without a new allocation.
 TEST_P(Cuda, RepeatedStepsFollowEveryChange) {
   Random random(87);
   for (const bool timed : {false, true}) {

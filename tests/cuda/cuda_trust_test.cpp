@@ -119,7 +119,7 @@ class CudaTrust : public test::OnCuda {
 
  private:
   /// Boxes with odd indices are far from all others. So inverting the lowest bit of an index gives
-  /// a wrong pair of two existing boxes. And no pair changes if only the last box moves.
+  /// a wrong pair of two existing boxes. Also, no pair changes if only the last box moves.
   static Boxes makeBoxes(Random& random) {
     Boxes boxes = test::boxSets()[0].make(kBoxes, random);
     for (std::size_t i = 1; i < kBoxes; i += 2) boxes[i] = test::boxAt(1e4f * float(i), 0, 0, 1);
@@ -138,7 +138,8 @@ class CudaTrust : public test::OnCuda {
   int step_ = 0;
 };
 
-// All boxes move, so the next step uses no pair of the wrong step. Its delta corrects the error.
+// All boxes move, so the step after the wrong one uses no pair of that step. Its delta corrects the
+// error.
 TEST_F(CudaTrust, WrongPairIsCorrectedByTheNextStep) {
   ASSERT_NO_FATAL_FAILURE(serveOnGpu());
   int wrong = 0;

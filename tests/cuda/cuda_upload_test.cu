@@ -170,7 +170,8 @@ std::size_t uploadCounted(UploadBuffer<Aabb>& buffer, const Boxes& boxes) {
   return records;
 }
 
-// 438 records of 28 bytes are a quarter of the bytes of a piece of 2,048 boxes.
+// 438 is the maximum number of records (28 bytes each) in a quarter of a piece (2,048 boxes of 24
+// bytes).
 TEST_F(CudaUpload, FewChangesAreSentAsRecordsAndManyAsPieces) {
   UploadBuffer<Aabb> buffer;
   Boxes boxes(20000, test::boxAt(1, 2, 3, 1));

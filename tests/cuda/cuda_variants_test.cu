@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests the founding documents' variants on the CUDA space. Skipped if there is no device.
+// Tests the founding documents' variants on a GPU. Skipped if there is no device.
 #include "benchmarks/catalogue/find_production.cuh"
 #include "broadphase/cuda/runtime/space.cuh"
 #include "broadphase/cuda/step.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Arrays in device memory, for the checks that run on every space (device_scene_asking.h).
+// Arrays in device memory, for the checks that run on both host and GPU (device_scene_asking.h).
 #pragma once
 
 #include <map>
@@ -69,7 +69,7 @@ struct Accountant {
               return static_cast<Accountant*>(user)->allocate(bytes);
             },
             [](void* memory, std::size_t bytes, CUstream_st* stream, void* user) {
-              // Work may still use the memory, and cudaFree need not wait.
+              // Work may still use the memory, and cudaFree does not always wait for it.
               cudaStreamSynchronize(stream);
               static_cast<Accountant*>(user)->release(memory, bytes);
             },

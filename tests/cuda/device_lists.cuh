@@ -15,7 +15,7 @@
 
 namespace lbvh::test {
 
-/// Lists by box, ascending.
+/// lists[i] has the partners of box i, in ascending order.
 using Lists = std::vector<std::vector<std::uint32_t>>;
 
 inline Pairs pairsOf(const Lists& lists) {
@@ -32,7 +32,7 @@ inline std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
   return offsets;
 }
 
-/// A comparison without a search, so that lists may be such as no scene has.
+/// A comparison without a search. So it can have lists that no scene has.
 struct Comparison {
   Lists fresh, old;
   std::vector<std::uint8_t> removedObjects;
@@ -72,8 +72,8 @@ struct Comparison {
     return now;
   }
 
-  /// Sorts and compares. Then compares once more, into shorter lists, as after a step whose lists
-  /// were too long.
+  /// Sorts and compares. Then compares again without sorting, as after a step whose changes did not
+  /// fit. This time the lists for the changes are too short.
   void check(Random& random) const {
     const Pairs freshPairs = pairsOf(fresh), oldPairs = pairsOf(old);
     Pairs counting, added, removed;
@@ -150,7 +150,8 @@ struct Comparison {
  private:
   static constexpr Pair kUntouched = {12345, 12345};
 
-  /// As a HubList, whose boxes are in no order. The first hubs are missing if there are too many.
+  /// The hubs as a HubList, which is not sorted. If there are too many, those with the smallest
+  /// indices are missing.
   static std::vector<unsigned long long> hubsIn(const Lists& lists) {
     std::vector<unsigned long long> words(HubList::kWords);
     for (std::size_t box = lists.size(); box-- > 0;)

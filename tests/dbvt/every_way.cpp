@@ -229,7 +229,7 @@ void callWhatIsNotVirtual() {
 void useInChild() {}  // Windows has no fork
 void endChildAtOnce() {}
 #else
-/// A child of vfork, which shares its parent's memory, and ends by _exit.
+/// Starts a child by vfork. It shares its parent's memory, and ends with _exit.
 void endChildAtOnce() {
   const pid_t child = vfork();  // NOLINT(bugprone-unsafe-functions): this is what is tested
   if (child == 0) _exit(9);
@@ -267,7 +267,7 @@ void useInChild() {
 
 }  // namespace
 
-/// The function that plugin_host.cpp calls, which loads this file as a plugin.
+/// plugin_host.cpp loads this file as a plugin, and calls this function.
 extern "C" int everyWay(int argc, char** argv) {
   if (argc < 2) return 2;
   wantOurs = std::strcmp(argv[1], "ours") == 0;

@@ -40,7 +40,7 @@ said=$(LD_PRELOAD=$scratch/$(basename "$library") "$every_way" bullets 2>&1 >/de
 has "$said" "^gpulbvh: the broad phase stays Bullet's own (.*): .*libgpulbvh_dbvt-.*No such file"
 [ "$(grep -c '^gpulbvh:' <<<"$said")" = 1 ] || fail "more than one message: $said"
 
-# The library reads Bullet's version from the file's name, so copies with other names are other versions.
+# The library reads Bullet's version from the file's name, so copies with other names count as other versions.
 bullet=$(ldd "$every_way" | awk '/libBulletCollision/ { print $3 }')
 for version in 2.88 3.25; do cp "$bullet" "$scratch/libBulletCollision.so.$version"; done
 said=$(LD_PRELOAD=$library:$scratch/libBulletCollision.so.2.88 "$every_way" bullets 2>&1 >/dev/null)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks edge cases of a DevicePairFinder on every space: minimal requests, absent arrays, few
-// pairs.
+// Checks edge cases of a DevicePairFinder on the host or a GPU: minimal requests, absent arrays,
+// few pairs.
 #pragma once
 
 #include "device_scene_asking.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks a DevicePairFinder on every space. `find(finder, boxes, filters)` copies boxes to the
-// finder's memory, searches, and returns what was found.
+// Checks a DevicePairFinder on the host or a GPU. `find(finder, boxes, filters)` copies boxes to
+// the finder's memory, searches, and returns the result.
 #pragma once
 
 #include <gtest/gtest.h>

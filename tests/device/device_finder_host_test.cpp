@@ -54,8 +54,8 @@ TEST(DeviceFinderOnHost, AfterAStoppedSearchAllPairsAreAdded) {
   EXPECT_EQ(last.report->removed, 0u);
 }
 
-/// After an error all pairs must be added, because the engine may have dropped its own list. Each
-/// search has more pairs than the previous one, so that memory must grow.
+/// After an error all pairs must be reported as added, because the engine may have dropped its own
+/// list. Each finder's second search has more pairs than the first, so memory must grow.
 TEST(DeviceFinderOnHost, AfterBadAllocAllPairsAreAdded) {
   DeviceRequest request;
   request.changes = true;

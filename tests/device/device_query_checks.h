@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks queries by rays and by boxes on every space. They search the boxes of a DevicePairFinder's
-// last search.
+// Checks queries by rays and by boxes on the host or a GPU. They search the boxes of a
+// DevicePairFinder's last search.
 #pragma once
 
 #include <gtest/gtest.h>

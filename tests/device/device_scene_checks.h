@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks searches on every space: the lists must equal the model's in every layout, in the finder's
-// memory and in the caller's. device_scene_asking.h says what a `Space` is.
+// Checks searches on the host or a GPU: the lists must equal the model's in every layout, in the
+// finder's memory and in the caller's. device_scene_asking.h says what a `Space` is.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ void sweepsBeforeItGrows(Space& space, const DeviceOptions& options) {
   SceneModel model;
   model.boxes = {{{-kEdge, 0, 0}, {kEdge, 1, 1}},         // grows by 1 and then by 2, to 2^24 + 2
                  {{kEdge + 2, 0, 0}, {kEdge + 2, 1, 1}},  // touches the first box
-                 {{kEdge + 4, 0, 0}, {kEdge + 4, 1, 1}},  // would if 1 + 2 were added at once
+                 {{kEdge + 4, 0, 0}, {kEdge + 4, 1, 1}},  // would touch it if 3 were added at once
                  {{-kEdge - 2, 0, 0}, {-kEdge - 2, 1, 1}},
                  {{-kEdge - 4, 0, 0}, {-kEdge - 4, 1, 1}}};
   model.margins = {2, 0, 0, 0, 0};
@@ -111,7 +111,7 @@ void allFormsAgree(Space& space, const DeviceOptions& options, std::size_t scene
   }
 }
 
-/// Boxes in one place, which all overlap each other. Their arrays are not packed.
+/// Equal boxes, which all overlap each other. Their arrays are not packed.
 inline SceneModel crowd(std::size_t n) {
   SceneModel model;
   model.boxes.assign(n, boxAt(1, 1, 1, 1));
@@ -299,8 +299,8 @@ void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& befo
   EXPECT_TRUE(areAmong(found.added, added) && areAmong(found.removed, removed));
 }
 
-/// The lists of one search are freed before the next one, so the finder must itself keep the last
-/// pairs.
+/// The lists of a search are freed before the next search, so the finder must keep the previous
+/// pairs itself.
 template <class Space>
 void callerOwnsTheChanges(Space& space, const DeviceOptions& options) {
   Random random(206);
@@ -329,8 +329,8 @@ inline SceneModel couples(std::size_t n) {
   return model;
 }
 
-/// There may be more kept pairs than the next search can hold, or they may belong to more boxes
-/// than it has.
+/// The finder may have kept more pairs than the capacity of the next search, or pairs of more boxes
+/// than the next scene has.
 template <class Space>
 void keepsWhateverTheRoomIs(Space& space, const DeviceOptions& options) {
   DevicePairFinder finder(options);

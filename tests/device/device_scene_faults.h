@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks errors on every space: those that DevicePairFinder throws, and those in its report.
+// Checks errors on the host or a GPU: those that DevicePairFinder throws, and those in its report.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -161,8 +161,8 @@ struct SceneFault {
   std::function<void(SceneModel&)> make;
 };
 
-/// Faults of a scene. Each is detected without the others. None of them changes box 5 or later
-/// boxes.
+/// Faults of a scene. Each is detected even if it is the only one. None of them changes box 5 or
+/// later boxes.
 inline std::vector<SceneFault> sceneFaults() {
   const float nan = std::nanf("");
   return {
@@ -202,7 +202,7 @@ inline std::vector<SceneFault> sceneFaults() {
   };
 }
 
-/// The report and the pairs must be exact. Only if the list of excluded pairs is unsorted, some of
+/// The report and the pairs must be exact. But if the list of excluded pairs is unsorted, some of
 /// its pairs may be found.
 template <class Space>
 void reportsExactly(Space& space, DevicePairFinder& finder, const SceneModel& model,

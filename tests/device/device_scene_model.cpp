@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Computes expected results. Of the library it uses only overlap(), shouldCollide() and RayTest.
+// Computes expected results. Uses only overlap(), shouldCollide() and RayTest of the library.
 #include "device_scene_model.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ bool hasNan(const Aabb& box) {
          std::any_of(box.max, box.max + 3, [](float x) { return x != x; });
 }
 
-/// The boxes with their displacements and margins. Boxes that cannot overlap anything are NaN
-/// boxes.
+/// The boxes with their displacements and margins. Boxes that cannot overlap anything get NaN
+/// corners.
 Boxes grownBoxes(const SceneModel& scene) {
   const Aabb nothing{{kNan, kNan, kNan}, {kNan, kNan, kNan}};
   Boxes boxes(scene.boxes.size(), nothing);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Zlib
-# Tests which Bullet FindBulletPhysics.cmake finds, and its message if it can use none.
+# Tests which Bullet FindBulletPhysics.cmake finds, and its message if it finds no usable Bullet.
 # Usage: cmake -D MODULES=.../cmake -D SCRATCH=FOLDER [-D REAL=FOLDER] -P find_bullet.cmake
-# Builds small fakes of Bullet. With REAL, the rows that hold for any Bullet run on a real Bullet. Its source
-# is in REAL/source, and its installations are in REAL/single and REAL/double, named after the precision.
+# Builds small fakes of Bullet. With REAL, it uses a real Bullet, and makes only the checks that hold for any
+# Bullet. The source is in REAL/source, and the installations are in REAL/single and REAL/double, named after
+# the precision.
 cmake_policy(VERSION 3.22)
 if(DEFINED REAL AND NOT REAL)
   message("skipped: GPULBVH_BULLET_TREES names no Bullet from source")
@@ -22,7 +23,7 @@ function(install_fake prefix)
 endfunction()
 
 # Configures the program with ARGN: NAME=VALUE is a cache variable, $NAME=VALUE an environment variable.
-# Uses the build folder of the previous row, to test that nothing in its cache matters.
+# Uses the build folder of the previous check, to test that nothing in its cache matters.
 # Sets `failed`, and `said` without line breaks.
 function(configure)
   set(environment --unset=Bullet_ROOT --unset=CMAKE_PREFIX_PATH)
@@ -48,7 +49,7 @@ function(configure)
   set(failed "${failed}" PARENT_SCOPE)
 endfunction()
 
-# Checks one row: with the arguments ARGN, headers and all libraries are found in the folder `tree`, and a
+# Checks that with the arguments ARGN, headers and all libraries are found in the folder `tree`, and that a
 # program links.
 function(finds tree)
   configure(${ARGN})
@@ -76,7 +77,7 @@ function(finds tree)
   message(STATUS "finds ${tree} given ${ARGN}")
 endfunction()
 
-# Checks one row: with the arguments ARGN, a program of CMAKE_BUILD_TYPE `configuration` links
+# Checks that with the arguments ARGN, a program of CMAKE_BUILD_TYPE `configuration` links
 # `folder`/libNAME`postfix`.a, and no other library of Bullet.
 function(links folder postfix configuration)
   configure(CMAKE_BUILD_TYPE=${configuration} ${ARGN})
@@ -97,7 +98,7 @@ function(links folder postfix configuration)
   message(STATUS "links ${folder}/lib*${postfix}.a in ${configuration} given ${ARGN}")
 endfunction()
 
-# Checks one row: with the arguments ARGN, configuring fails with a message that matches `sentence`.
+# Checks that with the arguments ARGN, configuring fails with a message that matches `sentence`.
 function(says sentence)
   configure(${ARGN})
   if(NOT failed OR NOT said MATCHES "${sentence}")
@@ -120,7 +121,8 @@ endif()
 set(config lib/cmake/bullet)
 set(for_double BulletPhysics_DOUBLE=ON)
 
-# Each place has precedence over the place in the next row. Debian's Bullet may be installed, too.
+# In each line the first place takes precedence over the second, which is the first place of the next line.
+# Debian's Bullet may be installed, too.
 finds(${single} Bullet_ROOT=${single} $Bullet_ROOT=${double})
 finds(${single} $Bullet_ROOT=${single} Bullet_DIR=${double}/${config})
 finds(${single} Bullet_DIR=${single}/${config} BULLET3=${source} USE_DOUBLE_PRECISION=ON)
@@ -129,7 +131,7 @@ finds(${single} CMAKE_PREFIX_PATH=${single} $CMAKE_PREFIX_PATH=${double})
 finds(${single} $CMAKE_PREFIX_PATH=${single} BulletPhysics_HINT=${double})
 finds(${single} BulletPhysics_HINT=${single} SYSTEM=${double})
 finds(${single} SYSTEM=${single})
-# The rows below find a Bullet with double precision in these places.
+# The lines below find a Bullet with double precision in these places.
 finds(${double} Bullet_ROOT=${double} ${for_double})
 finds(${double} Bullet_DIR=${double}/${config} ${for_double})
 finds(${source} BULLET3=${source} USE_DOUBLE_PRECISION=ON ${for_double})
@@ -208,7 +210,7 @@ file(COPY ${single}/include DESTINATION ${SCRATCH}/headers)
 says("${SCRATCH}/headers/include/bullet.* has no library LinearMath in ${SCRATCH}/headers/lib"
   CMAKE_PREFIX_PATH=${SCRATCH}/headers BulletPhysics_HINT=${single})
 file(COPY ${single}/ DESTINATION ${SCRATCH}/mixed)
-file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY replaces no file of the same second
+file(REMOVE ${SCRATCH}/mixed/lib/libBulletDynamics.a)  # COPY would not replace a file with the same time stamp
 file(COPY ${double}/lib/libBulletDynamics.a DESTINATION ${SCRATCH}/mixed/lib)
 says("${SCRATCH}/mixed/lib/libBulletDynamics.a does not link with the headers in ${SCRATCH}/mixed"
   Bullet_ROOT=${SCRATCH}/mixed)

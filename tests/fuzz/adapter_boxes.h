@@ -31,8 +31,8 @@ inline btVector3 drawPoint(Bytes& bytes) {
   return {at(0), at(5), at(10)};
 }
 
-/// Draws mostly a cube or a point. Otherwise draws a sheet, or a box that is infinite, giant,
-/// inverted, NaN, far away or arbitrary.
+/// In most cases draws a cube or a point. Otherwise draws a flat box, or a box that is infinite,
+/// giant, inverted, NaN, far away or arbitrary.
 inline Box drawBox(Bytes& bytes) {
   constexpr btScalar inf = std::numeric_limits<btScalar>::infinity();
   constexpr btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Implements the other calls of an episode's user: filters, planes, steps, queries, the cache, and
+// Implements calls of an episode's user that concern filters, planes, steps, queries, the cache and
 // migrations. See adapter_episode.h.
 #include <fcntl.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ void Episode::changeFilter(bool mayChangeAnswers) {
   enterTwin(client);
 }
 
-/// Changes the callback's answers, without a call to the adapter. Usually some turn from no to yes.
+/// Changes the callback's answers without a call to the adapter, usually some from no to yes.
 void Episode::changeAnswers(std::uint32_t how) {
   if (how % 4 != 0 && filter_.opened < 8) {
     ++filter_.opened;
@@ -111,9 +111,10 @@ void Episode::createWithLittleMemory() {
   afterChange();
 }
 
-/// A callback that was removed and set again between two steps is noticed only if ghosts were moved
-/// in between. An unnoticed exchange matters only if the callback's answers have changed, or if the
-/// user meanwhile added a pair that the callback refuses.
+/// Calls refilter() if the callback was set or removed since the last step, and this may matter.
+/// If it was removed and set again, the adapter notices that only if ghosts were moved in between.
+/// An unnoticed exchange matters only if the callback's answers have changed, or if the user has
+/// edited pairs.
 void Episode::beforeStep() {
   if (!isExchanged_ || (!isSilent_ && edited_.empty())) return;
   ours_->refilter();
@@ -333,7 +334,8 @@ void Episode::useCache() {
             &dispatcher_);
       break;
     default:
-      // Bullet's own caches remove pairs and add them again, which calls the filters.
+      // To sort, Bullet's hashed cache removes all pairs and adds them again. This calls the
+      // filter.
       if (broadPhase_.kind == Cache::own || (isStepped_ && !isSilent_ && edited_.empty()))
         cache_->sortOverlappingPairs(&dispatcher_);
   }

@@ -9,7 +9,7 @@
 namespace fuzz {
 
 /// The adapter's rule is that the lowest corner along the normal decides, in double precision. A
-/// box that is NaN or infinite is not above.
+/// box is not above if the height of this corner is NaN or minus infinity.
 bool Episode::isAbove(const Client& client, const Client& plane) const {
   const bool isFat = broadPhase_.options.margin > 0;
   double lowest = -double(plane.plane->constant);
@@ -184,8 +184,8 @@ void Episode::afterChange() {
   checkStrangersCalls(false);
 }
 
-/// A stranger's cache gets only the calls that btDbvtBroadphase makes. Only after refilter() it is
-/// asked about pairs that it has.
+/// A stranger's cache gets only the calls that btDbvtBroadphase makes. Only after refilter() is it
+/// asked about pairs that it already has.
 void Episode::checkStrangersCalls(bool isRefiltered) const {
   if (!broadPhase_.isStrangers) return;
   require(broadPhase_.talk->others == 0, "a stranger's cache got a call that it does not expect");
@@ -202,8 +202,9 @@ void Episode::afterFailure() {
   step();
 }
 
-/// A ghost's list has at once what the ghost overlaps. Until the next step it may also have what
-/// the ghost has overlapped. Changed filters and planes are read only in a step.
+/// A ghost's list must at once have the objects that the ghost overlaps. Until the next step it may
+/// also have objects that the ghost no longer overlaps. Changed filters and planes are read only in
+/// a step.
 void Episode::checkGhosts() const {
   if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
   const Pairs pairs = readCache();
@@ -247,7 +248,7 @@ void Episode::checkTwin() {
 }
 
 /// The twin calls filters again when a box changes. So the twin's pairs must be in our cache as
-/// long as answers only turn from no to yes.
+/// long as answers change only from no to yes.
 void Episode::checkTwinsPairs() const {
   const btBroadphasePairArray& array =
       const_cast<btDbvtBroadphase&>(twin_).getOverlappingPairCache()->getOverlappingPairArray();

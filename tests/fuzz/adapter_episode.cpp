@@ -286,7 +286,7 @@ void Episode::move() {
   afterChange();
 }
 
-/// The user goes through a ghost's list and moves what is in it. So the list must not shrink.
+/// The user moves the objects in a ghost's list one by one. Meanwhile the list must not shrink.
 void Episode::moveWhatAGhostSees() {
   Client& client = any();
   if (!hasGhosts_ || !client.isGhost()) return move();

@@ -46,7 +46,7 @@ struct Client {
   Box box;
   lbvh::Aabb fat{};  ///< the box as the finder knows it
   std::unique_ptr<HalfSpace> plane;
-  bool isUnsettled = false;  ///< its filter or plane changed, so its pairs may wait for the step
+  bool isUnsettled = false;  ///< its filter or plane changed; the next step updates its pairs
   bool mustAsk = true;       ///< the box changed or its pairs were cleaned since the last step
 
   int id() const { return proxy->m_uniqueId; }
@@ -100,9 +100,9 @@ class Episode {
     bool isShared = false;     ///< the cache has a pair of another broad phase
     bool isStrangers = false;  ///< the cache is of a stranger's class (strangers_caches.h)
     GpuLbvhOptions options;
-    std::unique_ptr<strangers::Talk> talk;  ///< with the stranger's cache
+    std::unique_ptr<strangers::Talk> talk;  ///< shared with the stranger's cache
     std::unique_ptr<btOverlappingPairCache> handedIn;
-    std::unique_ptr<btOverlappingPairCache> wrapper;  ///< a stranger's, of `handedIn`
+    std::unique_ptr<btOverlappingPairCache> wrapper;  ///< of a stranger's class, around `handedIn`
     std::unique_ptr<GpuLbvhBroadphase> adapter;
   };
 
@@ -160,8 +160,8 @@ class Episode {
            (!broadPhase_.isStrangers && cache_->getOverlapFilterCallback() != lastFilter_);
   }
   bool hasFilter() const { return cache_->getOverlapFilterCallback() != nullptr; }
-  /// Whether pairs are only asked about when they are offered. If not, each step reads the groups
-  /// and masks.
+  /// Whether pairs are accepted or refused only when they are offered to the cache. If not, each
+  /// step reads the groups and masks.
   bool asksOnce() const { return broadPhase_.isStrangers || hasFilter(); }
   void changeSilently() {
     isSilent_ = true;
@@ -204,18 +204,18 @@ class Episode {
   std::set<Key> stepPairs_;  ///< overlaps in the last step, before filter callbacks
   std::set<Key> edited_;     ///< pairs that the user removed or added
   const btOverlapFilterCallback* lastFilter_ = nullptr;  ///< filter callback of the last step
-  bool isExchanged_ = false;    ///< the callback was exchanged since the last step
+  bool isExchanged_ = false;    ///< the callback was set or removed since the last step
   bool isRefiltered_ = false;   ///< refilter() was called since the last step
   bool isInterrupted_ = false;  ///< the last step failed, so the next offers all pairs
   bool isSilent_ = false;       ///< answers changed since the filters were called for all pairs
   bool onlyOpens_ = true;  ///< since the twin was renewed, answers have changed only from no to yes
   bool isStepped_ = true;  ///< nothing has changed since the last step
   int lastId_ = 0;         ///< the largest id that was given
-  int chosenId_ = 0;       ///< of the next object; 0: none is chosen
+  int chosenId_ = 0;       ///< id of the next object; 0: none was chosen
   int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
 };
 
-/// The ids of strangers. No filter of an episode refuses their pair.
+/// The first id of another broad phase's proxies. No filter of an episode refuses their pair.
 constexpr int kStrangeId = 1080000;
 static_assert((2 * kStrangeId + 1) % 12 == 1);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Fuzz target: PairFinder, and the queries of BoxTree. The bytes choose the calls, and each answer
-// is compared with brute force. The same calls go to several finders (hierarchies, threads,
-// instruction sets, spaces).
+// is compared with brute force. Several finders get the same calls. They differ in hierarchy,
+// threads, instruction set and backend.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -265,7 +265,7 @@ void Program::update() {
   const long allocations = isScarce ? bytes_.below(40) : 0;
   bool hasFailed = expected.size() > options_.maxPairs;
   for (PairFinder& finder : finders_) {
-    const bool isFirst = &finder == &finders_[0] || &finder == &finders_[1];  // per hierarchy
+    const bool isFirst = &finder == &finders_[0] || &finder == &finders_[1];  // of its hierarchy
     if (isScarce && isFirst && failsForMemory(finder, changed, allocations)) checkNoDelta(finder);
     updateOne(finder, changed, expected);
   }
@@ -276,8 +276,9 @@ void Program::update() {
   removed_.assign(now_.boxes.size(), 0);
 }
 
-/// Runs an update with limited memory. Returns false if it succeeded. Then it also checks the
-/// delta, and gives the finder the last boxes again, because the caller repeats the update.
+/// Runs an update with limited memory. Returns false if it succeeded. In that case it also checks
+/// the delta, and then updates the finder with the previous boxes, because the caller repeats the
+/// update.
 bool Program::failsForMemory(PairFinder& finder, View<const std::uint64_t> changed,
                              long allocations) {
   bool isDone = false;
@@ -360,7 +361,7 @@ lbvh::Ray rayOf(Bytes& bytes) {
   return ray;
 }
 
-/// The hits of each query are those boxes that `hits(query, box)` accepts.
+/// Checks that the hits of each query are the boxes that `hits(query, box)` accepts.
 template <class Query, class Hits>
 void checkBatch(const lbvh::BatchHits& found, const std::vector<Query>& queries, const Boxes& boxes,
                 const Hits& hits) {

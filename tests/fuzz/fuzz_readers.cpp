@@ -54,7 +54,7 @@ void checkRefusal(const FileError& error, const std::string& path) {
           "a refusal does not name the file on one line");
 }
 
-/// Half of the files begin with a valid magic number. All frames that the reader promises must be
+/// Half of the files begin with a valid magic number. All frames that the reader reports must be
 /// in the file.
 void readBoxes(Bytes& bytes) {
   std::string content;

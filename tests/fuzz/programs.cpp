@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Calls the programs' own main functions, which have other names here. These main functions end in
-// runProgram, which the linker replaces by the function in this file (--wrap).
+// Calls the programs' own main functions, which have other names here. These main functions call
+// runProgram last. The linker replaces runProgram by the function in this file (--wrap).
 #include "programs.h"
 
 #include "support/command_line.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The command lines of the programs, parsed but not run.
+// Parses the command lines of the programs, but does not run the programs.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   --skin NAME       in which steps boxes are grown (core/test_hooks.h)
 //   --random SECONDS  run random inputs for this time
 //   --inputs N        run this many random inputs
-//   --seed N          seed of the first random input, for reproducible ones
+//   --seed N          seed of the first random input, which makes the inputs reproducible
 // A file NAME.inputs has one input per line, in hex. Any other file is one input, and so is each
 // file of a folder. A failure aborts the process. The last name that was printed is that of the
 // failing input.
@@ -122,7 +122,7 @@ int replay(int argc, char** argv) {
   for (const fs::path& path : filesOf(paths)) inputs += runFile(path);
   inputs += runRandom(seconds, count, seed);
   std::printf("%ld inputs, all answers right\n", inputs);
-  return inputs > 0 ? 0 : 2;  // a run without inputs shows nothing
+  return inputs > 0 ? 0 : 2;  // a run without inputs tests nothing
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace fuzz {
 /// Each target defines this function, and a program has one target.
 void runTarget(const std::uint8_t* data, std::size_t size);
 
-/// The target of PairFinder also runs finders on this space.
+/// The target of PairFinder also runs finders with this backend.
 inline lbvh::Backend otherBackend = lbvh::Backend::host;
 
 /// Unlike assert, it does not depend on the build. Fuzzers report the abort.

@@ -40,8 +40,8 @@ class Tree:
         sanitizers = '-fsanitize=address,undefined -fno-sanitize-recover=all'
         kind = 'Debug' if self.sanitize else 'RelWithDebInfo'  # neither is a unity build
         flags = '-O1 -w ' + (sanitizers if self.sanitize else '-DNDEBUG')
-        # With shared libraries, no test is linked again for a fault in one. With UBSan, shared
-        # libraries do not link.
+        # With shared libraries, a fault in a library does not require linking the tests again. Shared
+        # libraries do not link with UBSan.
         self.command('cmake', '-G', 'Ninja', '-S', self.source, '-B', self.out,
                      '-D', f'BUILD_SHARED_LIBS={"OFF" if self.sanitize else "ON"}',
                      '-D', f'CMAKE_BUILD_TYPE={kind}',
@@ -109,8 +109,8 @@ class Tree:
         return None if code == self.unmutated_tests else code
 
     def first_failure(self, file):
-        """The first test that notices a fault. First come tests that noticed faults of this file,
-        then tests that need not be built again, then quick tests. The tests are built in two groups,
+        """The first test that notices a fault. The order is: tests that noticed faults of this file,
+        tests that need not be built again, quick tests. The tests are built in two groups,
         because the first group notices most faults."""
         order = sorted(self.tests, key=lambda t: (-self.kills[file][t], file in self.includes[t],
                                                   self.seconds[t]))

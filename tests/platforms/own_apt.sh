@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
 # To be sourced. own_apt FOLDER ARCHITECTURE makes later calls of apt-get work in FOLDER. They use
-# this machine's sources, are for ARCHITECTURE, and assume that no package is installed.
+# this machine's package sources, choose packages for ARCHITECTURE, and assume that no package is installed.
 own_apt() {
   local apt=$1
   mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/sources"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Packs the library (packaging/pack.sh), and uses the .deb and the .tar.gz in an empty release of Debian.
-# There programs are built against the package with CMake and with pkg-config, and run. One program also runs
+# In it, programs are built against the package with CMake and with pkg-config, and run. One program also runs
 # under gpulbvh-run.
-# Usage: packages.sh SUITE FOLDER     the release's name, as bookworm; a folder for work files
+# Usage: packages.sh SUITE FOLDER     the release's name, such as bookworm; a folder for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/platforms/debian_root.sh
@@ -35,7 +35,7 @@ use() {
     --report every_way_plain && test -s gpulbvh-every_way_plain.html" >/dev/null
 }
 
-# without_ours ROOT: removes our packages from an earlier run or step.
+# without_ours ROOT: removes our packages that an earlier run or step has installed.
 without_ours() {
   in_root "$1" sh -c 'apt-get purge -y -qq $(dpkg-query -W -f "\${Package} " "libgpulbvh*" gpulbvh-run 2>/dev/null) >/dev/null'
 }

@@ -17,8 +17,8 @@
 #   static     dbvt/ with static Bullets, and with a Bullet that is linked as on Ubuntu; no row
 #   programs   programs for Debian's Bullet, such as DART, with gpulbvh-run; no row
 #   bullet     PyBullet and Bullet's examples, from the checkout that GPULBVH_BULLET_SOURCE names; no row
-# With quick it builds and runs the tests of ./run test instead of all tests, with core only core_tests of them,
-# and with rest the others. Only all writes a row.
+# With quick it builds and runs only the tests of ./run test. With core it uses only core_tests of these, and
+# with rest the others. Only all writes a row.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -67,7 +67,7 @@ configure() {
   cmake --build "$build" --parallel "$cores" ${targets[@]+"${targets[@]}"}
 }
 
-# progress: of what CTest prints, the lines that say which tests start and end.
+# progress: passes only the lines of CTest's output that say which tests start and end.
 progress() { grep --line-buffered -E '^ *Start +[0-9]+: |Test +#[0-9]+: '; }
 
 # check SYSTEM COMPILER INSTRUCTIONS HOW EXCLUDED [EMULATOR...]: runs the tests except those whose names
@@ -121,7 +121,7 @@ of_one_system+='|command_lines|many_worlds|record_and_replay|each_hierarchy|same
 
 # These tests measure the memory of the process, which here is the emulator.
 of_emulators='-*AdapterStaysWithinItsLimits*:*PairsTakeTwentyFourBytes*'
-# Simulations of rigid bodies take twenty minutes there, so only `all` runs them.
+# Simulations of rigid bodies take twenty minutes on an emulator, so only `all` runs them.
 if [ "$scope" = rest ]; then of_emulators+=':Scenes*:Migrate/Routes*'; fi
 
 # cross TRIPLE DEBIAN_ARCHITECTURE QEMU OPTIONS...
@@ -134,8 +134,8 @@ cross() {
     -D SYSROOT="$build/root" -D EMULATOR="/usr/bin/$emulator" "$@"
 }
 
-# with_libcxx VERSION: builds with Clang and libc++, GoogleTest too. The samples are left out, because they
-# need fmt. Debian can install only one libc++ at a time, so the requested one is unpacked to a folder.
+# with_libcxx VERSION: builds GoogleTest and the project with Clang and libc++. The samples are left out,
+# because they need fmt. Debian can install only one libc++ at a time, so the requested one is unpacked to a folder.
 with_libcxx() {
   local version=$1
   local llvm=$build/root/usr/lib/llvm-$version
@@ -154,7 +154,7 @@ with_libcxx() {
 
 # install_ours: installs the library and gpulbvh-run to $build/prefix, as a user does.
 install_ours() {
-  local scope=all  # without tests there are no targets for some of the tests
+  local scope=all  # the targets of the other scopes exist only with tests
   install g++ cmake libbullet-dev libtbb-dev libfmt-dev
   configure -D GPULBVH_SAMPLES=OFF -D GPULBVH_TESTS=OFF -D CMAKE_INSTALL_PREFIX="$build/prefix"
   cmake --install "$build" >/dev/null
@@ -186,7 +186,7 @@ in_empty() {
     in_root "$root" /src/tests/platforms/hashes.sh /src/build/release/bin
 }
 
-# Builds programs against the package of cpack for Windows, and runs them.
+# Builds programs against the Windows package that cpack makes, and runs them.
 use_zip() {
   local unpacked=$build/unpacked
   rm -rf "$build/packages" "$unpacked"

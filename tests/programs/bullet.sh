@@ -49,8 +49,8 @@ build_samples() {
     { tail -n 30 "$folder/samples.log"; return 1; }
 }
 
-# compile_with_dropin: compiles, with gpulbvh/dropin.h, each example that sees a btDbvtBroadphase. Only those that
-# do not compile without it either may fail: they lack a header.
+# compile_with_dropin: compiles with gpulbvh/dropin.h each example that can use a btDbvtBroadphase. Examples may
+# fail only if they do not compile without dropin.h either, because they lack a header.
 compile_with_dropin() {
   local part source sources count=0 compiler=(g++ -fsyntax-only -w -std=c++17)
   for part in src examples examples/ThirdPartyLibs Extras/Serialize/BulletFileLoader \
@@ -137,7 +137,7 @@ for scene in pile ragdolls; do
 done
 
 # Tests the recipe of docs/try.md: our library is linked before Bullet's. All other libraries are linked only
-# as needed. With more of them, Bullet destroys one of its clocks twice at exit.
+# as needed. If more libraries are linked, Bullet destroys one of its clocks twice at exit.
 ours="-L$prefix/lib/gpulbvh -Wl,-rpath,$prefix/lib/gpulbvh"
 build -D CMAKE_SHARED_LINKER_FLAGS="$ours -Wl,--push-state,--no-as-needed -lgpulbvh_dbvt -Wl,--pop-state"
 how=()

@@ -41,7 +41,7 @@ compare() {
 
 compile() { g++ -O1 -w -std=c++17 -I/usr/include/bullet "$@"; }
 
-# Changes hello to btDbvtBroadphase. The number of pairs is left out, because fattened boxes have more
+# Makes hello use btDbvtBroadphase. The number of pairs is left out, because fattened boxes have more
 # pairs.
 sed -E '/include <(GpuLbvh|gpulbvh)/d; s/GpuLbvhBroadphase broadphase;.*/btDbvtBroadphase broadphase;/
   s/lbvh::version\(\)/""/; s/; %d overlapping pairs//; s/(getOrigin\(\)\.y\(\)\)),/\1);/
@@ -54,7 +54,7 @@ compile -I/usr/include/eigen3 "$here/dart.cpp" -o dart -ldart -ldart-collision-b
   -lBulletCollision -lLinearMath
 compare ./dart
 
-# These load Bullet as a plugin.
+# The next two programs load Bullet as a plugin.
 # shellcheck disable=SC2046  # a list of words
 compile -I/usr/include/eigen3 "$here/gazebo.cpp" -o gazebo \
   $(pkg-config --cflags --libs ignition-physics5 ignition-physics5-sdf ignition-plugin1-loader sdformat12)

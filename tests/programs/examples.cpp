@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Runs Bullet's examples without a window. Replaces main.cpp of examples/ExampleBrowser in the
-// user's checkout of Bullet. Does not name our broad phase.
+// user's checkout of Bullet. This source does not refer to our broad phase.
 // Usage:
 //   examples list              prints a line per example: number, a tab, name
 //   examples NUMBER STEPS      prints a line per step: milliseconds, and a hash of all transforms
@@ -21,7 +21,7 @@
 
 namespace {
 
-/// The controls of a window. These controls never change a value.
+/// Window controls that never change a value.
 struct NoParameters : CommonParameterInterface {
   void registerSliderFloatParameter(SliderParams&) override {}
   void registerButtonParameter(ButtonParams&) override {}

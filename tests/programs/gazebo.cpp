@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Runs Debian's Bullet plugin of Gazebo without a window. Does not name our broad phase. Boxes fall
-// on a plate and on each other. Usage: gazebo PLUGIN BOXES      prints the mean height; on stderr,
-// milliseconds of a step The plugin frees its bodies before its world, which then reads freed
-// memory.
+// Runs Debian's Bullet plugin of Gazebo without a window. Boxes fall on a plate and on each other.
+// This source does not refer to our broad phase. The plugin frees its bodies before its world, so
+// the world reads freed memory.
+// Usage:
+//   gazebo PLUGIN BOXES        prints the mean height, and on stderr the milliseconds of a step
 #include <ignition/physics/ForwardStep.hh>
 #include <ignition/physics/FrameSemantics.hh>
 #include <ignition/physics/RequestEngine.hh>
@@ -35,7 +36,7 @@ using Features =
                          physics::sdf::ConstructSdfLink, physics::sdf::ConstructSdfCollision>;
 using Body = physics::Link3dPtr<Features>;
 
-/// The plugin reads the text of a shape, so the shape must be parsed.
+/// Returns a box. Parses it from XML, because the plugin reads the XML text of a shape.
 sdf::Collision boxOf(const std::string& size) {
   sdf::Root root;
   root.LoadSdfString(

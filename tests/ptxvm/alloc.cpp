@@ -6,8 +6,8 @@
 
 u32 g_alloc_epoch = 1;
 static std::map<u64, Alloc> g_allocs;
-// The profiler's models use separate addresses. These are assigned in order, and the one that was released
-// last is reused first. So they are the same in every run, while host addresses are not.
+// The profiler's models use addresses of their own, which are the same in every run, unlike host addresses.
+// They are assigned in order, and the most recently released address is reused first.
 static std::map<u64, std::vector<u64>> g_free_va;  // span -> bases
 static u64 va_span(u64 lo, u64 n) { return ((lo & 127) + n + 511) & ~511ull; }
 static u64 take_va(u64 lo, u64 n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Declares the state of a module's parser, and its functions. They are in parse.cpp, parse_data.cpp,
-// parse_instr.cpp and parse_operand.cpp.
+// Declares the state of a module's parser, and its functions. parse.cpp, parse_data.cpp, parse_instr.cpp and
+// parse_operand.cpp define the functions.
 #pragma once
 #include <tuple>
 

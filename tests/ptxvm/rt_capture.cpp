@@ -144,7 +144,7 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* g) {
   return cudaSuccess;
 }
 static int cap_status(Stream* q, cudaStreamCaptureStatus* status) {
-  if (q->kind == LEGACY)  // during a capture that blocks it, the query fails, and invalidates no capture
+  if (q->kind == LEGACY)  // if a capture forbids this stream, the query fails, but no capture is invalidated
     for (Capture* c : g_caps)
       if (blocks_legacy(c, q->dev)) return cudaErrorStreamCaptureImplicit;
   *status = !q->cap           ? cudaStreamCaptureStatusNone

@@ -222,7 +222,7 @@ API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
 }
 API cudaError_t cudaProfilerStart() { return cudaSuccess; }
 API cudaError_t cudaProfilerStop() { return cudaSuccess; }
-// This library has no driver, so every lookup answers "symbol not found".
+// This library has no driver, so every lookup returns "symbol not found".
 API cudaError_t cudaGetDriverEntryPoint(const char*, void** f, unsigned long long,
                                         cudaDriverEntryPointQueryResult* r) {
   ENTER("", F_NODEV);

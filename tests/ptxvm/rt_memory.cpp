@@ -20,7 +20,7 @@ struct Pool {
 };
 static std::map<u64, Pool*> g_pooled;
 static std::set<Pool*> g_pools;
-static std::set<u64> g_owned;    // all allocations of this file
+static std::set<u64> g_owned;    // the live allocations that this file has made
 static std::set<u64> g_freeing;  // allocations with a queued cudaFreeAsync
 // Every call that synchronises calls this function.
 void trim_pools() {
@@ -97,7 +97,7 @@ static void free_queued(void* p) {
   if (pooled != g_pooled.end() && !kind(FREED)) pooled->second->idle += bytes;
   mem_free(p, false);
 }
-// CUDA's documents say that these calls may wait, but not that they do.
+// CUDA's documentation says that these calls may wait, but not that they do.
 static int wait_to_free() {
   if (!kind(FREEING)) return 0;
   for (int d = 0; d < device_count(); d++) run_device(d);
@@ -175,7 +175,7 @@ API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
   size_t held = g_used[current_device()] + idle_memory(current_device());
-  *f = *t - std::min(held, *t);  // the idle memory is included, because an allocation could get it
+  *f = *t - std::min(held, *t);  // allocations can get idle memory, so the sum may exceed the limit
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The host has no pages at addresses of device memory, so a host access is a fault. Then a message names the
+// The host cannot access the addresses of device memory. If it tries, it faults, and a message names the
 // memory and the call that allocated it.
 #include <execinfo.h>
 #include <signal.h>

@@ -38,8 +38,8 @@ static bool unpack_entry(const char* q, u64 size, u32 csize, u64 raw, u64 flags,
   t.assign(q, size);
   return true;
 }
-// A fat binary is a header followed by entries. This function takes the newest PTX entry that is not above
-// cc().
+// A fat binary is a header followed by entries. This function uses the PTX entry for the
+// highest compute capability up to cc().
 static void load_fatbin(Fatbin& fb) {
   if (fb.loaded) return;
   fb.loaded = true;
@@ -133,7 +133,7 @@ u8* var_ptr(const void* s, size_t& size) {
   return v->second.p;
 }
 
-// nvcc puts calls of these functions into every object file.
+// nvcc inserts calls of these functions into every object file.
 API void** __cudaRegisterFatBinary(void* w) {
   struct Wrapper {
     int magic, version;

@@ -26,7 +26,7 @@ struct GraphExec {
   int dev = current_device();
 };
 struct Queue;
-struct Mark {  // a place in a queue, after the work with the number 'at'
+struct Mark {  // a position in a queue, after the work with the number 'at'
   std::shared_ptr<Queue> q;
   u64 at = 0;
   bool reached() const;
@@ -42,7 +42,7 @@ struct Queue {  // lives as long as its stream, or an event or work that refers 
   int dev = 0;
   bool blocking = true;  // whether the queue and the legacy stream wait for each other
   std::deque<Op> ops;
-  // Number of the work that was submitted last; number of the work that ran last.
+  // The number of the work that was submitted last, and of the work that ran last.
   u64 last = 0, done = 0;
   std::shared_ptr<EarlyLaunch> begun;  // the first kernel in ops, if it has begun early
 };
@@ -70,7 +70,7 @@ struct Capture {
 };
 struct Event {
   Clock::time_point t;
-  Mark at;  // the place at which it was recorded last
+  Mark at;  // the position at which it was last recorded
   bool timing = true;
   u64 id = 0;
   int dev = current_device();
@@ -92,7 +92,7 @@ int use_stream(Stream* st, const char* api);  // returns an error if a capture f
 int wait_stream(Stream* st, const char* api);
 int record(Stream* st, Node&& n);  // adds n to the capture as its next node
 Stream* legacy_stream(int dev);
-// Must be called after n, which records an event, was submitted at m.
+// Must be called after the submission of n, which records an event. m is the position of n.
 void place_event(const Node& n, const Mark& m);
 int enqueue(Stream* st, std::shared_ptr<const Node> n);
 Mark mark_of(Stream* st);          // the end of the stream's work

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Zlib
 # Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). With the same
 # SONAME, nothing may be removed or changed, and symbols may be added. With another SONAME, differences are
-# only printed. Compares only types of the public headers, and does not see changes in inline functions.
-# Usage: abi.sh FOLDER     FOLDER is for work files
+# only printed. Compares only types of the public headers, and does not detect changes in inline functions.
+# Usage: abi.sh FOLDER     FOLDER is for temporary files
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$1

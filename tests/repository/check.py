@@ -60,8 +60,8 @@ def need(*tools):
             sys.exit(77)
 
 
-# The layers of the project, as numbers, and the prefixes of paths in them. The first prefix that fits
-# decides.
+# Path prefixes, each with the number of its layer. The first prefix that matches a path determines the path's
+# layer.
 ROOMS = [(1, "broadphase/core/"), (2, "broadphase/lbvh/"), (2.1, "broadphase/host/parallel/"),
          (2.2, "broadphase/host/simd/"), (2.15, "broadphase/host/block_tree"),
          (2.16, "broadphase/host/block_query"), (2.17, "broadphase/tree_query"), (2.18, "broadphase/query/tree_query"),
@@ -125,7 +125,7 @@ def named_files():
 
 
 def license_lines():
-    """Every source file names its licence in its first or second line."""
+    """Every source file names its license in its first or second line."""
     endings = (".cpp", ".h", ".cu", ".cuh", ".inl", ".sh", ".py", ".cmake", ".in", "CMakeLists.txt")
     sources = ["run", "CMakeLists.txt", *files(".ci", "")]
     sources += files("benchmarks broadphase cmake docs include integration packaging samples tests viewer", endings)
@@ -136,8 +136,8 @@ def license_lines():
 
 
 def readme_snippet():
-    """Each C++ block of the README is in samples/hello.cpp, in the README's order. Only the block with a
-    PairFinder is in docs/integration.md, whose blocks docs_snippets compiles."""
+    """Each C++ block of the README is in samples/hello.cpp, in the README's order. The block with a
+    PairFinder is in docs/integration.md instead, whose blocks docs_snippets compiles."""
     rest = "\n" + read("samples/hello.cpp")
     guide = "".join("\n" + block for _, block in blocks("docs/integration.md", "cpp"))
     shown = [block for _, block in blocks("README.md", "cpp")]
@@ -237,7 +237,7 @@ def docs_snippets(*compiler):  # [COMPILER [FLAG]...]
 
 
 def why_not(command, root):
-    """Says why a command of the documentation is not run. Empty if the command is run."""
+    """Returns why a command of the documentation is not run, or an empty string if it is run."""
     if command.startswith("./run"):
         return "installs and builds"
     if not command.startswith("build/release/bin/viewer"):
@@ -295,8 +295,8 @@ def first_minutes(cxx):  # [COMPILER]
 
 
 def without_cmake():
-    """The commands of "Without CMake" in docs/integration.md build a program that runs. They name the
-    folder of Bullet's headers on Debian."""
+    """The commands of "Without CMake" in docs/integration.md build a program that runs. The commands
+    contain Debian's folder for Bullet's headers."""
     with tempfile.TemporaryDirectory() as scratch:
         for folder in ("broadphase", "include", "integration", "samples"):
             shutil.copytree(ROOT / folder, Path(scratch) / folder)
@@ -360,7 +360,7 @@ def man_pages(programs, version, *names):  # [FOLDER_OF_PROGRAMS VERSION PROGRAM
 
 def msvc_flags(cxx, nvcc):  # [CXX NVCC]
     """The project's options for MSVC reach C++ but not nvcc, which would take /W4 for a second input
-    file. nvcc compiles a kernel in a build that believes that it uses MSVC."""
+    file. nvcc compiles a kernel in a build in which CMake's variable MSVC is true."""
     with tempfile.TemporaryDirectory() as scratch:
         status, said = run("cmake", "-S", ROOT / "tests/msvc_flags", "-B", scratch, "-G", "Unix Makefiles",
                            "-D", f"ROOT={ROOT}", "-D", f"CMAKE_CXX_COMPILER={cxx}", "-D", f"CMAKE_CUDA_COMPILER={nvcc}",

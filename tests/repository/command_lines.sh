@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Tests the programs' answers to right and wrong command lines, one per row:
+# Tests how the programs handle valid and invalid command lines, one per row:
 #
 #   STATUS LINES :: PATTERN :: COMMAND
 #
 # COMMAND is a shell command that must end with STATUS. LINES is the number of its lines on stderr, or - for
 # any number. PATTERN must be in its stdout or stderr; - stands for no pattern. Rows run in order, in one
-# folder, and may use files of earlier rows.
+# folder, and can use files of earlier rows.
 # Usage: command_lines.sh FOLDER_OF_PROGRAMS VERSION [no-drawing]
 set -u
 bin=$(realpath "$1") version=$2
@@ -57,8 +57,8 @@ interrupt() {
 # count WORD FILE: prints the number after WORD= in the last summary line of FILE.
 count() { sed -nE "s/^summary .* $1=([0-9]+).*/\1/p" "$2" | tail -n 1; }
 
-# as_user COMMAND...: runs COMMAND as another user if this user is root, because permissions do not stop
-# root. The other user must be able to read the program, so the program is copied.
+# as_user COMMAND...: runs COMMAND as another user if this user is root, because file permissions do not
+# apply to root. The other user must be able to read the program, so the program is copied.
 as_user() {
   if [ "$(id -u)" -ne 0 ]; then "$@"; return; fi
   chmod 755 "$scratch" "$scratch/work"
@@ -66,7 +66,7 @@ as_user() {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$scratch/$@"
 }
 
-# --- Answers of every program. Some programs are not built if a library or a compiler is missing.
+# --- Options that every program has. Some programs are not built if a library or a compiler is missing.
 for program in hello rigid_bodies replay many_worlds make_scene stages removal loading ghosts one_moves one_place \
   in_turn rays resting small_step calling_thread broadphase gpu_micro viewer; do
   if [[ $program =~ ^(broadphase|gpu_micro|viewer)$ && ! -x $bin/$program ]]; then continue; fi
@@ -77,7 +77,7 @@ for program in hello rigid_bodies replay many_worlds make_scene stages removal l
 EOF
 done
 
-# --- Right command lines.
+# --- Valid command lines.
 table <<'EOF'
 0 - :: summary .*broadphase=gpu-lbvh .*objects=[0-9]+ .*steps=3 .*step_ms=.* hash=[0-9a-f]{16} :: rigid_bodies --summary --scene pile --objects 50 --steps 3 --record pile.aabb --csv pile.csv
 0 0 :: ^4$ :: wc -l <pile.csv
@@ -132,7 +132,7 @@ table <<'EOF'
 0 0 :: production :: stages --scene city.aabb --rounds 1 --csv stages.csv
 EOF
 
-# --- Wrong command lines.
+# --- Invalid command lines.
 table <<'EOF'
 2 1 :: . :: replay
 2 1 :: is empty :: replay ""
@@ -207,8 +207,8 @@ table <<'EOF'
 2 1 :: none.aabb: .*no frame :: replay none.aabb
 EOF
 
-# --- References. A reference from one exact broad phase is right for the others. A wrong reference is
-# detected.
+# --- References. The reference of one exact broad phase is valid for the other exact ones. A wrong reference
+# is detected.
 table <<'EOF'
 1 0 :: ^0$ :: replay pile.aabb | grep -c compared
 0 0 :: - :: replay pile.aabb --broadphase simple | sed -nE 's/^frame=([0-9]+) pairs=([0-9]+) hash=([0-9a-f]+).*/\1 \2 \3/p' >right.ref
@@ -236,7 +236,7 @@ table <<'EOF'
 2 2 :: cut.ref: has frame 2, but cut.aabb has 2 :: replay cut.aabb
 EOF
 
-# --- Files that cannot be written, or are named twice. No file is truncated or remains.
+# --- Files that cannot be written, or are named twice. No existing file is truncated, and no new file remains.
 table <<'EOF'
 0 0 :: - :: echo precious >kept; mkdir folder; mkfifo pipe
 2 1 :: --record /no/such/folder/x.aabb: No such :: rigid_bodies --csv kept --record /no/such/folder/x.aabb
@@ -319,7 +319,7 @@ table <<'EOF'
 0 1 :: kill.aabb: cut off; it has [0-9]+ of the 1000000 frames :: replay kill.aabb
 EOF
 
-# --- The viewer, if it was built. Without pictures it needs no display.
+# --- The viewer, if it was built. Only a window needs a display.
 if [ -x "$bin/viewer" ]; then
   table <<'EOF'
 0 0 :: tree-level :: viewer --help

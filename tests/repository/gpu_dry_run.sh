@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Runs benchmarks/gpu.sh without a GPU, at tiny sizes, with stand-ins for the tools of a GPU's machine.
+# Runs benchmarks/gpu.sh without a GPU, at tiny sizes, with stand-ins for the tools of a machine with a GPU.
 # First every part must run and succeed. Then replacements of our programs hang, crash or find wrong pairs.
-# Each of these faults must be named, take no longer than its limit, and stop nothing else. In the last run
-# the machine dies before the end. Needs the PTX interpreter instead of the CUDA runtime.
+# Each of these faults must be reported, end within its time limit, and not stop the other parts. In the
+# last run the machine dies before the end. Needs the PTX interpreter instead of the CUDA runtime.
 # Usage: gpu_dry_run.sh ROOT FOLDER_OF_PROGRAMS
 set -euo pipefail
 root=$(realpath "$1") real=$(realpath "$2")
@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TMPDIR=$scratch # a killed gpu.sh leaves its scratch folder there
 fail() { echo "FAILED: $*"; exit 1; }
-limit=60 # seconds for each program in the run with faults; without a fault it needs ten on a busy machine
+limit=60 # seconds for each program in the run with faults; a healthy program needs ten on a busy machine
 
 # program FOLDER NAME: writes a program that runs the lines from stdin, and then our program.
 program() {
@@ -91,7 +91,7 @@ run() {
   "$root/benchmarks/gpu.sh" --bin "$folder" "${options[@]}" "$folder/out" "$@" 2>&1 | tee "$folder/log"
 }
 # whole FOLDER ROWS PART...: checks that the parts ran to their end, that ROWS rows were measured, and that
-# the archive has everything.
+# the archive contains every file.
 whole() {
   local part out=$scratch/$1/out
   for part in "${@:3}"; do

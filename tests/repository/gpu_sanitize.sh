@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Tests which reports of compute-sanitizer benchmarks/gpu.sh counts as failures, with fake programs. Errors
-# that a test provokes and reads in CUB's kernels must not be counted, but reads in our kernels must.
+# Tests, with fake programs, which reports of compute-sanitizer are counted as failures by benchmarks/gpu.sh.
+# Errors that a test provokes, and uninitialized reads in CUB's kernels, must not be counted. Uninitialized
+# reads in our kernels must be counted.
 # Usage: gpu_sanitize.sh ROOT
 set -euo pipefail
 root=$1
@@ -16,7 +17,7 @@ cat >"$scratch/bin/make_scene" <<'END'
 : >"$4"
 END
 # Writes a fake compute-sanitizer. The fake fails if gpu.sh lets it count errors of API calls, check CUB's kernels
-# for races, or run a test that makes a sticky error. The fake reports uninitialized reads in a kernel of
+# for races, or run a test that causes a sticky error. The fake reports uninitialized reads in a kernel of
 # CUB and in $OURS.
 cat >"$scratch/tools/compute-sanitizer" <<'END'
 #!/usr/bin/env bash

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Tests what ./run prints about packages on systems other than Debian, and without sudo. A copy of ./run
-# runs with fake package managers, and only the programs that it needs. Usage: run_packages.sh ROOT
+# runs with fake package managers, and with only the programs that it needs. Usage: run_packages.sh ROOT
 set -euo pipefail
 root=$1
 scratch=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Records every scene, and finds the pairs over each hierarchy with 1 and 3 threads. Every frame must have
-# the pairs that one thread of the host finds over the wide hierarchy. The recorded scene in tests/data
+# Records every scene, and finds the pairs with each kind of hierarchy, on 1 and on 3 threads. Every frame must
+# have the pairs that one thread of the host finds with the wide hierarchy. The recorded scene in tests/data
 # must also have the pairs of its reference. Exits with 77 (skipped) if the backend is unavailable.
 # Usage: each_hierarchy.sh FOLDER_OF_PROGRAMS BACKEND OBJECTS FRAMES RECORDED.aabb
 set -u

@@ -162,7 +162,7 @@ TEST(Migrate, LeavesProxiesOfNoObjectInThePreviousBroadphase) {
   EXPECT_NE(first.getOverlappingPairCache()->findPair(own[0], own[1]), nullptr);
 }
 
-/// Number of the manifolds of all pairs. The world has some others, for predicted contacts.
+/// Number of manifolds of all pairs. The world also has manifolds for predicted contacts.
 int manifoldsOfPairs(btCollisionWorld& world) {
   btManifoldArray manifolds;
   for (const auto& pair : pairsOf(world))
@@ -170,8 +170,8 @@ int manifoldsOfPairs(btCollisionWorld& world) {
   return manifolds.size();
 }
 
-// A broad phase that was used before may give the same objects ids in another order. An algorithm
-// for (mesh, ball) must not get (ball, mesh).
+// A broad phase that was used before may assign ids to the same objects in another order. An
+// algorithm for (mesh, ball) must not get (ball, mesh).
 TEST(Migrate, DropsAlgorithmsOfPairsWhoseProxiesChangeOrder) {
   btSimpleBroadphase turned(500);
   {
@@ -232,7 +232,8 @@ TEST(Migrate, SoftBodiesUseTheNewBroadphase) {
   }
 }
 
-// In a large world a step reads the masks of resting objects in turn. A migration reads all.
+// In a large world, each step reads the masks of only some resting objects. A migration reads all
+// masks.
 TEST(Migrate, ALargeWorldReadsTheCurrentFilters) {
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher(&configuration);

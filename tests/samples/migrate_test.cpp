@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests migrateBroadphase: a running world continues unchanged with another broad phase, from each
-// kind to each.
+// Tests migrateBroadphase: a running world continues unchanged with another broad phase. Tries all
+// pairs of kinds.
 #include "migrateBroadphase.h"
 
 #include <gtest/gtest.h>
@@ -77,9 +77,9 @@ void migrateAndCompare(btDynamicsWorld& world, btBroadphaseInterface& to, bool i
 
 class Routes : public testing::TestWithParam<std::tuple<Kind, Kind>> {};
 
-// Migrates to another broad phase, destroys the first one, and migrates back to its kind. In the
-// scene `rain` five kinds of shapes fall on a mesh that was added first. So the test would notice
-// an algorithm that gets its objects in the wrong order.
+// Migrates to a second broad phase, to a third one of the first's kind, and back to the second. In
+// the scene `rain` five kinds of shapes fall on a mesh that was added first. So the test would
+// notice an algorithm that gets its objects in the wrong order.
 TEST_P(Routes, KeepVelocitiesContactsAndPairs) {
   const auto& [from, to] = GetParam();
   Owner second = to.make(), third = from.make();  // outlive the world
@@ -118,8 +118,8 @@ void buildTower(World& world) {
   for (int i = 0; i < 8; ++i) world.addMoving(box, 1, at(0, btScalar(0.5) + btScalar(i), 0));
 }
 
-// A tower rests on the impulses of the last step. Without these impulses the tower would start to
-// settle again.
+// A tower rests on the impulses of the previous step. Without these impulses the tower would start
+// to settle again.
 TEST_P(EveryKind, ContactImpulsesAreKept) {
   Owner other = GetParam().make();
   World moved(std::make_unique<GpuLbvhBroadphase>()), stayed(std::make_unique<GpuLbvhBroadphase>());

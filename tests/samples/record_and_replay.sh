@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Records every scene and replays the recording with every broad phase. replay checks that the exact ones
-# agree in every frame. This script compares their pairs with those of the recorded world.
+# Records every scene and replays the recording with every broad phase. replay checks that the exact broad
+# phases agree in every frame. This script compares their pairs with those of the recorded world.
 # Usage: record_and_replay.sh FOLDER_OF_PROGRAMS
 set -u
 bin=$1

@@ -122,7 +122,8 @@ TEST_F(RecordedBoxes, RefusesWrongHeaders) {
 TEST(PairHash, EqualsThatOfTheFormat) {
   PairHash hash;
   hash.add({0, 1});
-  // splitmix64's finaliser of 1 + 0x9E3779B97F4A7C15: its published first output for the seed 1.
+  // The published first output of splitmix64 for the seed 1: its finaliser applied to
+  // 1 + 0x9E3779B97F4A7C15.
   EXPECT_EQ(hash.hash(), 0x910a2dec89025cc1u);
   PairHash forward, backward;
   for (std::uint32_t i = 0; i < 10; ++i) forward.add({i, i + 1});

@@ -7,7 +7,7 @@
 set -euo pipefail
 program=$1
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-# Ubuntu's chromium is only a script that asks for a snap.
+# Ubuntu's chromium is only a script that tells the user to install a snap.
 if [ -z "$chromium" ] || ! "$chromium" --version >/dev/null 2>&1; then
   echo "skipped: no chromium"
   exit 77
@@ -23,7 +23,7 @@ if [ $# -lt 2 ]; then
   "$program" --scene pile --steps 12 --sizes 60,120,240,2400 --compare all --report "$page" >/dev/null
 fi
 
-# render FILE: prints the document after its scripts ran. The console goes to $scratch/log.
+# render FILE: prints the document after its scripts have run. Writes the console to $scratch/log.
 render() {
   timeout 100 "$chromium" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
     --disable-background-networking --disable-component-update --disable-sync \

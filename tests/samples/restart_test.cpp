@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests that a restarted simulation gets the same pairs in the same order. All objects are taken
-// out of the broad phase and put in again, as a game does that loads a level again.
+// Tests that a restarted simulation gets the same pairs in the same order. All objects are removed
+// from the broad phase and added again, as in a game that reloads a level.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests that a saved world which is restored gets the pairs of the world that was saved, in the
-// same order, and goes on with the same pairs in the same order.
+// Tests that a restored world gets the pairs of the saved world in the same order, and that this
+// holds in all later steps.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ TEST(Restore, RestoredWorldsHaveTheSamePairsInTheSameOrderAndGoOn) {
   lbvh::test::forceSkin("automatic");
 }
 
-/// What Bullet has to know of a body.
+/// The state of a body that Bullet needs to continue.
 struct Motion {
   explicit Motion(const btRigidBody& body)
       : place(body.getWorldTransform()),
@@ -83,8 +83,8 @@ std::unique_ptr<World> buildSorted(const Scene& scene) {
   return world;
 }
 
-// Bullet's contact points are history. If the saved world drops them, too, when it is saved, there
-// is none left.
+// Bullet's contact points depend on earlier steps, and the restored world has none. So the saved
+// world drops its contact points when it is saved.
 TEST(Restore, ASimulationGoesOnBitForBitIfContactsAreDropped) {
   for (const char* name : {"debris", "pile", "stack", "planes"}) {
     const Scene& scene = *findScene(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests every scene of the samples, with fewer objects. For our broad phase and btDbvtBroadphase,
-// compares pairs with brute force. Also compares simulations with different numbers of threads.
-// Also checks what each scene is for.
+// Tests every scene of the samples, with fewer objects. Compares the pairs of our broad phase and
+// of btDbvtBroadphase with brute force. Compares simulations with different numbers of threads.
+// Also checks properties of single scenes.
 #include <BulletSoftBody/btSoftBody.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ int expectGhostsList(World& world, bool exactly) {
 }
 
 /// Characters move their ghosts after a step has found its pairs. Until the next step their lists
-/// may have more than they overlap, but nothing is missing.
+/// may contain more objects than they overlap, but no object is missing.
 int expectGhostsRight(World& world) {
   expectGhostsList(world, false);
   world.bullet().computeOverlappingPairs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests what is said of the slow steps of a run: percentiles, the longest steps, and their reasons.
+// Tests the analysis of a run's slow steps: percentiles, the longest steps, and their reasons.
 // All times are made up, except in the test of the clock.
 #include "support/tails.h"
 
@@ -95,8 +95,8 @@ TEST(Tails, BeingTheFirstStepIsAReasonIfThereIsNoOther) {
   EXPECT_EQ(tailsOf(steps).longest.front().reason, "growth");
 }
 
-/// This test needs no limit on a time, because a sleeping thread uses almost no CPU time, even on a
-/// slow machine.
+/// This test needs no absolute time limit, because a sleeping thread uses almost no CPU time, even
+/// on a slow machine.
 TEST(ThreadTime, PassesOnlyWhileTheThreadWorks) {
   const Stopwatch wall;
   const ThreadStopwatch cpu;

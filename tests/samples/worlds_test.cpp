@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Pairs are exact
-// in each step, and objects end in the same places.
+// in each step, and objects end at the same positions with both.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
 #include <BulletDynamics/Dynamics/btDiscreteDynamicsWorldMt.h>
@@ -246,7 +246,7 @@ class CollisionRig : public Rig {
     bullet_.performDiscreteCollisionDetection();
   }
 
-  /// The centres, and a last vector: the number of contacts in the dispatcher, and of contactTest.
+  /// The centres, and a vector of two numbers of contacts: in the dispatcher, and from contactTest.
   std::vector<btVector3> places() override {
     std::vector<btVector3> places = Rig::places();
     int touching = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// To preload into a test: makes the C library tell of as many cores as the variable CORES names. So
-// tests run with the number of threads that they have on another machine.
+// A library to preload into a test. Makes the C library report the number of cores in the variable
+// CORES, so that the test uses the number of threads that it would use on another machine.
 #include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
   return 0;
 }
 
-// oneTBB restores the set that it has read.
+// oneTBB sets the affinity that it has read.
 int sched_setaffinity(pid_t, size_t, const cpu_set_t*) noexcept { return 0; }
 
 long sysconf(int name) noexcept {

@@ -5,8 +5,8 @@
 
 namespace failing_new {
 
-/// How many more allocations of this thread succeed. All later allocations fail. If negative, there
-/// is no limit.
+/// Number of further allocations of this thread that succeed. All later allocations fail. If
+/// negative, there is no limit.
 extern constinit thread_local long allocationsLeft;
 extern constinit thread_local bool hasFailed;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A gate that threads pass when it is open. Has a lock, because std::atomic's wait() loses
+// A gate that threads pass when it is open. Uses a lock, because std::atomic's wait() loses
 // notifications if the system has no futex (libstdc++ 12, Windows).
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Arrays in host memory, for the checks that run on every space (device_scene_asking.h).
+// Arrays in host memory, for the checks that run on the host and on the GPU
+// (device_scene_asking.h).
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@ struct CUstream_st;
 
 namespace lbvh::test {
 
-/// Each array has exactly its size, so that AddressSanitizer sees accesses beyond it.
+/// Each array is allocated without spare capacity, so that AddressSanitizer detects accesses beyond
+/// its end.
 class HostArrays {
  public:
   static constexpr bool kNeverCuts = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Shared by the tests of callbacks. Has callbacks that change the broad phase which calls them, and
+// Shared by the tests of callbacks: callbacks that change the broad phase that calls them, and
 // objects for these callbacks to change.
 #pragma once
 
@@ -37,7 +37,7 @@ inline IdPairs idPairsOf(const btOverlappingPairCache& cache) {
   return pairs;
 }
 
-/// Objects in a broad phase that callbacks may use.
+/// Objects of a broad phase, for use by callbacks.
 class Objects {
  public:
   explicit Objects(GpuLbvhBroadphase& broadphase) : m_broadphase(broadphase) {}
@@ -58,7 +58,7 @@ class Objects {
   btBroadphaseProxy* any(Random& random) {
     return living[random.below(static_cast<std::uint32_t>(living.size()))];
   }
-  /// Gives a random living object a random box, `count` times.
+  /// Moves a random living object to a random box, `count` times.
   void moveAny(int count, Random& random, float side, float size) {
     for (int i = 0; i < count; ++i) {
       const Box box = randomBox(random, side, size);
@@ -66,7 +66,7 @@ class Objects {
     }
   }
 
-  /// Every pair must be of two living objects.
+  /// Every pair must consist of two living objects.
   void expectNoDead() {
     const btBroadphasePairArray& array =
         m_broadphase.getOverlappingPairCache()->getOverlappingPairArray();

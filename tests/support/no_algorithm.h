@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A collision algorithm that does nothing, for tests of who keeps and who frees algorithms.
+// A collision algorithm that does nothing, for tests of the ownership of algorithms.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btCollisionAlgorithm.h>

@@ -30,7 +30,7 @@ inline void unsetVariable(const char* name) {
 #endif
 }
 
-/// An environment variable that has its old value again when the object ends.
+/// Sets an environment variable, and restores its old value when the object is destroyed.
 class ScopedVariable {
  public:
   /// @param value null: the variable is removed

@@ -19,8 +19,8 @@ using Question = std::pair<std::uint32_t, std::uint32_t>;  // two slots, the sma
 
 struct Thrown {};
 
-/// A filter whose answers depend on the two objects' numbers, and on how often each object has
-/// changed its mind.
+/// A filter whose answers depend on the two objects' numbers, and on a counter for each object
+/// (`minds`), which tests increase.
 struct Fickle : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const int first = *numberOf(a), second = *numberOf(b);
@@ -41,12 +41,12 @@ struct Fickle : btOverlapFilterCallback {
   mutable int answersLeft = 0;  ///< answers until it throws; 0: never
 };
 
-/// What is known of an object.
+/// What the model knows about an object.
 struct Known {
   int number = 0;
   std::uint32_t slot = 0;
   btBroadphaseProxy* proxy = nullptr;
-  Box box, fat;              ///< `box` is as it was set, `fat` has the margin
+  Box box, fat;              ///< `box` was set by the caller, `fat` includes the margin
   bool mustAsk = true;       ///< the box changed or its pairs were cleaned since the last step
   bool isHalfSpace = false;  ///< y <= 1
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Shared by the tests that save and restore worlds: objects that come, move and go, recorded from
-// the sample scenes, and a broad phase that can be put into the state of any recorded step.
+// Shared by the tests that save and restore worlds: objects that appear, move and disappear,
+// recorded from the sample scenes, and a broad phase that can be put into the state of any recorded
+// step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,11 +28,11 @@ struct Saved {
 };
 /// What a program saves of a world, sorted by id.
 using Save = std::vector<Saved>;
-/// The cache's array as ids.
+/// The pairs in the cache's array, as ids.
 using Order = std::vector<std::pair<int, int>>;
 
 /// Plays a scene, and saves the world after each step. Each object is left out for five steps, and
-/// then comes back as a new object, with an id larger than all before.
+/// then returns as a new object, with an id larger than all previous ids.
 inline std::vector<Save> record(const Scene& scene, int objects, int steps) {
   constexpr int kLength = 5, kPhases = 11;
   World world(makeBroadphase("gpu-lbvh", setupFor(objects, {})));
@@ -69,11 +70,11 @@ inline Order bruteForce(const Save& save) {
   return order;
 }
 
-/// What keeps the pairs in a settled order: our option, or Bullet's option, which sorts the pairs
-/// when they are visited, with our cache or Bullet's.
+/// How the pairs get a fixed order: by our option in each step, or by Bullet's option when the
+/// pairs are visited. Bullet's option is used with our cache or with Bullet's.
 enum class Settled { bySteps, byVisits, byVisitsOfBulletsCache };
 
-/// A program with a broad phase that restores saved worlds, and goes on from there.
+/// A program with a broad phase that restores saved worlds, and continues from there.
 class Program {
  public:
   explicit Program(GpuLbvhOptions options, Settled settled = Settled::bySteps)
@@ -84,21 +85,20 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Restores a saved world from scratch. The ids are counted, so only their order is that of the
-  /// saved ids.
+  /// Restores a saved world from scratch. The objects get new ids, in the order of the saved ids.
   void loadInOrder(const Save& save) {
     clear();
     for (const Saved& one : save) create(one);
   }
-  /// Restores a saved world from scratch, with the saved ids, in any order.
+  /// Restores a saved world from scratch, with the saved ids. Creates the objects in random order.
   void loadInAnyOrder(Save save, Random& random) {
     clear();
     for (std::size_t i = save.size(); i > 1; --i)
       std::swap(save[i - 1], save[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
     for (const Saved& one : save) createWithId(one);
   }
-  /// Makes the world that of another step: goes on, or rolls back.
-  /// @param withIds whether new objects get the saved ids; else their ids are counted
+  /// Changes the world to that of another step, a later or an earlier one.
+  /// @param withIds whether new objects get the saved ids; otherwise each gets the next id
   void change(const Save& save, bool withIds) {
     std::map<int, Saved> wanted;
     for (const Saved& one : save) wanted.emplace(one.id, one);
@@ -117,7 +117,7 @@ class Program {
         create(one);
     }
   }
-  /// Steps, and returns the pairs by the saved ids, in the settled order.
+  /// Steps, and returns the pairs in the fixed order, as saved ids.
   Order step() {
     m_broadphase.calculateOverlappingPairs(nullptr);
     EXPECT_STREQ(m_broadphase.error(), "");
@@ -176,7 +176,7 @@ class Program {
 };
 
 constexpr int kSteps = 60;   ///< steps of a recording
-constexpr int kGoesOn = 20;  ///< steps that a restored world goes on
+constexpr int kGoesOn = 20;  ///< steps for which a restored world continues
 
 /// A recorded scene, and the order of the pairs in each step.
 struct Recorded {
@@ -204,11 +204,11 @@ struct Recorded {
   std::vector<Order> orders;
 };
 
-/// The ways to restore a world: into a new broad phase or into one that was used, with ids that are
-/// counted or saved, and by rolling back.
+/// The number of ways to restore a world: into a new or a used broad phase, each with new or saved
+/// ids, and by rolling back.
 constexpr int kWays = 5;
 
-/// @return whether the objects have the saved ids; else they have counted ids in the same order
+/// @return whether the objects have the saved ids; otherwise they have new ids in the same order
 inline bool restore(Program& program, const Recorded& one, const Recorded& another, int from,
                     int way, Random& random) {
   if (way == 1 || way == 3) another.play(program, random.below(kSteps - 3), 3, false);
@@ -224,7 +224,7 @@ inline bool restore(Program& program, const Recorded& one, const Recorded& anoth
   return way >= 2;
 }
 
-/// Restores a random step in a random way, and goes on. Each step must have the recorded pairs in
+/// Restores a random step in a random way, and continues. Each step must have the recorded pairs in
 /// the recorded order.
 inline void restoreAndGoOn(const GpuLbvhOptions& options, const Recorded& one,
                            const Recorded& another, Random& random) {
@@ -240,7 +240,7 @@ inline void restoreAndGoOn(const GpuLbvhOptions& options, const Recorded& one,
   EXPECT_EQ(program.stats().backend == "host", options.backend == lbvh::Backend::host);
 }
 
-/// Options that must not change the pairs, and a skin.
+/// Returns random options, and sets a random skin. Neither may change the pairs.
 inline GpuLbvhOptions randomOptions(lbvh::Backend backend, Random& random) {
   const char* const skins[] = {"always", "never", "automatic"};
   lbvh::test::forceSkin(skins[random.below(3)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Pair caches as programs write them: of classes that nobody else knows, with a rule of their own,
-// compiled without RTTI.
+// Pair caches like those that programs define: their classes are unknown to us, they have a filter
+// rule of their own, and they are compiled without RTTI.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -9,7 +9,8 @@
 
 namespace strangers {
 
-/// The rule of these caches while they have no filter callback: one side's mask is enough.
+/// The rule of these caches while they have no filter callback: it is enough if one object's mask
+/// accepts the other object's group.
 inline bool accepts(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return (a->m_collisionFilterGroup & b->m_collisionFilterMask) != 0 ||
          (b->m_collisionFilterGroup & a->m_collisionFilterMask) != 0;
@@ -17,10 +18,10 @@ inline bool accepts(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
 
 struct Thrown {};
 
-/// What a test tells a cache, and what the cache tells the test.
+/// Settings that a test passes to a cache, and counts that the cache returns.
 struct Talk {
   bool isShut = false;       ///< the cache refuses every pair
-  bool returnsNull = false;  ///< a wrapper returns null, also for pairs that it takes
+  bool returnsNull = false;  ///< a wrapper returns null, also for pairs that it adds
   int addsLeft = 0;          ///< additions until a wrapper throws; 0: never
   int adds = 0;              ///< additions so far
   int questions = 0;         ///< calls of a wrapper's needsBroadphaseCollision
@@ -30,7 +31,7 @@ struct Talk {
 /// A cache that inherits from one of Bullet's.
 std::unique_ptr<btOverlappingPairCache> makeDerived(bool isDeferred, Talk& talk);
 
-/// A cache that passes all calls on to another one, and keeps the filter callback to itself.
+/// A cache that forwards all calls to another cache, but does not return the filter callback.
 std::unique_ptr<btOverlappingPairCache> wrap(btOverlappingPairCache& cache, Talk& talk);
 
 }  // namespace strangers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks a binary tree over single boxes.
+// Checks a binary tree whose leaves are single boxes.
 #pragma once
 
 #include <algorithm>

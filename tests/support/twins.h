@@ -84,7 +84,7 @@ class Twins {
     });
   }
 
-  /// Moves any object a little.
+  /// Moves a random object a little.
   void nudge(Random& random) {
     if (objects_.empty()) return;
     const btVector3 by(btScalar(random.uniform(0.01f, 0.1f)), btScalar(random.uniform(-0.1f, 0.1f)),
@@ -144,7 +144,7 @@ inline PairSet bruteForce(const std::vector<btBroadphaseProxy*>& proxies) {
   return pairs;
 }
 
-/// A filter callback as users write it.
+/// A filter callback like those that users write.
 struct EvenSumsOnly : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     return (*numberOf(a) + *numberOf(b)) % 2 == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Checks of every variant in every space. Trees must equal those of the recursive builder node for
-// node. Pairs must be those of brute force, and orders must be those of a stable sort. Run by
-// variants_test.cpp and cuda_variants_test.cu.
+// Checks every variant on the host and on the GPU. Trees must equal those of the recursive builder
+// node for node. Pairs must be those of brute force, and orders must be those of a stable sort. Run
+// by variants_test.cpp and cuda_variants_test.cu.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace lbvh {
 
-/// Copies an array to the host. There is an overload for each space.
+/// Copies an array to the host. There are overloads for HostSpace and CudaSpace.
 template <class T>
 std::vector<T> download(HostSpace&, View<const T> there) {
   return {there.begin(), there.end()};

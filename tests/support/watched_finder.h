@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// A finder on the host, whose every step is compared with brute force.
+// A finder on the host. Each of its steps is compared with brute force.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class Watched {
       : finder(optionsFor(threads, maxPairs)) {}
 
   /// Runs one step, and compares it with brute force. Returns how many boxes were searched for.
-  /// @param tellsWhatChanged whether to pass `changed`
+  /// @param tellsWhatChanged whether to tell the finder which boxes have changed
   /// @param readsPairs whether to read all pairs after the step
   std::size_t step(bool tellsWhatChanged = false, bool readsPairs = true) {
     // Swaps arrays and poisons the old array, so that stale reads are noticed.
@@ -71,7 +71,7 @@ class Watched {
         boxes.begin(), boxes.end(), [=](const Aabb& box) { return classify(box) == boxClass; }));
   }
 
-  /// A bit for each box that has changed, or whose filter has changed, since the last step.
+  /// One bit per box: whether the box or its filter has changed since the previous step.
   std::vector<std::uint64_t> changes() const {
     const auto differ = [](const auto& now, const auto& last, std::size_t i) {
       return i < last.size() && std::memcmp(&now[i], &last[i], sizeof now[i]) != 0;

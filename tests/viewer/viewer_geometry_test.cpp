@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Where a point of the world is in the picture, from -1 to 1.
+/// The position of a point of the world in the picture, with coordinates from -1 to 1.
 btVector3 project(const Matrix& m, const btVector3& point) {
   float clip[4];
   for (std::size_t row = 0; row < 4; ++row)

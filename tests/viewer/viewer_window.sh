@@ -33,10 +33,10 @@ until_true() {
   echo "ok: $what"
 }
 
-# Mesa's GLX leaks, and it is unloaded before LeakSanitizer could suppress leaks by its name.
+# Mesa's GLX leaks memory, and is unloaded before LeakSanitizer could suppress leaks by its name.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
-# --- The screen, and where things are in a window of 900 x 620.
+# --- The screen, and the regions of a window of 900 x 620 pixels.
 mkdir "$scratch/screen"
 Xvfb -displayfd 3 -screen 0 900x620x24 -nocursor -fbdir "$scratch/screen" -nolisten tcp \
   3>"$scratch/display" 2>"$scratch/xvfb.log" &
@@ -46,11 +46,11 @@ until_true "the X server starts" has_display || { cat "$scratch/xvfb.log"; exit 
 DISPLAY=:$(cat "$scratch/display")
 export DISPLAY
 scene=(292 0 900 424) panel=(0 0 292 620) list=(638 0 900 424) broadphase=(0 120 292 240)
-park=(330 400)  # a place for the mouse where nothing reacts to it
+park=(330 400)  # a position at which nothing reacts to the mouse
 
-# see REGION... [COLOUR]: prints the answer of window_picture for the current screen.
+# see REGION... [COLOUR]: prints the output of window_picture for the current screen.
 see() { cp "$scratch/screen/Xvfb_screen0" "$scratch/now" && "$look" "$scratch/now" "$@"; }
-# rest REGION... [COLOUR]: prints the answer of see once it no longer changes.
+# rest REGION... [COLOUR]: prints the output of `see` once it no longer changes.
 rest() {
   local last='' now='' tries
   for tries in {1..100}; do
@@ -68,7 +68,7 @@ has_more() { [ "$(count "$1")" -gt $(($2 + 40)) ]; }                      # has_
 is_still() { local before; before=$(see 0 0 900 620); sleep 1; is "$before" 0 0 900 620; }
 moves() { ! is_still; }
 
-# tap XDOTOOL_COMMANDS...: runs them between two frames, and then parks the mouse.
+# tap XDOTOOL_COMMANDS...: runs the commands between two frames, and then moves the mouse to `park`.
 tap() {
   kill -STOP "$process"
   xdotool "$@" mousemove "${park[@]}"
@@ -93,7 +93,7 @@ until_true "P goes on" moves
 tap key n
 until_true "N pauses" is_still
 before=$(rest "${panel[@]}")
-# Steps until bodies touch. The picture is then equal in every run.
+# Steps until bodies touch. The picture is then the same in every run.
 tap key r $(printf 'n %.0s' {1..60})
 until_true "R and 60 times N change the panel" is_not "$before" "${panel[@]}"
 
@@ -132,7 +132,7 @@ until_true "key 1 shows an overlay" is_not "$home" "${scene[@]}"
 tap key 1
 until_true "drag and wheel over panel and graphs leave the scene" is "$home" "${scene[@]}"
 
-# --- Overlays. Each key is pressed once to show and once to hide.
+# --- Overlays. Each key is pressed once to show its overlay, and once to hide it.
 overlay() {
   local key=$1 colour=$2 before
   before=$(count "$colour")
@@ -176,7 +176,7 @@ until_true "H hides the panel" is_not "$ours" "${broadphase[@]}"
 tap key h
 until_true "H shows the panel again" is "$all" 0 0 900 620
 
-# --- Control and a click turn the slider of threads into a text field, which then takes the keys.
+# --- A click with the control key turns the slider of threads into a text field, which then receives the keys.
 xdotool keydown ctrl mousemove 97 226
 until_true "the slider lights up" is_not "$all" 0 0 900 620
 lit=$(rest "${panel[@]}")

@@ -4,7 +4,8 @@
 
 static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
                                               cudaStreamCaptureModeRelaxed};
-// Begins a capture, runs 'f' on this or another thread with the thread's mode 'mine', and ends the capture.
+// Begins a capture, runs 'f' on this or another thread with the thread's capture mode 'mine', and
+// ends the capture.
 static cudaError_t captured(cudaStream_t s, cudaStreamCaptureMode mode, bool elsewhere_,
                             cudaStreamCaptureMode mine, const std::function<void()>& f) {
   OK(cudaStreamBeginCapture(s, mode));
@@ -70,7 +71,7 @@ static void unsafe_calls() {
           });
           IS(end, allowed ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
           cudaGetLastError();
-          if (!allowed) OK(call());  // the next call of a pair needs this call
+          if (!allowed) OK(call());  // some later calls need this one: cudaFree needs cudaMalloc
         }
 }
 static void waiting_breaks_captures() {
@@ -89,7 +90,7 @@ static void waiting_breaks_captures() {
         broken([&] { return cudaStreamQuery(s); }, cudaErrorStreamCaptureUnsupported);
         broken([&] { return cudaEventRecord(e, s), cudaEventQuery(e); }, cudaErrorCapturedEvent);
         broken([&] { return cudaEventRecord(e, s), cudaEventSynchronize(e); }, cudaErrorCapturedEvent);
-        // Calls after the capture is broken.
+        // The capture is already broken at the second call.
         broken([&] { return cudaStreamQuery(s), cudaStreamSynchronize(s); },
                cudaErrorStreamCaptureInvalidated);
         broken([&] { return cudaStreamQuery(s), cudaEventRecord(e, s); }, cudaErrorStreamCaptureInvalidated);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks, and a main function for cases. Without arguments, main runs each case in a child process with the
-// environment of the case.
+// Macros for checks, and a function that runs cases. Without arguments, it runs each case in a child process
+// with the environment of the case.
 #pragma once
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
 __global__ void inc(int* p) { p[threadIdx.x] += 1; }
 
 template <class Kernel>
-static void load(Kernel* k) {  // so that a capture may launch it
+static void load(Kernel* k) {  // so that a launch can be captured
   cudaFuncAttributes a;
   OK(cudaFuncGetAttributes(&a, k));
 }

@@ -379,7 +379,7 @@ static void threads() {  // errors, devices and captures of threads do not mix
 __global__ void endless(int* p, int* q) {
   for (volatile int k = 0;; k++) atomicAdd(k & 1 ? p : q, 1);
 }
-// The last action of a process, after all destructors, is to write its files. Writing this file takes long.
+// A process flushes its files last, after all destructors. Flushing this file takes long.
 static void leave_slowly() {
   cookie_io_functions_t io{};
   io.write = [](void*, const char*, size_t n) -> ssize_t {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests that mistakes are noticed. The mistakes break the rules of CUDA's documents. Each runs twice in a
-// child process: without kindnesses it must be noticed, and with the kindness that hides it it must not.
+// Tests that mistakes against CUDA's documented rules are noticed. Each mistake runs twice in a child
+// process: it must be noticed without kindnesses, and must not be noticed with the kindness that hides it.
 #include "cases.h"
 
 #include <csignal>
@@ -37,7 +37,7 @@ static int host_reads_a_variable() {
   return *(volatile int*)(p + 1);
 }
 
-// ---- waits that are missing
+// ---- missing waits
 static int wrong(bool is, const char* what) {
   if (is) puts(what);
   return is;
@@ -170,7 +170,8 @@ static cudaError_t launch_early(int blocks, int* p, int* q, bool early) {
   c.numAttrs = 1;
   return cudaLaunchKernelEx(&c, consume, (volatile int*)p, q, early);
 }
-// Runs three kernels, each of which reads the data of the previous one. Returns the number of wrong values.
+// Runs three kernels. The second and the third read the data of the previous kernel. Returns the number of
+// wrong values.
 static int chain(bool early) {
   const int blocks = 40, n = 64 * blocks;
   int *p, h[n], bad_ones = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests that the guarantees of CUDA's documents hold, although no work runs before it is waited for.
+// Tests that CUDA's documented guarantees hold, although work runs only when it is waited for.
 #include "cases.h"
 
 __global__ void add(int* p, int v) { p[threadIdx.x] += v; }
@@ -56,7 +56,7 @@ static void events() {
   OK(cudaEventRecord(e, u));  // recording again does not change what t waits for
   OK(cudaStreamWaitEvent(u, f, 0));
   add<<<1, 16, 0, u>>>(p, 1);
-  add<<<1, 16, 0, s>>>(p, 1000);  // this is later work, which no call waits for
+  add<<<1, 16, 0, s>>>(p, 1000);  // later work, which no call waits for
   OK(cudaStreamSynchronize(u));
   IS(first(p), 16);
   OK(cudaDeviceSynchronize());
@@ -73,7 +73,7 @@ static void copies() {
   int *p = words(), *q = words(3), h[16] = {5}, *pinned;
   cudaStream_t s = stream();
   OK(cudaMemcpyAsync(p, h, 64, cudaMemcpyHostToDevice, s));
-  h[0] = 6;  // the copy has already taken the bytes
+  h[0] = 6;  // the copy has already read the bytes
   OK(cudaStreamSynchronize(s));
   IS(first(p), 5);
   OK(cudaMallocHost(&pinned, 64));
@@ -196,7 +196,7 @@ static void reset() {
   OK(cudaStreamSynchronize(s));
   IS(first(p), 6);
   OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-  times<<<1, 16, 0, s>>>(p, 1);  // its code must be loaded again
+  times<<<1, 16, 0, s>>>(p, 1);  // the kernel must be loaded again
   IS(cudaGetLastError(), cudaErrorStreamCaptureUnsupported);
 }
 static void busy() {  // PTXVM_BUSY=1
@@ -235,7 +235,7 @@ static void loads() {
   times<<<1, 16>>>(p, 10);
   IS(first(p), 20);
 }
-// With a seed, work that no call waits for runs sometimes.
+// With a seed, some work runs although no call waits for it.
 static void some_queued_work_runs() {
   int* p;
   OK(cudaMallocHost(&p, 64));

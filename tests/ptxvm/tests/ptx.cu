@@ -65,8 +65,8 @@ static S rnd_int(S a, char m) {
   fesetround(N);
   return r;
 }
-// Conversion of floats to integers: results are clamped. NaN gives 0, or the top bit if a 64-bit type takes
-// part.
+// Conversion of floats to integers: results are clamped. NaN becomes 0, or the top bit if either type has
+// 64 bits.
 template <class T, class S>
 static u64 toint(S a, char m) {
   bool big = sizeof(S) == 8 || sizeof(T) == 8;
