@@ -128,7 +128,7 @@ def scaling(options):
     for boxes, step in sizes + [(200000, 0.05), (200000, 0.15), (200000, 0.35)]:
         if boxes > options.most:
             continue
-        # Some tenths of a second: a shorter run would time how fast the second thread gets its own core.
+        # A run takes some tenths of a second. A shorter run would mainly time how soon the second thread gets a core.
         walk = make_walk(options, boxes, max(8, 4000000 // boxes), "--step", step)
         best = {}
         for _ in range(options.rounds):
@@ -370,9 +370,9 @@ def risen(row, committed):
 
 
 def device_search(options, boxes):
-    """Counts a search of the walk for unsorted pairs, after memory has grown. Returns the pairs and the
-    figures. Boxes and pairs stay on the device. Copies are left out, because the program copies only a
-    report."""
+    """Counts what a search for unsorted pairs in the walk costs, after memory has grown. Returns the pairs
+    and the figures. Boxes and pairs stay on the device. Copies are left out, because the program copies
+    only a report."""
     said, rows = counted(options, 5, 1, "worlds", "--walk", boxes, "--layout", "unsorted", "--rounds", 1)
     fields, = csv.DictReader(said.splitlines())
     return fields["one_pairs"], figures_of([row for row in rows if row["row"] != "copy"])
@@ -477,13 +477,12 @@ def instructions(options, program, *arguments):
 
 
 def worlds(options):
-    """Compares the cost of many worlds with that of one spread-out scene of as many boxes and pairs. The
-    PTX interpreter counts at small sizes. Times are milliseconds on the host with 1 and 2 threads, or on
-    a GPU. The ratio is the worlds' figure divided by the scene's."""
+    """Compares the cost of many worlds with that of one spread-out scene with as many boxes and pairs.
+    Counts are of small scenes on the PTX interpreter. Times are milliseconds on the host with 1 and 2
+    threads, or on a GPU. The ratio is the worlds' figure divided by the scene's."""
     table = Table(options.table, "figure", "worlds", "one", "ratio")
     bad = 0
-    # --most N: each world has 0 to N boxes. --shared 0.1: some boxes are in all worlds, one for every ten
-    # worlds.
+    # --most N: each world has 0 to N boxes. --shared 0.1: with W worlds, 0.1 W boxes are in all worlds.
     times = ("--worlds 4096 --boxes 64", "--worlds 4096 --most 50000 --shared 0.1")
     small = ("--worlds 256 --boxes 64", "--worlds 128 --most 5000 --shared 0.1")
     sizes = {"counts": small, "host": times, "cuda": times}

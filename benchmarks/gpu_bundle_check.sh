@@ -5,8 +5,8 @@
 # Usage: gpu_bundle_check.sh BUNDLE INTERPRETER_FOLDER [ROOT]
 #   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm
 # Without ROOT it runs a copy of the bundle in an empty environment, in half a minute. ROOT is the root
-# folder of another Linux. With ROOT the copy runs in that folder. This needs root's rights, because it
-# mounts /proc there: programs find their own path through /proc.
+# folder of another Linux. With ROOT the copy runs in that folder. This needs root privileges, because it mounts /proc
+# there: programs find their own path through /proc.
 #   debootstrap --variant=minbase bookworm /tmp/bare
 #   benchmarks/gpu_bundle_check.sh build/gpu_bundle build/release/tests/ptxvm /tmp/bare
 set -euo pipefail
@@ -44,7 +44,7 @@ cp "$interpreter/libcudart.so.13" "$outside/interpreter"
 bare bash -c '. /etc/os-release && echo "on $PRETTY_NAME, $(ldd --version | head -n 1)"'
 
 if [ -n "$root" ]; then
-  # If the other root had these programs, the check would prove little.
+  # If these programs were in ROOT, the check would prove little.
   for name in gcc nvcc nvidia-smi; do
     if bare bash -c "command -v $name" >/dev/null; then fail "$root has $name: not bare"; fi
   done
@@ -53,7 +53,7 @@ if [ -n "$root" ]; then
   fi
 fi
 
-# Each library must be glibc's, or lie in the bundle.
+# Each library must belong to glibc or be in the bundle.
 glibc='^\s*(lib(c|m|dl|rt|pthread|mvec|resolv|util)\.so\.|/lib.*/ld-linux|linux-vdso)'
 for program in "$outside"/bundle/bin/*; do
   name=$(basename "$program")
@@ -69,8 +69,8 @@ for program in "$outside"/bundle/bin/*; do
 done
 echo "$(find "$outside/bundle/bin" -type f | wc -l) programs need only glibc from outside the bundle"
 
-# Runs all parts with the interpreter in place of the CUDA runtime. Without it there is no GPU, and
-# gpu.sh must then fail.
+# Runs all parts with the interpreter in place of the CUDA runtime. Without the interpreter there is no GPU, so gpu.sh
+# must fail.
 bare LD_LIBRARY_PATH="$inside/interpreter" PTXVM_NO_PDL=1 "$inside/bundle/benchmarks/gpu.sh" --tiny "$inside/results" ||
   fail "gpu.sh failed"
 grep -q '^walk,[0-9]*,[0-9]*,cuda,cuda,' "$outside/results/times.csv" || fail "the interpreter was not used"

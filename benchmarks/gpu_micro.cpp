@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// gpu_micro: microbenchmarks of a GPU that check the assumptions of the interpreter's model
-// (tests/ptxvm): atomics, launches, graphs, and the bus. Writes CSV to stdout, with measured
+// gpu_micro: runs microbenchmarks on a GPU, to check the assumptions of the interpreter's model
+// (tests/ptxvm) about atomics, launches, graphs, and the bus. Writes CSV to stdout, with measured
 // figures and the model's assumptions in separate columns. On an interpreter it uses small sizes,
 // which show only that it works.
 #include "gpu_micro.h"

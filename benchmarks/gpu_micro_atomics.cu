@@ -81,7 +81,7 @@ class Atomics {
     return static_cast<double>(blocks_) * kThreads / 32 * lanes * times / us;
   }
 
-  /// Also checks the sum, because the time of a kernel that did nothing is no measurement.
+  /// Also checks the sum, because the time of a kernel that did nothing would be meaningless.
   template <class T>
   double rateOnOne(unsigned lanes) {
     const unsigned times = 16 * (lanes == 1 ? 16 : 1);

@@ -45,8 +45,8 @@ GraphTimes timesOfGraph(Stopwatch& watch, std::size_t nodes, const F& launch) {
           watch.onHost([&] { graph.launch(watch.stream()); })};
 }
 
-/// Measures the cost of a node: the difference between a large graph and a small one, divided by
-/// the difference of their numbers of nodes.
+/// Measures the cost of a node: the time of a large graph minus that of a small one, divided by the
+/// difference of their numbers of nodes.
 template <class F>
 void measureGraphs(Stopwatch& watch, const std::string& kind, bool isTiny, const F& launch,
                    Rows& rows) {

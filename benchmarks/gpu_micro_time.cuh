@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Measures times for gpu_micro: the median of some runs, by events on a stream or by the host's
-// clock.
+// Measures times for gpu_micro with events on a stream or with the host's clock. Each time is the
+// median of some runs.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,7 @@ class Stopwatch {
 
   cudaStream_t stream() const { return stream_; }
 
-  /// Microseconds that the work which `launch` queues takes on the stream. An additional run warms
-  /// up.
+  /// Microseconds on the stream for the work that `launch` queues. An additional run warms up.
   template <class F>
   double onStream(const F& launch) {
     return median([&] {
@@ -54,8 +53,7 @@ class Stopwatch {
     });
   }
 
-  /// Microseconds that the host spends in `work`. What `work` has launched ends before the next
-  /// run.
+  /// Microseconds that the host spends in `work`. Its GPU work ends before the next run.
   template <class F>
   double onHost(const F& work) {
     return median([&] {

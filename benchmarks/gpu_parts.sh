@@ -3,16 +3,15 @@
 # Defines the parts of gpu.sh, and their sizes. gpu.sh sources this file. The functions that run a
 # program within its limit and report a failure are in gpu.sh.
 
-most_boxes=40000000 # in all frames of a walk together, because they go through a file; at least 20 frames
+most_boxes=40000000 # limit for all frames of a walk's file together, but a walk has at least 20 frames
 debris=(--steps 120) sanitized=20000 profiled=1000000
-# One block sorts up to 2,304 boxes, a merge sort up to 131,072, and a radix sort more
-# (broadphase/cuda/stages.cuh). Each kind of sort is run with codes of 30 and of 63 bits. The memory hog
-# uses 64 bytes for each box of the largest size. Two threads have sets of an eighth and of a sixth of
-# $threaded boxes.
+# One thread block sorts up to 2,304 boxes, a merge sort up to 131,072, and a radix sort more
+# (broadphase/cuda/stages.cuh). Each kind of sort is run with codes of 30 and of 63 bits. The memory hog of
+# cuda_stress uses 64 bytes for each box of the largest size. In the part `threads`, one thread has an eighth of
+# $threaded boxes, and the other a sixth.
 sorted=2000,20000,60000,130000,1000000 threaded=200000 rounds=1000000
 soaked=1000000,4000000
-# --most N: each world has 0 to N boxes. --shared 0.1: some boxes are in all worlds, one for every ten
-# worlds.
+# --most N: each world has 0 to N boxes. --shared 0.1: with W worlds, 0.1 W boxes are in all worlds.
 worlds=('--worlds 4096 --boxes 64' '--worlds 4096 --most 50000 --shared 0.1')
 left_out='' # the filter for tests that are not run
 
@@ -33,7 +32,7 @@ tested() {
     fail "skipped: $*: $(grep -m 1 -oE 'no cuda: .*' "$log")"
     return 1
   fi
-  # Some tests need several devices, or a CUDA runtime that fails on demand.
+  # Tests that need several devices, or a CUDA runtime that fails on demand, can be skipped.
   if grep -q 'SKIPPED' "$log"; then echo "$(grep -cE 'SKIPPED.*\(' "$log") skipped, $(grep PASSED "$log")"; fi
   tail -n 1 "$log"
 }
@@ -106,7 +105,7 @@ timed() {
   shift 2
   if [ "$backend" = host ] && ((count < frames)); then n=$((count / 3 + 1)); fi
   before=$(clock)
-  # The GPU replays recorded launches from about the eighth step on.
+  # Does not time the first steps, because the GPU replays recorded launches from about the eighth step on.
   bounded "$log" "$bin/replay" "$file" --backend "$backend" --frames "$n" \
     --untimed $((n > 40 ? 20 : n / 2)) "$@" || return
   row "$log" "scene=$name" "asked=$backend" "timed=$timed" "sm_mhz_before=$before" \
@@ -115,8 +114,7 @@ timed() {
   replayed+=("$log")
 }
 
-# differences HOST_LOG LOG: prints how many frames have other pairs than on the host, and the first such
-# frame.
+# differences HOST_LOG LOG: prints how many frames have different pairs from the host's, and the first such frame.
 differences() {
   awk '!/^frame=/ { next }
        NR == FNR { host[$1] = $2 " " $3; next }
@@ -197,7 +195,7 @@ sanitized() {
     [CudaDevice]="$bin/cuda_tests --gtest_filter=CudaDevice*-*Sticky*"
     [Cuda]="$bin/cuda_tests --gtest_filter=*/Cuda.*-*Sticky*")
   # racecheck reports false races in CUB's sort. CUB's sort also reads uninitialised memory and ignores
-  # the values. So initcheck_kernels reads initcheck's log instead of its exit status.
+  # the values. So initcheck is judged by its log (initcheck_kernels), not by its exit status.
   local -A options=([memcheck]='--error-exitcode 9 --report-api-errors no' [synccheck]='--error-exitcode 9'
     [racecheck]='--error-exitcode 9 --kernel-name-exclude kns=cub' [initcheck]='')
   if ! have compute-sanitizer; then fail "compute-sanitizer is not on this machine"; return; fi

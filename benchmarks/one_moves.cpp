@@ -3,8 +3,8 @@
 // measurements of our broad phase and Bullet's alternate. Bullet calls setAabb for all objects in
 // each step, but a program may call it only for the moved object. Also times setAabb for a box that
 // did not change. The boxes are those of walk.h. `announced` is our broad phase with
-// GpuLbvhOptions::announcedFilters. With --replace, where setAabb would be called for one object
-// alone, that object is destroyed and created again.
+// GpuLbvhOptions::announcedFilters. With --replace, the moved object is destroyed and created
+// again, where otherwise setAabb would be called only for that object.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// Number of first steps that are not timed. In about a hundred steps btDbvtBroadphase optimises
+/// Number of steps before timing begins. btDbvtBroadphase needs about a hundred steps to optimise
 /// its tree of resting boxes.
 constexpr int kSettling = 110;
 
@@ -69,8 +69,8 @@ class Crowd {
   std::vector<btBroadphaseProxy*> proxies_;
 };
 
-/// A broad phase in two worlds. One world gets setAabb for all boxes, the other only for the moved
-/// box.
+/// A broad phase in two worlds. In one world setAabb is called for all boxes, in the other only for
+/// the moved box.
 struct Contestant {
   const char* name;
   Crowd asBullet, alone;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// one_place: times a search for boxes that are all at one place, where every two boxes overlap, but
-// whose filters refuse most pairs. The same boxes spread out take turns with them. In each step all
-// boxes jump together, so that each step searches for all of them. The ratio is that of the means,
-// with ten nanoseconds for each pair added to the time of the boxes that are spread out.
+// one_place: times steps with boxes that are all at the same place, so that every two boxes
+// overlap, but whose filters refuse most pairs. These steps alternate with steps of the same boxes
+// spread out. In each step all boxes jump together, so that each step searches for all of them. The
+// ratio is the mean time at one place, divided by the mean time spread out plus ten nanoseconds per
+// pair.
 #include <cstdio>
 #include <functional>
 #include <utility>
@@ -20,7 +21,7 @@ using lbvh::Filter;
 
 constexpr double kNsAPair = 10;
 
-/// Filters of objects that refuse others although they overlap.
+/// Filters with which objects refuse others that they overlap.
 struct Case {
   const char* name;
   std::uint32_t boxes;

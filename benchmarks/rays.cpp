@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // rays: times rays against boxes at rest through Bullet's interface, with our broad phase and
-// Bullet's: before the first step, after it, and after many boxes were destroyed and created. The
-// last time is compared with that of a new broad phase with the same boxes. Prints nanoseconds per
-// ray.
+// Bullet's: before the first step, after it, and after many boxes were destroyed and created. At
+// the end, our broad phase is also compared with a new one of ours with the same boxes. Prints
+// nanoseconds per ray.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -97,7 +97,7 @@ std::unique_ptr<btBroadphaseInterface> makeOurs() {
   return std::make_unique<GpuLbvhBroadphase>(options);
 }
 
-/// Casts the same rays in two clouds, in turns. Prints nanoseconds per ray.
+/// Casts the same rays in two clouds alternately. Prints nanoseconds per ray.
 void compare(const char* when, const char* nameA, Cloud& a, const char* nameB, Cloud& b, int rays) {
   const std::size_t hitsA = a.hits(), hitsB = b.hits();
   double timeA = 0, timeB = 0;

@@ -11,7 +11,7 @@ nvcc -std=c++20 -O3 -arch="${1:-sm_90}" -Xptxas -v -I. -c broadphase/cuda/step.c
   function down(x) { return int(x) }
   function least(a, b) { return a < b ? a : b }
   # An SM has 65,536 registers, 228 KiB of shared memory and at most 32 blocks. A warp gets registers
-  # in multiples of 256, and the system takes 1 KiB per block.
+  # in multiples of 256, and CUDA reserves 1 KiB of shared memory per block.
   function warps(registers, shared, perBlock, blocks) {
     blocks = down(65536 / (perBlock * 256 * down((registers * 32 + 255) / 256)))
     blocks = least(least(blocks, down(228 * 1024 / (shared + 1024))), 32)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// resting: times PairFinder with boxes of which none, one or a hundred move, and which is told what
-// has changed. After each update it asks for all pairs. Prints microseconds per step.
+// resting: times PairFinder with boxes of which none, one or a hundred move. In each step it passes
+// the bits of the changed boxes to update(), and then calls pairs(). Prints microseconds per step.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Times all variants of every stage in one space, one after another, and counts the work of
-// traversals. stages.cpp prints the rows, and tests/support/variants_checks.h checks the variants.
+// Times all variants of every stage on the host or on a GPU, one after another. On the host it also
+// counts the work of traversals. stages.cpp prints the rows, and tests/support/variants_checks.h
+// checks the variants.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // A random walk of boxes in a cube. Sides are from 0.5 to 1.5, and each box has about eleven
-// neighbours, whatever the number of boxes is. In each frame all centres move within the cube, or
-// only those of an evenly spread share of the boxes. Moves are about normally distributed, with a
-// standard deviation of 0.05 (or another step) per frame and axis.
+// neighbours, independent of the number of boxes. In each frame all centres move within the cube,
+// or only those of an evenly spread share of the boxes. Moves are approximately normally
+// distributed, with a standard deviation of 0.05 (or another step) per frame and axis.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Walk {
   Walk(std::uint32_t objects, std::uint32_t seed, double moving = 1, float step = kStep)
       : random_(seed),
         moving_(moving),
-        // The sum of four such numbers has the standard deviation `step`.
+        // The sum of four uniform numbers in [-most_, most_] has the standard deviation `step`.
         most_(0.0433f * (step / kStep)),
         side_(std::max(0.1f, 0.9f * std::cbrt(static_cast<float>(objects)) - 0.54f)),
         boxes_(objects) {

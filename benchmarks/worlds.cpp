@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// worlds: times how a DevicePairFinder searches many worlds at the same place, and one spread-out
-// scene with as many boxes and pairs. The hashes of the pairs are equal on all backends.
+// worlds: times searches of a DevicePairFinder in many worlds at the same place, and in one
+// spread-out scene with the same number of boxes and about as many pairs. The hashes of the pairs
+// are equal on all backends.
 #include "worlds.h"
 
 #include <fmt/core.h>
@@ -81,8 +82,8 @@ int sizeOf(const Settings& settings, Random& random) {
   return static_cast<int>(std::pow(settings.most + 1, u * u * u)) - 1;
 }
 
-/// Worlds in cubes that share a corner. Boxes that are in all worlds lie where the boxes of a world
-/// of 1,000 boxes lie.
+/// Worlds in cubes that share a corner. Boxes that are in all worlds lie in the cube of a world of
+/// 1,000 boxes.
 WorldBoxes manyWorlds(const Settings& settings) {
   Random random(1);
   WorldBoxes scene;
@@ -114,7 +115,8 @@ WorldBoxes walkOf(int boxes) {
   return scene;
 }
 
-/// One world with as many boxes as `worlds` and, within about 1 %, as many pairs. The number of
+/// One world with the same number of boxes as `worlds`, and the same number of pairs within about
+/// 1 %. The number of
 /// pairs is inversely proportional to the volume.
 WorldBoxes oneWorldLike(const WorldBoxes& worlds) {
   const std::size_t n = worlds.boxes.size();

@@ -12,7 +12,7 @@
 
 struct WorldBoxes {
   std::vector<lbvh::Aabb> boxes;
-  std::vector<std::uint32_t> worlds;  ///< by box; empty: boxes have no world
+  std::vector<std::uint32_t> worlds;  ///< by box; empty: the scene has no worlds
   std::uint32_t worldCount = 0;
   lbvh::DeviceRequest request = {};  ///< says what the search must find
 };
@@ -26,6 +26,6 @@ class WorldsRun {
   virtual PairHash found() = 0;
 };
 
-/// Makes searches on the GPU. Only builds with CUDA have this function.
+/// Returns a run that searches on the GPU. Only builds with CUDA have this function.
 /// @throws std::runtime_error
 std::unique_ptr<WorldsRun> runOnCuda(const WorldBoxes& scene);

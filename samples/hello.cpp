@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The smallest use: a Bullet program with one changed line, which is marked below.
+// The smallest example: a Bullet program with one changed line, which is marked below.
 // Boxes fall on the ground, and the program prints where the first one came to rest.
 #include <GpuLbvhBroadphase.h>
 #include <btBulletDynamicsCommon.h>

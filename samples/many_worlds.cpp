@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // many_worlds: steps thousands of small worlds whose boxes never leave the memory of the GPU, or of
-// the host. One DevicePairFinder searches all worlds. Now and then the program compares the pairs
-// of one world with PairFinder's.
+// the host. One DevicePairFinder searches all worlds. Every 100 steps, and at the end, the
+// program compares the pairs of one world with PairFinder's.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ struct Settings {
 struct Place {
   std::unique_ptr<worlds::Space> space;
   lbvh::DeviceOptions options;
-  const char* word;    ///< name of the place in the line of --summary
-  std::string reason;  ///< why the place was chosen; empty in a build without CUDA
+  const char* word;    ///< value of backend= in the line of --summary
+  std::string reason;  ///< why it was chosen; empty in a build without CUDA
 };
 
 Place choosePlace(const lbvh::Options& options) {
@@ -65,7 +65,8 @@ struct Run {
   int compared = 0;        ///< number of compared worlds
 };
 
-/// Compares another world each time, because 7,919 is a prime number.
+/// Compares one world. Successive calls visit all worlds in turn, unless the number of worlds is a
+/// multiple of 7,919, which is a prime.
 void compareOne(worlds::Simulation& simulation, Run& run) {
   const std::uint64_t turn = static_cast<std::uint64_t>(run.compared++) * 7919;
   const std::string difference =

@@ -48,7 +48,7 @@ struct Contestant {
 };
 
 /// The reference, if there is one. If the finder is not exact, the reference is emptied, and a
-/// message says so.
+/// message is printed.
 std::optional<Reference> usableReference(const Settings& settings, const BoxReader& reader) {
   const std::string path = referencePath(settings.file);
   std::optional<Reference> reference = readReference(path);
@@ -195,8 +195,8 @@ void printSummary(const Contestant& one, std::uint32_t objects, std::uint32_t fr
       percentile(one.times.total, 1), peakMemoryMb());
 }
 
-/// The finders alternate frame by frame, and each frame begins with another finder. So disturbances
-/// of the machine affect all of them equally.
+/// The finders alternate frame by frame, and each frame begins with a different finder. So
+/// disturbances of the machine affect all of them equally.
 int replay(const Settings& settings) {
   const bool usesBackend =
       settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll;

@@ -193,7 +193,7 @@ int run(const Settings& settings, const std::string& command) {
   for (const int objects : sizes) {
     const auto names = chosen(settings, objects, comparison.leftOut);
     comparison.sizes.push_back({objects, runAtSize(settings, scene, objects, names)});
-    // No report is written for an incomplete comparison. runProgram prints the interruption.
+    // No report is written for an incomplete comparison. runProgram reports the interruption.
     if (interruption() != 0) return 0;
   }
   printComparison(comparison.sizes.back().runs);

@@ -86,8 +86,8 @@ void Camera::frame(const btVector3& low, const btVector3& high) {
   yaw = !isLong ? 35 : alongX ? 75 : 15;
   pitch = 27;
   const Axes a = axes();
-  // The box fills at most 92 % of the picture's height, and of the picture's width if its sides are
-  // as 3 : 2.
+  // The box fills at most 92 % of the picture's height. In a picture with the ratio 3 : 2, it also
+  // fills at most 92 % of the width.
   const btScalar room = kHalfHeight * btScalar(0.92), narrowest = btScalar(1.5);
   distance = btScalar(0.5);
   for (int corner = 0; corner < 8; ++corner) {

@@ -14,7 +14,7 @@ class Canvas {
 
   int width() const { return width_; }
   int height() const { return height_; }
-  /// Makes this the picture that everything is drawn into.
+  /// Makes this picture the target of all drawing.
   void bind() const;
   /// @throws std::runtime_error if the file cannot be written
   void savePng(const std::string& path) const;

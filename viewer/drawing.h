@@ -59,10 +59,11 @@ struct Mesh {
   bool isClosed = false;  ///< seen only from outside, where corners are counterclockwise
 };
 
-/// This alpha does not make a solid transparent. It draws a grid of metres on faces that look up.
+/// Not a transparency: a solid with this alpha shows a grid of metres on faces that point up.
 inline constexpr std::uint8_t kGridAlpha = 128;
 
-/// The place and colour of a mesh. `model` has three scaled axes as columns, then the place.
+/// The transform and colour of a mesh. `model` contains three scaled axes as columns, and then the
+/// position.
 struct Instance {
   float model[12];
   Colour colour;
@@ -75,7 +76,7 @@ struct Line {
   Colour toColour;
 };
 
-/// One mesh at many places. `version` changes with the mesh, which is uploaded only then.
+/// One mesh with its instances. The mesh is uploaded again only when `version` changes.
 struct MeshInstances {
   const Mesh* mesh = nullptr;
   std::uint64_t version = 0;
@@ -87,7 +88,7 @@ struct Drawing {
   std::vector<MeshInstances> solids;
   Mesh softFaces;                  ///< faces of soft bodies, in the world's coordinates
   std::vector<Line> lines;         ///< faint where solids hide them
-  std::vector<Line> linesBetween;  ///< hidden by solids at least an object's size in front of them
+  std::vector<Line> linesBetween;  ///< hidden only by solids at least an object's size in front
   std::vector<Line> linesOnTop;    ///< never hidden
   float objectSize = 1;            ///< half the diagonal of a typical object's box, in metres
   btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< bounds of moving objects, for shadows

@@ -21,7 +21,7 @@ std::string labelOf(double value, bool isTime) {
   return fmt::format("{:.0f}", value);
 }
 
-/// Draws names and last values, as many in a row as fit. Returns the height it took.
+/// Draws names and latest values in rows that fit the width. Returns the height of all rows.
 float drawLegend(ImDrawList& list, ImVec2 at, float width, const History& history,
                  const std::vector<Series>& series, bool isTime) {
   const float line = ImGui::GetTextLineHeight();

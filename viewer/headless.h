@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// An OpenGL context without a window or a display server, by EGL. Does not draw.
+// An OpenGL context from EGL, without a window or a display server. Does not draw.
 #pragma once
 
 class HeadlessContext {

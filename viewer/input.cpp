@@ -36,7 +36,7 @@ Input& Input::of(GLFWwindow* window) {
 }
 
 void Input::keep(Event event) {
-  // glfwGetCursorPos gives the mouse's current place, which may differ from its place at the event.
+  // glfwGetCursorPos returns the mouse's current position, not its position at the event.
   event.x = mouseX_;
   event.y = mouseY_;
   events_.push_back(event);
@@ -53,8 +53,8 @@ void Input::apply(const Event& event) {
   const bool isScene = !ui_.covers(float(event.x), float(event.y));
   switch (event.kind) {
     case Kind::key:
-      // WantCaptureKeyboard is the state of the last frame; IsAnyItemActive includes a click in the
-      // current frame.
+      // WantCaptureKeyboard is the state of the previous frame; IsAnyItemActive includes a click in
+      // the current frame.
       if (!ImGui::GetIO().WantCaptureKeyboard && !ImGui::IsAnyItemActive()) key(event);
       break;
     case Kind::press:

@@ -14,8 +14,8 @@ struct GLFWwindow;
 
 class Input {
  public:
-  /// Sets the window's callbacks. ImGui's callbacks must be installed after these, because they
-  /// call these.
+  /// Sets the window's callbacks. ImGui's callbacks must be installed later, because they call the
+  /// callbacks that are already installed.
   Input(GLFWwindow* window, View& view, Ui& ui);
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -28,13 +28,13 @@ class Input {
   struct Event {
     Kind kind;
     int code = 0;         ///< GLFW's code of the key or button
-    double x = 0, y = 0;  ///< place of the mouse, in points from the upper left corner
+    double x = 0, y = 0;  ///< position of the mouse, in points from the upper left corner
     double wheel = 0;     ///< notches upward
   };
   struct Button {
     bool isHeld = false;  ///< whether it is down, and was pressed over the scene
     bool isDragged = false;
-    double x = 0, y = 0;  ///< place where it was pressed, in points
+    double x = 0, y = 0;  ///< position at which it was pressed, in points
   };
 
   static Input& of(GLFWwindow* window);
@@ -45,7 +45,7 @@ class Input {
   void key(const Event& event);
   void nextBroadphase();
 
-  /// A point of the picture, as Camera::rayThrough takes it.
+  /// A point of the picture, in the coordinates of Camera::rayThrough.
   struct Place {
     btScalar x, y, aspect;
   };
@@ -56,7 +56,7 @@ class Input {
   Ui& ui_;
   std::vector<Event> events_;
   std::array<Button, 3> buttons_;   ///< left, right, middle
-  double mouseX_ = 0, mouseY_ = 0;  ///< place after the last event that was stored
-  double x_ = 0, y_ = 0;            ///< place after the last event that was applied
+  double mouseX_ = 0, mouseY_ = 0;  ///< mouse position after the last stored event
+  double x_ = 0, y_ = 0;            ///< mouse position after the last applied event
   int width_ = 0, height_ = 0;
 };

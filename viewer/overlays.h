@@ -16,7 +16,7 @@
 /// Which overlays are on.
 struct OverlaySwitches {
   bool boxes = false;      ///< the broad phase's boxes of all objects
-  bool tree = false;       ///< nodes at `treeLevel` of the hierarchy, or with dbvt of Bullet's tree
+  bool tree = false;       ///< nodes at `treeLevel` of the hierarchy; with dbvt, of Bullet's tree
   bool pairs = false;      ///< lines between the centres of overlapping objects
   bool changes = false;    ///< recently added and removed pairs, fading
   bool oversized = false;  ///< boxes that are not in the hierarchy, but tested one by one
@@ -49,7 +49,7 @@ class Overlays {
   std::size_t oversizedBoxes() const { return oversized_.size(); }
 
  private:
-  /// Builds the hierarchy that a step on the host with this option uses.
+  /// Builds the hierarchy that a step on the host uses with the option `hierarchy`.
   /// @return the hierarchy's nodes at a level, and the leaves above that level
   std::vector<TreeNode> buildTree(const std::vector<lbvh::Aabb>& boxes, lbvh::Hierarchy hierarchy,
                                   int level);

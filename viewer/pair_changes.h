@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Finds the pairs that the last few steps added and removed, with any broad phase. Compares the
-// pair cache with its contents one step before. Does not draw.
+// pair cache with its contents one step earlier. Does not draw.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "scenes/world.h"
 
-/// A pair that was added or removed, and the places of its two objects at that time.
+/// A pair that was added or removed, and the positions of its two objects at that time.
 struct Flash {
   btVector3 from, to;
   bool isAdded = false;
@@ -34,7 +34,7 @@ class PairChanges {
 
   /// Call this after each step.
   void update(World& world);
-  /// Takes the current pairs without showing changes. Call this for a new world, and for a new
+  /// Stores the current pairs without showing changes. Call this for a new world, and for a new
   /// broad phase, which may find other pairs of the same boxes.
   void reset(World& world);
 

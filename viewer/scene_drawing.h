@@ -14,7 +14,7 @@
 /// these are the bounds of all objects.
 struct Extent {
   btVector3 low{-5, 0, -5}, high{5, 5, 5};
-  btScalar objectSize = 1;  ///< the median of half the diagonal of the objects' boxes
+  btScalar objectSize = 1;  ///< half the diagonal of an object's box, as the median of all objects
 };
 Extent extentOf(World& world);
 

@@ -110,7 +110,7 @@ bool runScript(const Script& script, View& view) {
     isGood = check(view, view.session().world().objects(), "at the end") && isGood;
   if (!script.screenshot.empty()) {
     if (script.picks) {
-      view.draw();  // finds the objects through which one sees others
+      view.draw();  // determines the objects that are drawn as outlines, which are not picked
       view.pickAt(script.pickX, script.pickY, studio->area().aspect());
     }
     studio->shoot(view, script.screenshot);

@@ -8,7 +8,7 @@
 
 #include "view.h"
 
-/// Gives the world another broad phase before a step.
+/// A swap of the world's broad phase before a step.
 struct Swap {
   int step;
   std::string broadphase;
@@ -27,14 +27,14 @@ struct Script {
   int width = 1280, height = 720;
   bool hidesUi = false;
   bool picks = false;
-  btScalar pickX = 0, pickY = 0;  ///< point of the picture, as Camera::rayThrough takes it
+  btScalar pickX = 0, pickY = 0;  ///< point of the picture, in coordinates of Camera::rayThrough
 };
 
 /// Path of the video's picture after a step.
 std::string pictureOf(const Script& script, int step);
 
-/// Runs the script and prints the checks. Makes an OpenGL context only if there is a picture to
-/// draw.
+/// Runs the script and prints the results of the checks. Makes an OpenGL context only if there is a
+/// picture to draw.
 /// @return whether all checks held
 /// @throws std::runtime_error if a step or a picture fails
 bool runScript(const Script& script, View& view);

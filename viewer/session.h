@@ -36,7 +36,8 @@ class Session {
   /// Names of the broad phases that are fast enough for the number of objects in the world.
   std::vector<std::string> broadphases() const;
 
-  /// Gives the running world another broad phase, or the current one with other options.
+  /// Swaps the broad phase of the running world for another one, or for the same with other
+  /// options.
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
   /// Throws a box along a ray. If kShots boxes have been thrown, throws the oldest box again.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Makes triangles for any of Bullet's collision shapes. All boxes share one mesh, which is scaled
-// or turned. The same holds for spheres, cylinders, cones and planes. Each other shape gets its own
-// mesh. Does not draw.
+// and rotated. Spheres, cylinders, cones and planes also have one shared mesh per kind. Every other
+// shape has its own mesh. Does not draw.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -12,7 +12,7 @@
 
 #include "drawing.h"
 
-/// A mesh and its place in the shape's own space; the basis may scale.
+/// A mesh and its transform in the shape's coordinates; the transform may contain a scale.
 struct ShapePart {
   std::size_t mesh;
   btTransform place;
@@ -24,7 +24,7 @@ class ShapeMeshes {
 
   /// The meshes of a shape, valid until the next call for the same shape. The shape must outlive
   /// this object. A hull or a mesh of triangles is made at the first call; later changes of the
-  /// shape are not seen.
+  /// shape are ignored.
   const std::vector<ShapePart>& partsOf(const btCollisionShape& shape);
 
   std::size_t size() const { return meshes_.size(); }

@@ -15,7 +15,7 @@ class Ui {
   Ui(const Ui&) = delete;
   Ui& operator=(const Ui&) = delete;
 
-  /// The part of the picture that the panel and the graphs leave to the scene, in pixels.
+  /// The part of the picture that the panel and the graphs do not cover, in pixels.
   Area sceneArea(int width, int height) const;
 
   /// Whether a point, in points from the upper left corner, lies on the panel, the graphs or the

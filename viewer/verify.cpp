@@ -22,7 +22,7 @@ bool overlaps(const Box& a, const Box& b) {
   return true;
 }
 
-/// Applies the world's own filter, which every pair cache uses.
+/// Applies the filter callback, or without one the filter masks, as every pair cache does.
 std::vector<ObjectPair> bruteForce(const std::vector<Box>& boxes, btOverlappingPairCache& cache) {
   btOverlapFilterCallback* callback = cache.getOverlapFilterCallback();
   const auto isWanted = [callback](btBroadphaseProxy* a, btBroadphaseProxy* b) {

@@ -16,7 +16,7 @@ PairPromise promiseOf(const std::string& broadphase);
 
 /// Checks that the world has `objects` objects, and that each has its own proxy, which a box query
 /// finds. Checks that the pairs in the cache are as promised. The pairs are compared with brute
-/// force, which applies collision filters. For half spaces it uses their boxes, not the planes of
-/// setPlane().
-/// @return a line that says what is wrong; empty if nothing is
+/// force, which applies collision filters. Brute force uses the boxes of half spaces, not the
+/// planes of setPlane().
+/// @return a line that says what is wrong, or an empty string
 std::string verifyWorld(World& world, int objects, PairPromise promise);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The box that a world's broad phase has of an object, in Bullet's precision.
+// The box of an object in a world's broad phase, in Bullet's precision.
 #pragma once
 
 #include "scenes/world.h"

@@ -15,7 +15,7 @@ struct ApetreiNode {
   const std::uint32_t* ids;
   Difference<std::uint32_t> difference;
   std::uint32_t*
-      /// By split: a range end of the first child that arrives; the caller must set them to
+      /// By split: a range end of the first child that arrives. The caller must set all elements to
       /// kNullIndex.
       ends;
   std::uint32_t* root;

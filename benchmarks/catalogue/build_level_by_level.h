@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Builds top-down, one level at a time (Garanzha, Pantaleoni, McAllister 2011; "Thinking Parallel,
 // Part III"). One thread per node splits the node's range, and appends the children to the next
-// level with an atomic counter. Teaches the cost of upper levels with few threads, and of waits of
-// the host for the size of each level.
+// level with an atomic counter. Teaches what it costs that the upper levels have few threads, and
+// that the host waits for the size of each level.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"
@@ -59,7 +59,7 @@ struct BeginLevels {
   }
 };
 
-/// Has one element: copies a word to memory that the host can read.
+/// Copies a word to memory that the host can read. Must run for one element only.
 struct Answer {
   const std::uint32_t* from;
   std::uint32_t* to;

@@ -40,8 +40,8 @@ std::vector<Variant<BuildProblem<Space>>> builders() {
   };
 }
 
-/// The row of a traversal. It is timed with a counter that does nothing, and its work is counted by
-/// another counter.
+/// The row of a traversal. The traversal is timed with a counter that does nothing. Another counter
+/// counts its work.
 template <class Space, class Append>
 FindVariant<Space> finder(const char* name, const char* source, double gtx690Ms, Append) {
   FindVariant<Space> row{

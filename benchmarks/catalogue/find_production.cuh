@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs production's search on a GPU, which also packs its blocks. Used by find_production.h.
+// Packs the blocks and runs production's search on a GPU. Used by find_production.h.
 #pragma once
 
 #include "benchmarks/catalogue/cuda_space.cuh"

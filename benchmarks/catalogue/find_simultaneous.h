@@ -75,7 +75,7 @@ struct FindSimultaneously {
   }
 };
 
-/// Has one element.
+/// Starts with the pair (root, root). Must run for one element only.
 template <class Counter>
 struct FindFromRoot : FindSimultaneously<Counter> {
   template <class Sink>
@@ -84,7 +84,8 @@ struct FindFromRoot : FindSimultaneously<Counter> {
   }
 };
 
-/// Element i takes the nodes of row `a` and column `b` of the triangle b <= a.
+/// Element i is the i-th entry, row by row, of the triangle column <= row. It starts with the cut's
+/// nodes number `column` and `row`.
 template <class Counter>
 struct FindFromCut : FindSimultaneously<Counter> {
   template <class Sink>

@@ -23,9 +23,9 @@ struct LastLeaf {
   }
 };
 
-/// The query of all four variants. An inverted box may overlap neither the bounds of its own
-/// subtree nor itself. So a query that visits both sides keeps only the pairs in which its box
-/// comes first.
+/// The query of all four variants. An inverted box can fail to overlap itself and the bounds of its
+/// own subtree. So a query that visits leaves on both sides of its own keeps only the pairs in
+/// which its box comes first.
 template <class Sink>
 struct Query {
   Aabb box;
@@ -72,8 +72,8 @@ enum class Order { objects, leaves, leavesHalf };
 /// The loop of the three variants with an explicit stack. Each round visits one inner node.
 template <Order kOrder, class Counter>
 struct FindByStack {
-  // One subtree per level may be postponed. The number of levels is at most the sum of bits of a
-  // key and of a position.
+  // One subtree per level may be postponed. The number of levels is at most the number of bits of a
+  // key plus that of a position.
   static constexpr int kMaxLevels = 30 + 31;
 
   View<const Aabb> boxes;

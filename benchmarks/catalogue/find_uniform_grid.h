@@ -47,8 +47,9 @@ struct MeasureLongest {
   }
 };
 
-/// Has one element. Cells are longer than the longest edge by 1 % and the rounding error of
-/// centres. So two boxes that touch are in the same cell or in adjacent ones.
+/// Chooses the size of the cells. Must run for one element only. Cells are longer than the longest
+/// edge by 1 % and the rounding error of centres. So two boxes that touch are in the same cell or
+/// in adjacent ones.
 struct ChooseCells {
   const SceneBounds* scene;
   const MeasureLongest::Longest* longest;
@@ -87,7 +88,8 @@ struct AssignCells {
 };
 
 /// Element k is the k-th box in the order of cells. It is tested against later boxes of its own
-/// cell, and against all boxes of the 13 preceding neighbour cells, in the order (z, y, x).
+/// cell, and against all boxes of the 13 neighbour cells that precede its cell in the order (z, y,
+/// x).
 template <class Counter>
 struct FindInCells {
   View<const Aabb> boxes;

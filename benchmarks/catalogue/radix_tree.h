@@ -67,7 +67,7 @@ GPULBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t
 }
 
 /// The node that the rope of a subtree leads to, if the subtree ends with leaf `last`. It is the
-/// next leaf if that is a right child, else the inner node with that number (Prokopenko and
+/// next leaf if that is a right child, else the inner node with the same number (Prokopenko and
 /// Lebrun-Grandie, Algorithm 2).
 GPULBVH_HD inline std::uint32_t ropeBehind(const CommonPrefix& prefix, std::uint32_t last) {
   const std::uint32_t next = last + 1, n = prefix.n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Defines the contract of an execution space, on which variants run, and the host's cores as such a
-// space. CatalogueCuda (cuda_space.cuh) is a GPU. Only this comment states the whole contract. The
-// compiler checks only what a variant uses.
+// Defines the contract of an execution space, on which variants run, and CatalogueHost, the space
+// of the host's cores. CatalogueCuda (cuda_space.cuh) is the space of a GPU. Only this comment
+// states the whole contract. The compiler checks only what a variant uses.
 //
 // A stage is a named struct of views with a call operator, marked GPULBVH_HD, that handles element
 // i:
@@ -18,7 +18,7 @@
 //                                     values
 //   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
 //   space.upload(view, buffer)        a copy of the view that the space can read; may be padded
-//                                     (boxes with NaN, others with 0), to change size seldom
+//                                     (boxes with NaN, others with 0), so its size seldom changes
 //   space.wait()                      waits until all work is done, so that the host may then read
 //                                     HostBuffers
 //

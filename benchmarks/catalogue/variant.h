@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Defines the problems that variants solve, and the type of a row of the catalogue. A variant is a
-// function over an execution space. It may be slow, but it must be right.
+// function that runs on an execution space. It may be slow, but it must be correct.
 #pragma once
 
 #include <cstdint>

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-/// Returns the page up to the place of its first paragraph. `title` and `lead` are plain text.
+/// Returns the start of the page, up to <main>. `title` and `lead` are plain text.
 std::string beginPage(const std::string& title, const std::string& lead);
 std::string endPage();
 
 /// A row of a <dl>. Both arguments are plain text.
 std::string factRow(const std::string& name, const std::string& value);
 
-/// The present time, in UTC.
+/// The current time, in UTC.
 std::string timeOfPage();
 
 using Facts = std::vector<std::pair<std::string, std::string>>;

@@ -60,7 +60,7 @@ const Run* find(const std::vector<Run>& runs, const std::string& broadphase) {
   return nullptr;
 }
 
-/// Each broad phase has one colour in all charts.
+/// Each broad phase has the same colour in all charts.
 int colourOf(const std::string& broadphase) {
   const std::vector<std::string>& names = broadphaseNames();
   return static_cast<int>(std::find(names.begin(), names.end(), broadphase) - names.begin());
@@ -92,7 +92,7 @@ class Page {
     fmt::format_to(std::back_inserter(page_), form, std::forward<Arguments>(arguments)...);
   }
 
-  /// The ratio of the value of `run` to that of baseOf(), or a dash if that is 0.
+  /// The ratio of the value of `run` to that of baseOf(), or a dash if the latter is 0.
   std::string againstBase(const Run& run, Value value) const {
     const double base = medianOf(base_, value);
     return base > 0 ? fmt::format("{:.2f} ×", medianOf(run, value) / base) : "–";
@@ -270,7 +270,7 @@ class Page {
         "</div>\n<div class=\"wide\"><table>\n<caption>Median milliseconds of the broad phase "
         "a step.</caption>\n"
         "<thead><tr><th>objects</th>";
-    std::vector<std::string> names;  // those that ran with the fewest objects; more only leave out
+    std::vector<std::string> names;  // of the smallest size; larger sizes can only leave some out
     for (const Run& run : all_.sizes.front().runs) names.push_back(run.broadphase);
     for (const std::string& name : names) put("<th>{}</th>", name);
     page_ += "</tr></thead>\n<tbody>\n";

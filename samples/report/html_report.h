@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Writes a comparison of broad phases as one HTML page with tables and charts, without other files.
+// Writes a comparison of broad phases as one self-contained HTML page with tables and charts.
 // Does not run anything.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // The style sheet of the HTML reports, for light and dark screens and for paper. Colour-blind
-// people can distinguish the colours c0 to c3. Lines also differ in their dashes.
+// people can distinguish the colours c0 to c3. Lines also differ in their dash patterns.
 #pragma once
 
 inline constexpr const char* kHtmlStyle = R"(

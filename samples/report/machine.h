@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The facts that a figure depends on: machine, compiler, Bullet, and the commit that was built.
+// The facts that the times of a report depend on: machine, compiler, Bullet, and the built commit.
 #pragma once
 
 #include "report/html_page.h"

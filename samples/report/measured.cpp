@@ -24,7 +24,7 @@ struct LongStep {
   int step = 0;
 };
 
-/// A line of a file: the figures of a process over a period.
+/// A line of a file: the measurements of one process over a period.
 struct While {
   double seconds = 0, objects = 0, steps = 0, pairs = 0, updateMs = 0, findMs = 0, clockMs = 0;
   LongStep longest[3];
@@ -223,21 +223,21 @@ class Page {
     page_ += "</tr>\n";
   }
 
-  /// Small values keep two digits, because steps of games may take microseconds. A value below zero
-  /// is unknown.
+  /// Small values keep two digits, because steps of games can take only microseconds. A value below
+  /// zero is unknown.
   static std::string number(double ms) {
     if (ms < 0) return "–";
     return ms > 0 && ms < 0.1 ? fmt::format("{:.2g}", ms) : shortNumber(ms);
   }
 
   /// The ratio of the value of `run` to that of the first run with GpuLbvhBroadphase, or a dash if
-  /// one of them is unknown.
+  /// one of them is unknown or 0.
   std::string againstOurs(const Measured& run, Value value) const {
     if (ours_ == nullptr || run.mean(value) <= 0 || ours_->mean(value) <= 0) return "–";
     return fmt::format("{:.2f} ×", run.mean(value) / ours_->mean(value));
   }
 
-  /// Draws for each file the process with the most steps.
+  /// For each file, draws the process with the most steps.
   void putChart(const char* title, const char* unit, Value value) {
     LineChart chart{title, {"time (s)"}, {unit}, {}};
     for (std::size_t file = 0; file < files_.size(); ++file) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The output of rigid_bodies: a table for people, lines for programs, and a .csv. Does not step
-// anything.
+// The output of rigid_bodies: a table for people, lines for programs, and a .csv. Does not run
+// the scenes.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ void printTable(const std::vector<Run>& runs);
 
 void printTails(const std::vector<Run>& runs);
 
-/// Prints one line `summary key=value ...`. New keys must go to the end of the line.
+/// Prints one line `summary key=value ...`. New keys must be added at the end.
 void printSummary(const std::string& scene, const Run& run);
 
 /// A file with one row per step and broad phase.

@@ -14,9 +14,9 @@
 namespace {
 
 constexpr double kPictureWidth =
-    4800;  // in units of the picture; whole numbers of them are precise enough
+    4800;  // in units of the picture; large, because coordinates are rounded to whole units
 constexpr double kMargin = 60;
-constexpr int kShades = 5;  // number of shades; a box's number of pairs chooses its shade
+constexpr int kShades = 5;  // number of shades; a box's number of pairs selects its shade
 
 struct PictureBox {
   lbvh::Aabb box;

@@ -97,7 +97,7 @@ class Scale {
     high_ = marks_.back();
   }
 
-  /// Ends the axis at the values instead of at the next marks.
+  /// Ends the axis at the lowest and highest values instead of at the next marks.
   void cutTo(double low, double high) {
     low_ = low;
     high_ = high;
@@ -169,7 +169,8 @@ void putAxes(std::string& svg, const LineChart& chart, const Frame& frame) {
       middle, escaped(chart.y.title));
 }
 
-/// Draws the line, and invisible points on it that show their values under the mouse.
+/// Draws the line, and points on it that show their values when the mouse is over them. The points
+/// are invisible unless `dots` is set.
 void putLine(std::string& svg, const LineChart& chart, const Line& line, const Frame& frame,
              bool dots) {
   std::string path, hints;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Replaces the world's broad phase for a moment with one that does nothing.
+// Temporarily replaces the world's broad phase by one that does nothing.
 #include "scenes/aabb_cost.h"
 
 #include <BulletCollision/CollisionDispatch/btCollisionWorld.h>

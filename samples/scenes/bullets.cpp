@@ -25,7 +25,7 @@ constexpr btScalar kBehind = 15;             // m, distance from the ring to the
 constexpr btScalar kFence = 8;               // m, height of the fence
 constexpr int kReload = 100;                 // steps until a bullet is fired again
 
-/// The place where a bullet waits, on rings around the turret's top.
+/// The position where a bullet waits, on one of the rings above the turret.
 btVector3 rack(int index) {
   constexpr int perRing = 24;
   const btScalar angle = btScalar(index % perRing) * SIMD_2_PI / perRing;

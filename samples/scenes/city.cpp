@@ -21,7 +21,7 @@ constexpr int kMoving = kStill / 9;  // moving objects per block: a tenth of all
 constexpr btScalar kLane = kBlock / 2 + btScalar(2.5);  // m, from the block's middle to the lane
 constexpr btScalar kPath = kBlock / 2 - kPavement / 2;
 
-/// A place on a way around a square with rounded corners, and the way's direction there.
+/// A point on a path around a square with rounded corners, and the path's direction there.
 struct Way {
   btVector3 place, ahead;
 };

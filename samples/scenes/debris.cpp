@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The debris scene of the founding documents, built again: the two walls of a corridor fall down as
-// 12,486 convex fragments and boxes. The original data set was not published.
+// Reconstructs the debris scene of the founding documents: the two walls of a corridor collapse
+// into 12,486 convex fragments and boxes. The original data set was not published.
 //
 // The documents count 73,704 pairs of potentially colliding objects. Here the exact count reaches
 // that number while the pieces hit the floor. These are overlaps of the proxies' own boxes, which
@@ -12,16 +12,17 @@
 
 namespace {
 
-// A wall is a grid of cells with one piece in each. The numbers below are tuned together to give
-// the right count of pairs. The number of pairs per piece does not depend on the number of pieces.
+// A wall is a grid of cells with one piece in each. The numbers below were tuned together to
+// reproduce the number of pairs. The number of pairs per piece does not depend on the number of
+// pieces.
 const btVector3 kCell(btScalar(0.8), btScalar(0.8), 1);  // m; size across, up, along the corridor
 constexpr int kDebrisLayers = 2;                         // cells across a wall
 constexpr int kDebrisRows = 12;                          // cells up a wall
 constexpr btScalar kHalfWidth = 8;  // m, half the distance between the static walls
 constexpr btScalar kHeadroom = 2;   // m, distance from the top row to the ceiling
 constexpr btScalar kDebrisGap =
-    btScalar(0.06);  // m; Bullet's two contact thresholds of 0.02 need a little less
-constexpr btScalar kMargin = btScalar(0.01);     // m; Bullet's 0.04 would fatten every fragment
+    btScalar(0.06);  // m; more than 2 * 0.02, because Bullet enlarges each box by 0.02
+constexpr btScalar kMargin = btScalar(0.01);     // m; Bullet's default 0.04 would enlarge fragments
 constexpr btScalar kDebrisSlab = btScalar(0.5);  // m, half the thickness of floor and walls
 constexpr btScalar kPush = 4;  // m/s, speed of the fastest piece towards the middle
 constexpr btScalar kDebrisJitter = btScalar(0.5);  // m/s

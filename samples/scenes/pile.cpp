@@ -37,7 +37,7 @@ void buildPile(World& world, const SceneOptions& options) {
       &world.make<btSphereShape>(btScalar(0.3)),
   };
 
-  // The heap is half as high as wide. Under a higher heap Bullet's solver lets the lowest pieces
+  // The heap is half as high as wide. In a higher heap Bullet's solver would let the lowest pieces
   // sink into each other.
   const int side = std::max(1, static_cast<int>(std::cbrt(options.objects * 2.0)));
   const int layers = (options.objects + side * side - 1) / (side * side);

@@ -13,7 +13,7 @@ namespace {
 constexpr btScalar kPlanesSpacing = btScalar(1.3);  // m
 constexpr btScalar kSlope = btScalar(0.6);          // m upward per metre outward
 
-/// An endless, empty box such as a zone of weather. Its pairs have no contacts.
+/// An endless, empty box, such as a weather zone. Its pairs have no contacts.
 class Zone : public btEmptyShape {
  public:
   explicit Zone(btScalar half) : half_(half) {}

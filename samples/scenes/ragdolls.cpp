@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The ragdolls scene: people of eleven limbs tumble down a stepped pyramid. Limbs always overlap at
-// their joints, and a filter callback keeps these pairs out of the cache.
+// The ragdolls scene: people with eleven limbs each tumble down a stepped pyramid. Limbs always
+// overlap at their joints, and a filter callback keeps these pairs out of the cache.
 #include <algorithm>
 #include <cmath>
 

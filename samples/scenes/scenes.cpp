@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The table of scenes. Each scene is in the file of its name.
+// The table of scenes. Each scene is in the file with its name.
 #include "scenes/scenes.h"
 
 #include <cmath>

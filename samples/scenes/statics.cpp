@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The statics scene: a level of static boxes, on which a few balls fall and roll. As in games,
-// Bullet is told not to update the boxes of objects that never move. So a step should cost as much
-// as the balls do, however large the level is.
+// Bullet is told not to update the boxes of objects that never move. So the time
+// of a step should depend on the balls only, not on the size of the level.
 #include <algorithm>
 #include <cmath>
 
@@ -11,10 +11,10 @@
 namespace {
 
 constexpr int kMaxBalls = 2000;
-constexpr int kObjectsPerBall = 10;               // at least
+constexpr int kObjectsPerBall = 10;               // minimum
 constexpr btScalar kLevelTile = 2;                // m, distance between the centres of two boxes
-constexpr btScalar kUnevenness = btScalar(0.15);  // m, by which a box is higher or lower
-constexpr btScalar kFall = btScalar(2.1);         // m, mean height of the balls at first
+constexpr btScalar kUnevenness = btScalar(0.15);  // m, maximum height offset of a box
+constexpr btScalar kFall = btScalar(2.1);         // m, initial mean height of the balls
 /// In m. Balls are wider than the gaps, so that none falls through.
 constexpr btScalar kBallRadius = btScalar(0.4);
 

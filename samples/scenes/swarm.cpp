@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFlock = 500;            // boxes
 constexpr btScalar kFlockRadius = 12;  // m
-constexpr btScalar kSwarmSpeed = 6;    // m/s, speed in the circle
+constexpr btScalar kSwarmSpeed = 6;    // m/s, speed along the circle
 constexpr btScalar kApart = 16;        // m, distance from flock to flock
 constexpr int kAll = btBroadphaseProxy::AllFilter;
 
@@ -41,7 +41,7 @@ btVector3 middleOf(const Flock& flock, btScalar time) {
   return flock.home + flock.drift * std::sin(flock.phase + time * btScalar(0.4));
 }
 
-/// Adds a box at its first place, because a broad phase may search for pairs at once.
+/// Adds a box at its first position, because some broad phases immediately search for its pairs.
 void addFlight(World& world, btCollisionShape& shape, Flock& flock, Random& random) {
   const btScalar radius = kFlockRadius * std::cbrt(random.between(btScalar(0.02), 1));
   const btVector3 axis = random.inCube() * btScalar(0.7) + btVector3(0, 1, 0);

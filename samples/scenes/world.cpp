@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Implements the World's ownership and timing. Overrides Bullet's virtual functions of a step to
-// time them, which needs no change in Bullet and no profiler.
+// Implements the World's ownership and timing. Times the parts of a step by overriding
+// Bullet's virtual functions. This needs neither changes in Bullet nor a profiler.
 #include "scenes/world.h"
 
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
@@ -16,7 +16,7 @@
 #include "support/thread_time.h"
 #include "support/timing.h"
 
-/// The world that is stepped, whatever its class in Bullet.
+/// The timed world, independent of its Bullet class.
 class World::TimedWorld {
  public:
   template <class Base>
@@ -51,8 +51,8 @@ class World::TimedWorld::Of final : public Base, public TimedWorld {
     times.broadphaseCpu += cpu.milliseconds();
   }
 
-  /// The base class calls the two functions above and the narrow phase. So the narrow phase takes
-  /// the time that is left.
+  /// The base class calls the two functions above and the narrow phase. So the rest
+  /// of its time is spent in the narrow phase.
   void performDiscreteCollisionDetection() override {
     const double before = times.broadphase();
     const Stopwatch watch;
@@ -189,7 +189,7 @@ void World::step() {
   timed_->times.step = watch.milliseconds();
 }
 
-/// Runs in each step, because a scene may bring back an object in a state that can fall asleep.
+/// Runs in each step, because a scene can reactivate an object in a state that allows sleeping.
 void World::wakeAll() {
   const btCollisionObjectArray& objects = world_->getCollisionObjectArray();
   for (int i = 0; i < objects.size(); ++i)

@@ -79,7 +79,7 @@ class World {
   /// ghosts, and may keep references to objects of the world. It is not timed.
   void beforeEachStep(std::function<void(int step)> callback);
 
-  /// From now on nothing falls asleep. Objects that a scene took out of the simulation stay out.
+  /// From now on no object falls asleep. Objects that a scene took out of the simulation stay out.
   void keepAwake() { isKeptAwake_ = true; }
 
   /// Runs one step of 1/60 s, without substeps.
@@ -93,10 +93,10 @@ class World {
   int pairs() const;                ///< number of pairs in the cache after the last step
   int objects() const;              ///< number of all objects
   int staticObjects() const;        ///< number of objects that never move
-  std::vector<lbvh::Aabb> boxes();  ///< boxes of all objects, as the broad phase has them
+  std::vector<lbvh::Aabb> boxes();  ///< boxes of all objects, read from the broad phase
 
-  /// A hash of the bits of all transforms and of all nodes of soft bodies. Two runs with equal
-  /// hashes are equal simulations.
+  /// A hash of the bits of all transforms and of all nodes of soft bodies. If two runs have
+  /// equal hashes, their simulations are equal.
   std::uint64_t hash() const;
   btDiscreteDynamicsWorld& bullet();
   btSoftBodyWorldInfo& softInfo();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A hash of the bits of a sequence of values. Two runs with equal hashes are equal.
+// A hash of the bits of a sequence of values. If two runs have equal hashes, their values are
+// equal.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Finds the pairs of recorded boxes either with the core itself or through any Bullet broad phase.
-// Does not read files and does not time itself.
+// Does not read files and does not measure times.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ void requireBoxes(const std::string& name, const std::vector<lbvh::Aabb>& boxes,
                   const std::string& file);
 
 /// @param name one of boxFinderNames()
-/// @param first boxes of the first frame, from which some broad phases get their size. The finder
-///   does not search them
+/// @param first boxes of the first frame. Some broad phases need their number and bounds. The
+///   finder does not search them
 /// @throws std::length_error if there are more boxes than Bullet can count
 std::unique_ptr<BoxFinder> makeBoxFinder(const std::string& name, const lbvh::Options& options,
                                          const std::vector<lbvh::Aabb>& first);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The broad phases that the samples can use, by name, and where each one runs.
-// Does not step anything.
+// The broad phases that the samples can use, by name, and where each one runs. Runs no steps.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btBroadphaseInterface.h>
@@ -39,13 +38,13 @@ std::string whyLeftOut(const std::string& name, int objects);
 /// "1 thread", "2 threads".
 std::string threadsInWords(int threads);
 
-/// The name of a set of Stats::instructions for people.
+/// A readable name for a value of Stats::instructions.
 std::string instructionsInWords(const std::string& instructions);
 
 /// Where a broad phase runs.
 struct Space {
   std::string word;     ///< for programs: host, cuda, or - for Bullet's broad phases
-  std::string details;  ///< for people: device, threads, and in a build with CUDA the reason
+  std::string details;  ///< for people: device, threads, and in builds with CUDA why it was chosen
   int threads = 1;
 };
 Space spaceOf(const lbvh::Stats& stats);

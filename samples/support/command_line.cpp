@@ -173,7 +173,7 @@ std::string CommandLine::parse(int argc, char** argv) {
     app_->parse(argc, argv);
     return {};
   } catch (const CLI::ParseError& error) {
-    // --help and --version end with a ParseError of exit code 0.
+    // --help and --version end with a ParseError whose exit code is 0.
     if (error.get_exit_code() != 0) throw UsageError(error.what());
     std::ostringstream text;
     app_->exit(error, text, text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // The command lines of the samples: options, common options of finders, and errors. Each program
 // has --help and --version. An error is one line on stderr. The exit status is 2 for a wrong
-// command line or file. It is 1 for a failure in the run, such as a stdout that cannot be written.
-// An interrupted run ends with 128 plus the signal's number. Only command_line.cpp includes the
-// parsing library, because that takes seconds to compile.
+// command line or file. It is 1 for a failure during the run, such as an error when writing to
+// stdout. An interrupted run ends with 128 plus the signal's number. Only command_line.cpp includes
+// the parsing library, because that takes seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// A command line that cannot be carried out.
+/// A command line is wrong or cannot be executed.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -45,7 +45,7 @@ class Option {
   /// Requires this number of values.
   Option& count(int values);
   Option& excludes(const Option& other);
-  /// Shows the variable's present value in the help, as the default.
+  /// Shows the variable's current value in the help, as the default.
   Option& showDefault();
   /// Sets the heading under which the help lists the option.
   Option& group(const char* name);
@@ -54,7 +54,7 @@ class Option {
   CLI::Option* option_;
 };
 
-/// The options and arguments of a program. A name without dashes makes an argument.
+/// The options and arguments of a program. A name without dashes defines a positional argument.
 class CommandLine {
  public:
   CommandLine(const char* description, const char* name);

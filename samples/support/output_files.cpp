@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks of output files; see the header. Opens a file to learn whether it can be written. Its
-// permissions would not tell: they do not show a read-only file system, and root ignores them.
+// Checks of output files; see the header. Opens a file to test whether it can be written. Its
+// permissions do not suffice: they do not show a read-only file system, and root ignores them.
 #include "support/output_files.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,8 @@
 
 namespace {
 
-/// Opens a file for writing, and creates it if it is missing. The destructor removes what it made.
+/// Opens a file for writing, and creates it if it is missing. The destructor removes a created
+/// file.
 class Probe {
  public:
   explicit Probe(const OutputFile& output) : output_(output) {
@@ -38,7 +39,7 @@ class Probe {
     std::swap(wasCreated_, other.wasCreated_);
   }
   ~Probe() {
-    std::error_code ignored;  // a link to a missing file stays
+    std::error_code ignored;  // a link stays; only its target is removed
     if (wasCreated_)
       std::filesystem::remove(std::filesystem::canonical(output_.path, ignored), ignored);
   }

@@ -36,7 +36,7 @@ struct Tails {
 /// - growth: memory grew in this step.
 /// - full_search: the step searched for all objects. Most steps around it searched for fewer.
 /// - waiting: the thread waited for a core, other threads, a GPU or a page. It waited for at least
-///   half of the excess over the steps around, and for at least a tenth of the step.
+///   half of the excess over the surrounding steps' median, and at least a tenth of the step.
 /// - first: it is the first step, and no other reason is known.
 Tails tailsOf(const std::vector<StepFacts>& steps);
 

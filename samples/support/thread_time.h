@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Measures the CPU time of the calling thread. For the rest of the wall-clock time the thread
-// waited.
+// Measures the CPU time of the calling thread. The thread spent the rest of the wall-clock
+// time waiting.
 #pragma once
 
 #include "support/system.h"

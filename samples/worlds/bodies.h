@@ -29,9 +29,9 @@ struct Bodies {
 inline constexpr float kStep = 1.0f / 60;  // s
 inline constexpr float kGravity = 9.81f;   // m/s^2
 inline constexpr float kReach = 2.0f;  // m, distance from a world's middle to its invisible walls
-inline constexpr float kHeld = 0.9f;   // part of its velocity that a touching box keeps in a step
+inline constexpr float kHeld = 0.9f;   // fraction of velocity that a touching box keeps per step
 inline constexpr float kKick = 4.7f;   // 1/s; velocity gained per metre of push
-inline constexpr float kGivesWay = 0.37f;  // push out of a movable box, as a part of the overlap
+inline constexpr float kGivesWay = 0.37f;  // fraction of the overlap; push out of a movable box
 
 /// Writes a body's box for the search.
 struct WriteBox {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Steps many small worlds together, in one space. One search finds the pairs of all worlds. Does
-// not measure times and does not print.
+// Steps many small worlds together, on the host or on a GPU. One search finds the pairs of all
+// worlds. Does not measure times and does not print.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace worlds {
 
 class Simulation {
  public:
-  /// Makes `worlds` worlds with `boxes` boxes each, and one ground that is in all of them. Worlds
-  /// differ from each other, but are equal in every run.
+  /// Makes `worlds` worlds with `boxes` boxes each, and one ground that is in all of them. The
+  /// worlds differ from each other, but every run begins with the same worlds.
   Simulation(Space& space, const lbvh::DeviceOptions& options, std::uint32_t worlds,
              std::uint32_t boxes);
 

@@ -20,7 +20,7 @@ class Space {
 
   virtual std::string name() const = 0;      ///< name for people
   virtual CUstream_st* stream() = 0;         ///< stream for DevicePairFinder; null on the host
-  virtual int threads() const { return 1; }  ///< number of the host's threads
+  virtual int threads() const { return 1; }  ///< number of host threads
 
   /// Allocates memory that lives as long as the space.
   virtual void* allocate(std::size_t bytes) = 0;
@@ -31,8 +31,8 @@ class Space {
   virtual void forEach(std::size_t n, const WriteBox& f) = 0;
   virtual void forEach(std::size_t n, const MoveBody& f) = 0;
 
-  /// Calls `step`, which queues work. A GPU records that work as a graph in the second call, and
-  /// then launches the graph instead, until forget().
+  /// Calls `step`, which queues work. On a GPU, the second call records this work as a
+  /// graph and launches it. Later calls only launch the graph, until forget().
   virtual void repeat(const std::function<void()>& step) = 0;
   virtual void forget() = 0;
 
