@@ -17,7 +17,7 @@ tests-double 40 tests double
 counts 60 counts 12486
 demo 30 demo'
 
-# After the gate. The seconds include what the part builds first.
+# These parts run after the gate. The seconds include the time to build what the part needs.
 # shellcheck disable=SC2034
 rotation='tidy 90 tidy
 all-cuda 200 all_tests --label-regex ^cuda$ --exclude-regex cuda_faults|left_to_all|fuzz_inputs
@@ -65,19 +65,20 @@ abi 120 platform abi
 static 200 platform static
 programs 180 platform programs'
 
-# Only `run all` and `run PART` run these, which take longer than a part of the rotation may.
+# Only `run all` and `run PART` run these parts, because they take too long for the rotation.
 # shellcheck disable=SC2034
 release='counts-100000 900 counts 100000
 steps-10000 1500 ten_thousand_steps
 bullet 1200 platform bullet'
 
-# Accepted reasons for skipping a test: CI's machines lack what it needs. Without nvcc the CUDA space is left out.
+# Accepted reasons for skipping a test: CI's machines lack what the test needs. Without nvcc the CUDA space is left
+# out.
 everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA space: off'
 everywhere+='|not on this processor|this processor does not tell which registers are in use'
 
 # test_command PRESET ARGUMENTS...: ./run test with the preset's compiler.
 test_command() {
-  # The preset clang is the build with ASan and UBSan. It needs the Clang of version $clang.
+  # The preset clang is the build with ASan and UBSan. It needs Clang $clang.
   if [ "$1" = clang ]; then export PATH=/usr/lib/llvm-$clang/bin:$PATH; fi
   PRESET=$1 ./run test "${@:2}"
 }
@@ -109,10 +110,11 @@ packages() {
 }
 format() { git ls-files -- '*.h' '*.cpp' '*.inl' '*.cuh' '*.cu' | xargs clang-format --dry-run -Werror; }
 build_tests() { test_command "$1" --show-only; }
-# The gate installs nothing for the viewer, which is left out where the system has not got its libraries.
+# The gate installs no libraries for the viewer, so the viewer is left out on systems that lack them.
 tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 300; }
-# ThreadSanitizer makes tests ten times slower, so it gets those in which threads may meet: no measured memory, no counts
-# of work, no single loops, nothing that uses one thread, one instruction set, and no more than 20,000 boxes.
+# ThreadSanitizer makes tests ten times slower, so tests in which threads rarely race are left out: tests of memory
+# use, of work counts and of single loops, and tests with one thread. Tests with 70,000 boxes are left out, too.
+# SkinTest runs with one instruction set, and with grown boxes in some of the steps.
 tsan() {
   export GTEST_FILTER='-Memory.*:SkinWork.*:Simd/*:*Threads1:*/Boxes70000*:SkinTest.*/avx512_*:SkinTest.*/baseline_*'
   GTEST_FILTER+=':SkinTest.*/*_always:SkinTest.*/*_never:SkinTest.*/*_automatic'
@@ -125,7 +127,7 @@ needs_interpreter() {
   grep -oE 'CUDA (space|tests):.*' build/release/configure.log | tail -n 1
   exit 77
 }
-# build_targets TARGET...: in the release build.
+# build_targets TARGET...: builds these targets of the release build.
 build_targets() { cmake --build build/release --parallel "$(nproc)" --target "$@"; }
 # counts BOXES
 counts() {
@@ -139,7 +141,8 @@ tidy() {
   build_tests clang
   run-clang-tidy-$clang -quiet -hide-progress -j "$(nproc)" -p build/clang
 }
-# needs_packages PURPOSE...: installs the packages of the table for these purposes, or ends the part as skipped.
+# needs_packages PURPOSE...: installs the packages that cmake/system_packages.txt lists for these purposes, or ends
+# the part as skipped.
 needs_packages() {
   local wanted
   # shellcheck source=cmake/install_debian.sh
@@ -147,7 +150,7 @@ needs_packages() {
   mapfile -t wanted < <(awk -v purposes=" $* " 'index(purposes, " " $1 " ") { print $2 }' cmake/system_packages.txt)
   install_debian ci "${wanted[@]}"
 }
-# all_tests ARGUMENTS...: of the tests that `./run test` leaves to `./run test all`, those that CTest selects.
+# all_tests ARGUMENTS...: runs tests that only `./run test all` runs. CTest selects them by ARGUMENTS.
 all_tests() {
   needs_packages build check viewer test browser
   run_tests release "$everywhere" all --timeout 600 --label-regex '^all$' "$@"
@@ -157,7 +160,7 @@ docs_commands() {
   ./run test all --show-only
   tests/repository/check.py docs_commands build/release/bin
 }
-# The tests of ./run test as on other machines: with shorter vectors, and with many cores or one.
+# Runs tests of ./run test as on other machines: with shorter vectors, and with 16 cores or one.
 machines() {
   local preloaded=$PWD/build/release/cores.so machine program simd cores
   build_targets quick
@@ -187,7 +190,8 @@ long_cuda_tests() {
   ctest --preset release --tests-regex 'cuda_tests_left_to_all|fuzz_inputs_finder_cuda' --parallel "$(nproc)" \
     --timeout 600 --no-tests=error --verbose
 }
-# cuda_tests VARIABLE=VALUE...: the tests labelled cuda on a schedule that variables choose. None may be skipped.
+# cuda_tests VARIABLE=VALUE...: runs the tests labelled cuda, on a schedule that the variables choose. No test may be
+# skipped.
 cuda_tests() {
   local log=$PWD/build/release/cuda_tests.log
   needs_interpreter
@@ -217,7 +221,7 @@ bundle() {
   benchmarks/gpu_bundle.sh --from build/release build/gpu_bundle_check
   benchmarks/gpu_bundle_check.sh build/gpu_bundle_check build/release/tests/ptxvm
 }
-# The programs that compare each stage's variants, and that replay a scene, find their pairs on the interpreter.
+# Runs stages, which compares the variants of each stage, and replay, both on the interpreter.
 variants() {
   needs_interpreter
   build_targets stages replay ptxvm
@@ -235,7 +239,8 @@ interpreter() {
 }
 without_cmake() { tests/repository/check.py without_cmake; }
 first_minutes() { tests/repository/check.py first_minutes c++; }
-# platform NAME [SCOPE]: .ci/all runs all tests there, and has their row of docs/platforms.md written.
+# platform NAME [SCOPE]: runs the tests of SCOPE on a platform. .ci/all runs all of its tests, and writes its row of
+# docs/platforms.md.
 platform() {
   if [ -z "${CI_ALL:-}" ]; then
     tests/platforms/run.sh "$1" "${2:-quick}"

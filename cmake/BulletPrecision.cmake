@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Writes GpuLbvhBroadphasePrecision.h, which stops the compilation of programs with the other
+# Writes GpuLbvhBroadphasePrecision.h, which stops the compilation of programs that use the other
 # precision.
 set(bytes 4)
 set(precision single)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Sets GPULBVH_HAS_CUDA. If CUDA is off, prints why. For one machine -D CMAKE_CUDA_ARCHITECTURES=native
-# is enough, and compiles faster.
+# Sets GPULBVH_HAS_CUDA. If CUDA is off, prints why. For one machine, -D CMAKE_CUDA_ARCHITECTURES=native
+# is enough and compiles faster.
 set(GPULBVH_HAS_CUDA OFF)
 if(NOT GPULBVH_CUDA)
   message(STATUS "CUDA space: off (GPULBVH_CUDA)")
@@ -18,11 +18,11 @@ https://developer.nvidia.com/cuda-downloads")
   return()
 endif()
 
-# Chooses machine code for each major GPU generation from Turing on that the compiler knows. The code is
+# Chooses machine code for each major GPU generation since Turing, if the compiler supports it. The code is
 # for the first architecture of a generation. The generation's other GPUs can run it, except Jetson Orin.
-# There is also PTX for the oldest architecture. Drivers can compile it for GPUs that have no machine
-# code here. PTX for the newest architecture is for future GPUs. docs/gpus.md says which driver reads
-# which PTX.
+# PTX for the oldest architecture is included, too. Drivers can compile it for GPUs without machine code
+# here. PTX for the newest architecture is for future GPUs. docs/gpus.md says which driver reads which
+# PTX.
 function(gpulbvh_architectures result)
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
     OUTPUT_VARIABLE known ERROR_QUIET)
@@ -46,14 +46,14 @@ endfunction()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   if(GPULBVH_INTERPRETER)
-    set(CMAKE_CUDA_ARCHITECTURES 90)  # the interpreter reads PTX, and register counts from machine code
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # the interpreter runs PTX, and reads register counts in machine code
   else()
     gpulbvh_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()
 endif()
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-  # CMake before about 3.26 does not know this option of newer nvcc.
+  # CMake versions before about 3.26 do not know this option of newer nvcc.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
@@ -68,7 +68,7 @@ endif()
 # CUDA is missing.
 set(GPULBVH_CUDART CUDA::cudart_static)
 if(GPULBVH_INTERPRETER)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # so that tests can replace it by the interpreter
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # so that tests can replace it with the interpreter
   list(PREPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib")  # for gpu_bundle.sh --from, which packs this build
 endif()
 if(CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")

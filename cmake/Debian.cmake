@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Zlib
-# Configures Debian packages: one for each shared library, one for development, and gpulbvh-run. A
-# library's version is in its package's name. Without BUILD_SHARED_LIBS the libraries are static, and in
-# the package for development.
+# Configures Debian packages: one for each shared library, one for development, and gpulbvh-run. The name
+# of a library's package contains the library's version. Without BUILD_SHARED_LIBS the libraries are
+# static, and are in the development package.
 if(NOT CPACK_DEBIAN_PACKAGE_MAINTAINER)
   message(FATAL_ERROR "Debian packages need a maintainer: -D CPACK_DEBIAN_PACKAGE_MAINTAINER='NAME <ADDRESS>'")
 endif()
-set(CMAKE_SKIP_INSTALL_RPATH ON)  # for the root's targets, which find each other in /usr/lib without a path
+set(CMAKE_SKIP_INSTALL_RPATH ON)  # for the root folder's targets: /usr/lib needs no rpath
 
 set(CPACK_COMPONENTS_ALL development)
 if(BUILD_SHARED_LIBS)
@@ -25,8 +25,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# Debian's rules for names: a library's package has the library's name and version, and the package for
-# development ends with -dev.
+# Debian's rules for package names: a library's package has the library's name and version, and the name
+# of the development package ends with -dev.
 get_target_property(_soversion gpulbvh_broadphase SOVERSION)
 set(CPACK_DEBIAN_BROADPHASE_PACKAGE_NAME libgpulbvh-broadphase${_soversion})
 set(CPACK_DEBIAN_BULLET_PACKAGE_NAME libgpulbvh-bullet${_soversion})
@@ -47,8 +47,8 @@ phase btDbvtBroadphase, and measures either. The program is not changed.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
 "Headers, and what CMake and pkg-config need to find the libraries.")
 
-# The package for development depends on the same version of the libraries, and on what the headers and
-# the CMake files need.
+# The development package depends on the same version of the libraries, and on the packages that its
+# headers and CMake files need.
 set(_same "(= ${PROJECT_VERSION})")
 set(_needs libtbb-dev)
 if(GPULBVH_BULLET)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# The target `doc` makes the API reference in doc/html of the build folder. The target `man` makes manual
-# pages of the programs in man/. Neither is part of `all`. Without Doxygen `doc` only says what is missing.
+# The target `doc` writes the API reference to doc/html in the build folder. The target `man` writes the
+# programs' manual pages to man/. Neither target is part of `all`. Without Doxygen `doc` only says what is missing.
 # Without help2man there is no target `man`.
 find_program(DOXYGEN doxygen)
 find_program(HELP2MAN help2man)
@@ -18,8 +18,8 @@ else()
     COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
 endif()
 
-# Makes the manual pages of programs that users of the library may run. help2man runs each program to get
-# its --help.
+# Makes manual pages for the programs that users of the library may run. help2man runs each program with
+# --help.
 if(HELP2MAN AND NOT CMAKE_CROSSCOMPILING)
   set(_pages)
   if(TARGET gpulbvh_dbvt)

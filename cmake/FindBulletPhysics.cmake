@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Zlib
-# Finds Bullet with the precision that BulletPhysics_DOUBLE says, and makes these targets:
+# Finds Bullet with the precision that BulletPhysics_DOUBLE selects, and defines these targets:
 #   Bullet::LinearMath, Bullet::Collision, Bullet::Dynamics, and, if these libraries exist,
 #   Bullet::SoftBody, Bullet::WorldImporter (on Debian: libbullet-extras-dev)
-# Takes the first Bullet that it finds in this order:
+# Uses the first Bullet that it finds in this order:
 #   1. Bullet_ROOT, a variable of CMake or of the environment: the prefix of an installed Bullet
 #   2. Bullet_DIR: the folder of a BulletConfig.cmake
-#   3. the targets of an add_subdirectory(bullet3) that came before
+#   3. the targets of an earlier add_subdirectory(bullet3)
 #   4. the prefixes in CMAKE_PREFIX_PATH, first CMake's variable and then the environment's
 #   5. BulletPhysics_HINT: the Bullet that an installed GpuLbvhBroadphase was built with
 #   6. the prefixes of the system
-# In each place, BulletConfig.cmake says where the files are. Without that file, the usual folders are
-# searched. Headers and libraries are from the same Bullet. If that Bullet lacks something or has the
-# other precision, that is an error, and no other Bullet is tried. A Debug build takes the Debug libraries
-# if there are any, as in vcpkg's Bullet. This file is installed with the package, for find_dependency.
+# At each location, BulletConfig.cmake says where the files are. Without that file, the usual folders are
+# searched. Headers and libraries are from the same Bullet. If that Bullet is incomplete or has the other
+# precision, that is an error, and no other Bullet is tried. A Debug build uses the Debug libraries if
+# there are any, as in vcpkg's Bullet. This file is installed with the package, for find_dependency.
 cmake_policy(VERSION 3.22)  # The program's project may require an older version.
 if(TARGET Bullet::Dynamics)  # found before
   set(BulletPhysics_FOUND TRUE)
@@ -24,12 +24,12 @@ endif()
 function(_bullet_look_at place)
   find_package(_bullet_config QUIET CONFIG NAMES Bullet PATHS "${place}" NO_DEFAULT_PATH)
   if(_bullet_config_FOUND)
-    if(NOT BULLET_LIBRARY_DIRS)  # vcpkg's and Conan's files name no library folder, but a valid prefix.
+    if(NOT BULLET_LIBRARY_DIRS)  # The files of vcpkg and Conan name a valid prefix, but no library folder.
       set(BULLET_LIBRARY_DIRS "${BULLET_ROOT_DIR}/lib")
     endif()
     set(headers "")
-    # The file names the prefix that Bullet was built for, but the prefix may have been moved. So look
-    # first in the folders above the file.
+    # The file names the prefix that Bullet was built for, but Bullet may have been moved. So the folders
+    # above the file are searched first.
     set(up "${_bullet_config_DIR}/..")
     foreach(prefix "${up}" "${up}/.." "${up}/../.." "${up}/../../.." "${BULLET_ROOT_DIR}")
       foreach(folder IN LISTS BULLET_INCLUDE_DIR)  # Conan's file names two folders.
@@ -53,7 +53,7 @@ endfunction()
 
 # Chooses a Bullet in the order at the top of this file. Sets `headers`, which is empty if there is no
 # Bullet, and `library_dirs`. Sets `place` to the element of `places` where Bullet is. Sets `said_by` to
-# the variable that named the places, or to nothing.
+# the variable that names these places, or to an empty string.
 function(_bullet_choose)
   file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" environment)
   set(places ${CMAKE_PREFIX_PATH} ${environment} ${BulletPhysics_HINT} ${CMAKE_SYSTEM_PREFIX_PATH})
@@ -85,9 +85,9 @@ function(_bullet_choose)
   endforeach()
 endfunction()
 
-# Sets `Release_PART` and `Debug_PART` for each part of Bullet that exists, to a file or to a target of
-# this build. Sets `configurations` to the configurations in which Bullet is complete. If Bullet is
-# complete in none, sets `missing` to a missing part.
+# For each part of Bullet that exists, sets `Release_PART` and `Debug_PART` to a file or to a target of
+# this build. Sets `configurations` to the configurations in which Bullet is complete. If there is no such
+# configuration, sets `missing` to a missing part.
 function(_bullet_libraries)
   set(suffix "")
   if(wanted STREQUAL "double" AND library_dirs)
@@ -127,10 +127,10 @@ function(_bullet_libraries)
   set(configurations "${configurations}" PARENT_SCOPE)
 endfunction()
 
-# Sets `precision` to the libraries' precision, single or double. If they link with the headers in neither
-# precision, `precision` stays empty, and `output` is the linker's message.
+# Sets `precision` to the libraries' precision, single or double. If the libraries link with the headers
+# in neither precision, `precision` stays empty, and `output` is the linker's message.
 function(_bullet_measure configuration)
-  if(TARGET ${Release_BulletDynamics})  # There is no library yet, so read the target's definitions.
+  if(TARGET ${Release_BulletDynamics})  # The library is not built yet, so this reads its folder's definitions.
     get_target_property(folder BulletDynamics SOURCE_DIR)
     get_directory_property(definitions DIRECTORY "${folder}" COMPILE_DEFINITIONS)
     set(precision single PARENT_SCOPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Installs and exports the library. find_package(GpuLbvhBroadphase CONFIG) gives
+# Installs and exports the library. find_package(GpuLbvhBroadphase CONFIG) defines
 # GpuLbvhBroadphase::broadphase and, if they were built, GpuLbvhBroadphase::bullet and
 # GpuLbvhBroadphase::dbvt. pkg-config knows these libraries as gpulbvh_broadphase, gpulbvh_bullet and
 # gpulbvh_dbvt. Each shared library is a component of the installation. The component `dbvt` is
@@ -27,8 +27,8 @@ if(GPULBVH_BULLET)
   install(FILES cmake/FindBulletPhysics.cmake cmake/bullet_precision.cpp DESTINATION ${_package})
 endif()
 
-# A shared adapter finds the core in its own folder. It also finds a Bullet outside the system's
-# folders.
+# A shared adapter finds the core in its own folder. It also finds a Bullet that is not in a system
+# folder.
 set(_beside "$ORIGIN")
 if(APPLE)
   set(_beside "@loader_path")
@@ -53,7 +53,7 @@ if(GPULBVH_BULLET)
   _install_component(bullet)
 endif()
 
-if(TARGET gpulbvh_dbvt)  # programs are not linked with it, so it has its own folder
+if(TARGET gpulbvh_dbvt)  # has its own folder, because programs are not linked with it
   install(TARGETS gpulbvh_dbvt gpulbvh_dbvt-float gpulbvh_dbvt-double
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gpulbvh COMPONENT dbvt)
   if(TARGET gpulbvh-report)  # gpulbvh-run --report starts it
@@ -61,7 +61,7 @@ if(TARGET gpulbvh_dbvt)  # programs are not linked with it, so it has its own fo
   endif()
   install(PROGRAMS ${PROJECT_BINARY_DIR}/dbvt/installed/gpulbvh-run
     DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT dbvt)
-  # The page exists only if the target `man` was built.
+  # The manual page exists only if the target `man` was built.
   install(FILES ${PROJECT_BINARY_DIR}/man/gpulbvh-run.1.gz
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT dbvt OPTIONAL)
 endif()

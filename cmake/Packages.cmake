@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Zlib
-# Configures cpack. cpack packs all that is installed into one archive (.tar.gz, on Windows .zip). With
+# Configures cpack, which packs all installed files into one archive (.tar.gz, on Windows .zip). With
 # -D CPACK_GENERATOR=DEB it makes Debian packages. packaging/pack.sh builds and packs both.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()

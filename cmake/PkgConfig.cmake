@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Zlib
 # Writes and installs gpulbvh_broadphase.pc, gpulbvh_bullet.pc and gpulbvh_dbvt.pc for pkg-config. The
 # .pc files name installed files relative to ${pcfiledir}, so the prefix may be moved. They name Bullet's
-# files in the place where this build found them.
+# files by the paths at which this build found them.
 set(_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Some distributions set absolute folders, to which no relative path leads.
+# Some distributions set absolute folders, which a .pc file cannot name by a relative path.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   message(STATUS "pkg-config: no files, because CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is absolute")
   return()
@@ -52,7 +52,7 @@ if(GPULBVH_BULLET)
   set(own_requires "")
   set(own_libs "")
   get_target_property(_type Bullet::Dynamics TYPE)
-  if(_type STREQUAL "INTERFACE_LIBRARY")  # a Bullet built with this project goes to the same prefix
+  if(_type STREQUAL "INTERFACE_LIBRARY")  # a Bullet built with this project has the same prefix
     set(cflags "-I\${prefix}/include/bullet")
     set(libs "-lBulletDynamics -lBulletCollision -lLinearMath")
   else()

@@ -16,13 +16,13 @@ if(NOT MSVC)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 endif()
 if(MINGW)
-  # A caller relies on the registers that it has seen an inline function leave alone. With MinGW it does so even
-  # if the linker takes another file's copy of the function (GCC bug 115049).
+  # With MinGW, GCC assumes that an inline function leaves the same registers unchanged in every file. This can
+  # be wrong, because the linker may choose another file's copy of the function (GCC bug 115049).
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-ra>)
 endif()
 
-# A game's debug build needs a fast broad phase, too. So where no option asks for a level of optimisation,
-# as in a build without a type, this project's files are compiled with -O2.
+# A game's debug build needs a fast broad phase, too. So if no option sets the optimisation level, as in a
+# build without a type, this project's files are compiled with -O2.
 if(GPULBVH_CHECKED)
   message(STATUS "GPULBVH_CHECKED: each step is checked, which is slow")
 else()
@@ -38,9 +38,9 @@ else()
   endif()
 endif()
 
-# These options are for code that is slow to compile and need not be fast.
+# Options for code that is slow to compile and need not run fast.
 set(gpulbvh_quick_options $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
-function(gpulbvh_compile_quickly)  # SOURCES... are files of this folder
+function(gpulbvh_compile_quickly)  # SOURCES... are files in this folder
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${gpulbvh_quick_options})
 endfunction()
 
@@ -62,7 +62,7 @@ endfunction()
 # Warnings are private to our targets, and never exported.
 add_library(gpulbvh_warnings INTERFACE)
 if(MSVC)
-  # nvcc would take options that begin with a slash for input files.
+  # nvcc would mistake options that begin with a slash for input files.
   target_compile_options(gpulbvh_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:/W4>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${GPULBVH_WERROR}>>:/WX>)
 else()

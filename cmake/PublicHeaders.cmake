@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Lists the headers that are installed and that the API reference describes. Paths are from the
-# root.
+# Lists the headers that are installed and that the API reference describes. Paths are relative to
+# the root folder.
 set(GPULBVH_CORE_HEADERS
   broadphase/device_pair_finder.h
   broadphase/device_query.h
@@ -12,7 +12,7 @@ set(GPULBVH_CORE_HEADERS
   broadphase/tree_query.h
   broadphase/types.h
   broadphase/version.h)
-# Programs include these as <gpulbvh/...>. Each of them includes one core header.
+# Programs include these headers as <gpulbvh/...>. Each of them includes one core header.
 set(GPULBVH_WAYS_IN ${GPULBVH_CORE_HEADERS})
 list(REMOVE_ITEM GPULBVH_WAYS_IN broadphase/export.h)
 list(TRANSFORM GPULBVH_WAYS_IN REPLACE broadphase/ include/gpulbvh/)
@@ -20,7 +20,7 @@ list(TRANSFORM GPULBVH_WAYS_IN REPLACE broadphase/ include/gpulbvh/)
 set(GPULBVH_BLOCK_HEADERS
   broadphase/host/block_query.h
   broadphase/host/block_tree.h)
-# In 0.2.0 some headers had these paths.
+# Some headers had these paths in version 0.2.0.
 set(GPULBVH_FORMER_QUERY_HEADERS
   broadphase/query/device_query.h
   broadphase/query/ray_test.h

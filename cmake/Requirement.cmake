@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
 # gpulbvh_require(PACKAGE DEBIAN FEDORA ARCH HOMEBREW [WITHOUT]) finds a package, or says how to get it. The four
-# names are those of cmake/system_packages.txt. WITHOUT is the option that makes the package unnecessary.
+# names are from cmake/system_packages.txt. WITHOUT is the option that makes the package unnecessary.
 macro(gpulbvh_require package debian fedora arch homebrew)
   find_package(${package} QUIET)
   if(NOT ${package}_FOUND)

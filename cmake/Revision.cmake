@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
-# Writes OUTPUT, a header with the commit of SOURCE, only if it changed. Each build runs this, so that a
-# report names the commit that was built.
+# Writes the commit of SOURCE to the header OUTPUT, if the commit has changed. Each build runs this script,
+# so that a report names the commit that was built.
 find_package(Git QUIET)
 set(revision "unknown")
 if(Git_FOUND)

@@ -11,7 +11,7 @@ if(BUILD_SHARED_LIBS AND (GPULBVH_TESTS OR GPULBVH_SAMPLES))
   set(_hidden default)
 endif()
 
-# Gives the library its version, and hides what broadphase/export.h does not export. Before 1.0 a minor
+# Sets the library's version, and hides all symbols that broadphase/export.h does not export. Before 1.0 a minor
 # version may break the ABI, so it is part of the SOVERSION.
 function(gpulbvh_as_shared_library target)
   set_target_properties(${target} PROPERTIES

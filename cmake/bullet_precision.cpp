@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Links only if Bullet's libraries were built with the btScalar of its headers. This calls one
-// constructor of each library, whose mangled name depends on btScalar. FindBulletPhysics.cmake
-// links this program without running it, so that cross-compilation works.
+// Links only if Bullet's libraries were built with the btScalar of its headers. The program calls
+// one constructor of each library. The constructor's mangled name depends on btScalar.
+// FindBulletPhysics.cmake links this program without running it, so that cross-compilation works.
 #include <BulletCollision/CollisionShapes/btCapsuleShape.h>
 #include <BulletDynamics/Dynamics/btRigidBody.h>
 #include <LinearMath/btPolarDecomposition.h>

@@ -4,7 +4,7 @@
 
 debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 
-# CI sets DOWNLOAD_SECONDS. A download that fails or takes longer then ends with status 77, which means skipped.
+# If DOWNLOAD_SECONDS is set, as in CI, a download that fails or takes longer ends with status 77 (skipped).
 not_reachable() {
   if [ -z "${DOWNLOAD_SECONDS:-}" ]; then return 1; fi
   echo "packages not reachable"
@@ -29,7 +29,7 @@ install_debian() {
   fi
   local install=(apt-get install -y -qq --no-install-recommends)
   # Only the download has a limit, because an installation must not be interrupted.
-  # shellcheck disable=SC2016  # for the inner shell
+  # shellcheck disable=SC2016  # the inner shell expands "$@"
   "${sudo[@]}" timeout "${DOWNLOAD_SECONDS:-0}" sh -c 'apt-get update -qq && "$@" >/dev/null' sh \
     "${install[@]}" --download-only "${missing[@]}" || not_reachable || return
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" "${missing[@]}" >/dev/null

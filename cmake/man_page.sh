@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Writes a program's manual page. help2man makes it from --help and --version. The first line of --help
-# says what the program is for. Usage: man_page.sh PROGRAM PAGE
+# Writes a program's manual page. help2man makes the page from --help and --version. The first line of
+# --help states the program's purpose. Usage: man_page.sh PROGRAM PAGE
 set -euo pipefail
 help=$("$1" --help)
 about=${help%%$'\n'*}

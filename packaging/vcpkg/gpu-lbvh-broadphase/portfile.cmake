@@ -5,8 +5,8 @@
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
 if(VCPKG_TARGET_IS_WINDOWS)
-  # On Windows the port bullet3 is always static. A DLL would have its own copy of Bullet, besides the
-  # program's copy.
+  # On Windows the port bullet3 is always static. A DLL of this library would have its own copy of
+  # Bullet, in addition to the program's copy.
   vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
 endif()
 
@@ -16,7 +16,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS options
     cuda GPULBVH_CUDA
     double GPULBVH_DOUBLE)
 if("cuda" IN_LIST FEATURES)
-  # vcpkg hides PATH from the build, so name the compiler.
+  # vcpkg hides PATH from the build, so this option names the compiler.
   vcpkg_find_cuda(OUT_CUDA_TOOLKIT_ROOT cuda)
   list(APPEND options "-DCMAKE_CUDA_COMPILER=${cuda}/bin/nvcc${VCPKG_HOST_EXECUTABLE_SUFFIX}")
 endif()
