@@ -73,7 +73,7 @@ bullet 1200 platform bullet'
 
 # Accepted reasons for skipping a test: CI's machines lack what the test needs. Without nvcc the CUDA space is left
 # out.
-everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA space: off'
+everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA backend: off'
 everywhere+='|not on this processor|this processor does not tell which registers are in use'
 
 # test_command PRESET ARGUMENTS...: ./run test with the preset's compiler.

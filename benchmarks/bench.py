@@ -270,7 +270,7 @@ def small_worlds(options):
                          (2000, "--ghosts 2000"), (8000, "--ghosts 8000"), (12000, "--ghosts 1000")):
         rows(f"ghosts {world}", boxes, ["ms a step"], ghosts)
     rows("rays", 100000, [f"ns a ray {when}" for when in ("before the first step", "after it", "after replacements",
-                                                          "beside a new gpu-lbvh instead of dbvt")], rays)
+                                                          "compared with a new gpu-lbvh instead of dbvt")], rays)
     table.end()
 
 
@@ -546,7 +546,7 @@ def main():
     command(tails, steps=120, rounds=3)
     made = command(counts, steps=32)
     made.add_argument("--first", type=number, default=12,
-                      help="the first counted step (default: 12, by which launches repeat)")
+                      help="the first counted step (default: 12, when the launches have begun to repeat)")
     made.add_argument("boxes", nargs="*", type=number, default=[1024, 12486, 100000])
     made.add_argument("--check", metavar="FILE", help="fail if a count is more than 3 %% above FILE's")
     made.add_argument("--kernels", action="store_true", help="also print each kernel to standard error")

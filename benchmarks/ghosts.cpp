@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   CommandLine line("Moves many boxes, some of them ghosts, with our broad phase and Bullet's.",
                    "ghosts");
   line.add("BOXES", boxes, "number of boxes").range(1000, 1000000).showDefault();
-  line.add("--ghosts", ghosts, "number of ghosts; 0: 1, 10, 100 and 1000")
+  line.add("--ghosts", ghosts, "number of ghosts; 0 runs with 1, 10, 100 and 1000")
       .range(0, 1000000)
       .showDefault();
   line.addFlag("--others-rest", othersRest, "only the ghosts move");

@@ -48,7 +48,7 @@ build_programs() {
     -D CMAKE_EXE_LINKER_FLAGS=-Wl,--enable-new-dtags \
     -D CMAKE_SHARED_LINKER_FLAGS=-Wl,--enable-new-dtags ${CMAKE_ARGS:-} >"$build/configure.log" ||
     fail "cmake failed; see $build/configure.log"
-  grep -q 'CUDA space: on' "$build/configure.log" || fail "built without CUDA; see $build/configure.log"
+  grep -q 'CUDA backend: on' "$build/configure.log" || fail "built without CUDA; see $build/configure.log"
   local cudart
   cudart=$(sed -n 's/^CUDA_cudart_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")
   ln -sf "$(realpath "$cudart")" "$build/lib/libcudart.so.13"

@@ -12,13 +12,13 @@
 set -euo pipefail
 fail() { echo "gpu_bundle_check.sh: $*" >&2; exit 1; }
 [ $# -eq 2 ] || [ $# -eq 3 ] || { sed -n '/^# Usage/,/^set/{/^#/p}' "$0" >&2; exit 2; }
-[ -e "$1/this-is-a-gpu-bundle" ] || fail "$1 is no bundle of gpu_bundle.sh"
+[ -e "$1/this-is-a-gpu-bundle" ] || fail "$1 was not made by gpu_bundle.sh"
 [ -e "$2/libcudart.so.13" ] || fail "no interpreter in $2"
 bundle=$(realpath "$1") interpreter=$(realpath "$2") root=${3:-}
 
 # The path of the copy, for this script (`outside`) and for the bundle's programs (`inside`).
 if [ -n "$root" ]; then
-  [ -x "$root/usr/bin/env" ] || fail "$root is no root folder"
+  [ -x "$root/usr/bin/env" ] || fail "$root is not a root folder"
   [ "$(id -u)" -eq 0 ] || fail "chroot needs root"
   outside=$(mktemp -d "$(realpath "$root")/gpu_check_XXXXXX")
   inside=/$(basename "$outside")

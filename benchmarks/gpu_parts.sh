@@ -110,7 +110,7 @@ timed() {
     --untimed $((n > 40 ? 20 : n / 2)) "$@" || return
   row "$log" "scene=$name" "asked=$backend" "timed=$timed" "sm_mhz_before=$before" \
     "sm_mhz_after=$(clock)" | tee -a "$out/times.csv" "$scratch/row"
-  if tail -n 1 "$scratch/row" | grep -q ',cuda,host,'; then fail "$label: asked for cuda, but ran on the host"; fi
+  if tail -n 1 "$scratch/row" | grep -q ',cuda,host,'; then fail "$label: cuda was requested, but the run was on the host"; fi
   replayed+=("$log")
 }
 
@@ -140,7 +140,7 @@ measure() {
     fi
     make_file "$scene" "$count" || continue
     timed cuda update
-    timed host update || fail "$label: no pairs of the host to compare with"
+    timed host update || fail "$label: there are no pairs from the host to compare with"
     timed cuda update+pairs --time-pairs
     timed auto update
     timed cuda update+stages --stages
@@ -259,7 +259,7 @@ part_ncu() {
   bounded "$out/ncu_all.csv" ncu --clock-control none --metrics gpu__time_duration.sum --csv \
     --page raw --print-kernel-base demangled "${command[@]}" || return
   costliest "$out/ncu_all.csv" | cut -c 1-300 | tee "$out/ncu_costliest.txt"
-  [ -s "$out/ncu_costliest.txt" ] || { fail "ncu saw no kernel"; return; }
+  [ -s "$out/ncu_costliest.txt" ] || { fail "ncu recorded no kernel"; return; }
   while IFS=$'\t' read -r _ launch kernel; do
     bounded "$out/ncu_$launch.txt" ncu --clock-control none --set full --launch-skip "$launch" \
       --launch-count 1 "${command[@]}" || continue

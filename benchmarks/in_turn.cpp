@@ -111,7 +111,7 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CommandLine line("Moves actors one by one, each of which then queries its surroundings.",
+  CommandLine line("Moves actors one after another. Each queries its surroundings after its move.",
                    "in_turn");
   line.add("RESTING", settings.resting, "number of resting boxes").range(0, 10000000).showDefault();
   line.add("--actors", settings.actors, "number of actors").range(1, 1000000).showDefault();

@@ -152,6 +152,6 @@ int main(int argc, char** argv) {
   line.add("BOXES", boxes, "number of boxes").range(1, 10000000).showDefault();
   line.add("--steps", steps, "number of steps").range(1, 1000000).showDefault();
   line.addFlag("--replace", replaces,
-               "replace the object, where setAabb would be called only for it");
+               "destroy and create the moved object again, instead of calling setAabb only for it");
   return runProgram(line, argc, argv, [&] { return run(boxes, steps, replaces); });
 }

@@ -49,7 +49,7 @@ const Case kCases[] = {
      [](std::uint32_t i) {
        return Filter{1 << i % 12, 1 << (i + 1) % 12 | 1 << (i + 11) % 12};
      }},
-    {"2,210 of a group beside one static", 2211,
+    {"2,210 of one group and one static box", 2211,
      [](std::uint32_t i) {
        return i == 0 ? Filter{2, ~2} : Filter{1, 2};
      }},
@@ -107,8 +107,7 @@ int main(int argc, char** argv) {
   lbvh::Options options;
   options.backend = lbvh::Backend::host;
   options.threads = 1;
-  CommandLine line("Times boxes at one place, most of whose pairs their filters refuse.",
-                   "one_place");
+  CommandLine line("Times boxes at one place whose filters refuse most pairs.", "one_place");
   line.add("--steps", steps, "number of steps").range(1, 1000000).showDefault();
   return runProgram(line, argc, argv, [&] {
     for (const Case& one : kCases) run(one, options, steps);

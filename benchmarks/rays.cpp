@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   Settings settings;
   CommandLine line("Casts rays against boxes at rest.", "rays");
   line.add("BOXES", settings.boxes, "number of boxes").range(1, 10000000).showDefault();
-  line.add("--rays", settings.rays, "number of rays each time, in thousands that are rounded up")
+  line.add("--rays", settings.rays, "number of rays each time, rounded up to whole thousands")
       .range(1, 1000000000)
       .showDefault();
   line.add("--replaced", settings.replaced, "number of boxes that are destroyed and created")

@@ -88,7 +88,7 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CommandLine line("Finds the pairs of boxes of which few or none move.", "resting");
+  CommandLine line("Times updates of a PairFinder if few or no boxes move.", "resting");
   line.add("BOXES", settings.boxes, "number of boxes").range(1, 10000000).showDefault();
   line.add("--steps", settings.steps, "number of steps").range(1, 1000000).showDefault();
   return runProgram(line, argc, argv, [&settings] { return run(settings); });

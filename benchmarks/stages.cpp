@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
       .showDefault();
   line.addHierarchy(settings.options);
   line.add("--threads", settings.threads, "number of host threads").range(1, 1024).showDefault();
-  line.add("--rounds", settings.rounds, "number of rounds in which the variants take turns")
+  line.add("--rounds", settings.rounds, "number of rounds, in each of which all variants run")
       .range(1, 100000)
       .showDefault();
   line.add("--csv", settings.csv, "append the rows to this file").notEmpty();

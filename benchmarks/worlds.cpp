@@ -203,7 +203,9 @@ int run(const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   CommandLine line(
-      "Times many worlds at the same place, and one spread-out scene of as many boxes.", "worlds");
+      "Times many worlds at the same place, and one spread-out scene with the same number of "
+      "boxes.",
+      "worlds");
   line.add("--worlds", settings.worlds, "number of worlds").range(1, 1 << 20).showDefault();
   line.add("--boxes", settings.boxes, "boxes in each world").range(1, 1 << 20).showDefault();
   line.add("--most", settings.most, "instead of --boxes: from 0 to this many boxes per world")
@@ -222,7 +224,8 @@ int main(int argc, char** argv) {
       .oneOf({"worlds", "one"});
   line.add("--backend", settings.backend, "where to search").oneOf({"host", "cuda"}).showDefault();
   line.add("--threads", settings.threads, "number of host threads").range(1, 1024).showDefault();
-  line.add("--rounds", settings.rounds, "number of rounds in which the two take turns")
+  line.add("--rounds", settings.rounds,
+           "number of rounds, in each of which both scenes are searched")
       .range(1, 100000)
       .showDefault();
   return runProgram(line, argc, argv, [&settings] { return run(settings); });

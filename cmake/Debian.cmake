@@ -43,7 +43,7 @@ set(CPACK_DEBIAN_DBVT_PACKAGE_NAME gpulbvh-run)
 set(CPACK_DEBIAN_DBVT_PACKAGE_SECTION utils)
 set(CPACK_COMPONENT_DBVT_DESCRIPTION
 "Runs a program that uses Bullet with GpuLbvhBroadphase in place of its broad
-phase btDbvtBroadphase, and measures either. The program is not changed.")
+phase btDbvtBroadphase, and measures both. The program is not changed.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
 "Headers, and what CMake and pkg-config need to find the libraries.")
 

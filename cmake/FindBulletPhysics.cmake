@@ -207,12 +207,12 @@ function(_bullet_find)
     set(advice "")
     foreach(place IN LISTS places)
       if(EXISTS "${place}/src/LinearMath/btScalar.h")
-        set(advice ", but Bullet's sources: install its build to a PREFIX (cmake --install) and say \
+        set(advice ", but Bullet's sources: install a build of them to a PREFIX (cmake --install) and pass \
 -D Bullet_ROOT=PREFIX, or call add_subdirectory(${place}) before GpuLbvhBroadphase's")
       endif()
     endforeach()
     set(BulletPhysics_REASON
-      "${said_by} (${places}) names no installed Bullet${advice}" PARENT_SCOPE)
+      "${said_by} (${places}) does not name an installed Bullet${advice}" PARENT_SCOPE)
     return()
   elseif(NOT headers)
     set(BulletPhysics_REASON

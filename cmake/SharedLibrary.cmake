@@ -6,8 +6,8 @@ if(BUILD_SHARED_LIBS AND (GPULBVH_TESTS OR GPULBVH_SAMPLES))
     message(FATAL_ERROR "Tests and samples use functions that shared libraries hide. On Windows build "
       "shared libraries with -D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF")
   endif()
-  message(STATUS "Shared libraries: they export everything, for tests and samples; "
-    "-D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF hides what is not public")
+  message(STATUS "Shared libraries: all symbols are exported, for tests and samples; "
+    "-D GPULBVH_TESTS=OFF -D GPULBVH_SAMPLES=OFF hides all symbols that are not public")
   set(_hidden default)
 endif()
 

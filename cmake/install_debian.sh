@@ -7,7 +7,7 @@ debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep 
 # If DOWNLOAD_SECONDS is set, as in CI, a download that fails or takes longer ends with status 77 (skipped).
 not_reachable() {
   if [ -z "${DOWNLOAD_SECONDS:-}" ]; then return 1; fi
-  echo "packages not reachable"
+  echo "the packages could not be downloaded"
   return 77
 }
 

@@ -103,7 +103,7 @@ const char* connect(const DbvtImplementation& implementation, const Bullet& bull
   const char* const* const names = implementation.bulletsNames();
   for (int i = 0; names[i] != nullptr; ++i) {
     void* const function = dlsym(bullet.library, names[i]);
-    if (function == nullptr) return "it lacks functions of Bullet";
+    if (function == nullptr) return "it does not export all required functions of Bullet";
     void*& address = implementation.bulletsAddresses()[i];
     if (address != nullptr && address != function)
       return "another Bullet of the same precision already uses GpuLbvhBroadphase";
@@ -116,8 +116,8 @@ const char* connect(const DbvtImplementation& implementation, const Bullet& bull
 /// @return null, or the reason why there is none
 const char* chooseImplementation(Bullet& bullet, const char* file) {
   for (void* function : bullet.own)
-    if (function == nullptr) return "it is not of version 3.24 to 3.27";
-  if (!isKnownVersion(file)) return "it is not of version 3.24 to 3.27";
+    if (function == nullptr) return "its version is not 3.24 to 3.27";
+  if (!isKnownVersion(file)) return "its version is not 3.24 to 3.27";
   if (sizeOf(bullet.library, "_ZTV" DBVT) != sizeof(bullet.vtable))
     return "its btDbvtBroadphase is not that of Bullet 3.24 to 3.27";
   const size_t scalar = sizeOf(bullet.library, "gDbvtMargin");
@@ -181,7 +181,8 @@ const Bullet& addBullet(void* constructor) {
 const Bullet& bulletOfCaller(void* address) {
   void* const constructor = nextConstructor(address);
   if (constructor == nullptr) {
-    fprintf(stderr, "gpulbvh: a btDbvtBroadphase is needed, but no library has Bullet's own\n");
+    fprintf(stderr,
+            "gpulbvh: a btDbvtBroadphase is needed, but no loaded library defines Bullet's own\n");
     abort();
   }
   pthread_mutex_lock(&mutex);

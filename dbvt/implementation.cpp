@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes the GpuLbvhBroadphase of a btDbvtBroadphase, for one precision of Bullet. The preloaded
+// Makes the GpuLbvhBroadphase behind a btDbvtBroadphase, for one precision of Bullet. The preloaded
 // library loads this implementation at run time.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 

@@ -97,7 +97,7 @@ btBroadphasePair* GpuLbvhPairCache::add(lbvh::Pair pair, btBroadphaseProxy* a,
 
 btBroadphasePair* GpuLbvhPairCache::refuseForeign() {
   constexpr const char* kWhy =
-      "GpuLbvhBroadphase: its own pair cache takes no pair of another broad phase";
+      "GpuLbvhBroadphase: its own pair cache takes only pairs of its own proxies";
   if (!std::exchange(m_hasRefused, true)) std::fprintf(stderr, "%s\n", kWhy);
   assert(false && "another broad phase's proxies in GpuLbvhBroadphase's own pair cache");
   return nullptr;

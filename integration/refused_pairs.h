@@ -22,9 +22,9 @@ class GpuLbvhRefusedPairs {
   std::size_t size() const { return m_entries / 2; }
   bool contains(lbvh::Pair pair) const { return m_entries != 0 && find(pair); }
 
-  /// Notes whether an overlapping pair was refused or is in the cache now. A note changes
-  /// size() and contains() only in applyNotes(). Before that call, pairs must be noted in ascending
-  /// order, each only once. After withMarked(), only pairs of its result may be noted.
+  /// Notes whether an overlapping pair was refused or is in the cache now. A note affects
+  /// size() and contains() only after applyNotes(). Before that call, pairs must be noted in
+  /// ascending order, each only once. After withMarked(), only pairs of its result may be noted.
   void note(lbvh::Pair pair, bool isRefused) noexcept {
     if (wasRefused(pair) != isRefused) noteChange(pair, isRefused);
   }
@@ -76,7 +76,7 @@ class GpuLbvhRefusedPairs {
   std::vector<std::unique_ptr<Page>> m_pages;     ///< null: no proxy of the page has refused pairs
   std::size_t m_entries = 0;                      ///< in all rows; each pair has two
   std::vector<lbvh::Pair> m_refused, m_accepted;  ///< notes that were not applied yet
-  /// Entries of living proxies' rows (slot, partner) whose partner was destroyed.
+  /// Entries (slot, partner) in rows of live proxies; the partner was destroyed.
   std::vector<lbvh::Pair> m_ended;
   std::vector<lbvh::Pair> m_behind, m_toOffer;  ///< scratch and result of withMarked()
   lbvh::View<const lbvh::Pair> m_added;         ///< the rest of withMarked()'s `added`

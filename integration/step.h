@@ -47,7 +47,7 @@ class GpuLbvhStep {
   GpuLbvhError errorCode() const { return m_errorCode; }
   const char* error() const { return m_error; }
 
-  /// Pairs of the finder's last step that do not overlap exactly.
+  /// Pairs of the finder's last step whose exact boxes are apart.
   lbvh::View<const lbvh::Pair> rejected() const { return m_exact.rejected(); }
 
  private:

@@ -102,9 +102,9 @@ void print(const Settings& settings, const Place& place, worlds::Simulation& sim
   const double perSecond = 1000 * static_cast<double>(run.ms.size()) / std::max(ms, 1e-9);
   const std::uint64_t hash = simulation.hash();
   fmt::print(
-      "{:.2f} steps a second of all worlds together: {:.0f} world steps a second\n"
+      "{:.2f} steps per second, each of all worlds: {:.0f} world steps per second\n"
       "{} pairs in the last step; {} searches were repeated with larger lists\n"
-      "{} worlds compared with PairFinder, each in another step: all pairs are equal\n"
+      "{} worlds compared with PairFinder, each in a different step: all pairs are equal\n"
       "checksum of all positions and velocities: {:016x}\n",
       perSecond, perSecond * settings.worlds, simulation.pairs(), simulation.repeated(),
       run.compared, hash);

@@ -250,7 +250,7 @@ void addOptions(CommandLine& line, Settings& settings) {
   line.add("--report", settings.report, "write a page with tables and charts to this .html file")
       .notEmpty();
   const Option picture = line.add("--picture", settings.picture,
-                                  "draw the boxes after the last step in this .svg file")
+                                  "draw the boxes after the last step to this .svg file")
                              .notEmpty();
   line.add("--sizes", settings.sizes, "run with n objects for each of n,n,...")
       .range(1, 10000000)

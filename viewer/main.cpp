@@ -54,7 +54,7 @@ void readSwaps(Settings& settings) {
       throw UsageError(fmt::format("--swap {}:{}: there are only {} steps", swap.step,
                                    swap.broadphase, script.steps));
     if (!steps.insert(swap.step).second)
-      throw UsageError(fmt::format("--swap: there are two of them at step {}", swap.step));
+      throw UsageError(fmt::format("--swap: there are two swaps at step {}", swap.step));
   }
 }
 
@@ -68,7 +68,8 @@ void checkCamera(const std::vector<double>& camera) {
   if (camera.empty()) return;
   if (camera.size() != 3 && camera.size() != 6)
     throw UsageError(fmt::format("--camera takes 3 or 6 numbers, not {}", camera.size()));
-  if (!areWithin(camera, 1e6)) throw UsageError("--camera: numbers from -1000000 to 1000000");
+  if (!areWithin(camera, 1e6))
+    throw UsageError("--camera: all numbers must be from -1000000 to 1000000");
   if (camera[2] < 0.001)
     throw UsageError(
         fmt::format("--camera: the distance is {}, but must be 0.001 or more", camera[2]));
@@ -94,9 +95,9 @@ int run(Settings& settings) {
   checkCamera(settings.camera);
   const bool hasWindow = script.screenshot.empty() && script.video.empty() && !script.verifies;
   if (hasWindow && !script.swaps.empty())
-    throw UsageError("--swap is for runs with --screenshot, --video or --verify");
+    throw UsageError("--swap needs --screenshot, --video or --verify");
   if (!settings.pick.empty() && script.screenshot.empty())
-    throw UsageError("--pick is for runs with --screenshot");
+    throw UsageError("--pick needs --screenshot");
   if (!areWithin(settings.pick, 1)) throw UsageError("--pick: numbers from -1 to 1");
   checkOutputs(script);
   if (settings.size.size() == 2) {

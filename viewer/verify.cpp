@@ -83,6 +83,6 @@ std::string verifyWorld(World& world, int objects, PairPromise promise) {
   const std::size_t missing = countMissing(pairs, expected), extra = countMissing(expected, pairs);
   if (missing != 0) return fmt::format("{} of {} pairs are missing", missing, expected.size());
   if (extra != 0 && promise == PairPromise::exact)
-    return fmt::format("{} pairs are not among the {} that overlap", extra, expected.size());
+    return fmt::format("{} pairs are not among the {} overlapping pairs", extra, expected.size());
   return "";
 }

@@ -68,7 +68,7 @@ std::vector<FindVariant<Space>> finders() {
                     [](const auto& p, auto count) { appendByStack<Order::leavesHalf>(p, count); }),
       finder<Space>("skip links, from the root", "Prokopenko, Lebrun-Grandie: Algorithm 1", 0,
                     [](const auto& p, auto count) { appendBySkipLinks<true>(p, count); }),
-      finder<Space>("skip links, half pairs", "Algorithm 1, from the leaf's own link", 0,
+      finder<Space>("skip links, half pairs", "Algorithm 1, starting at the leaf's own link", 0,
                     [](const auto& p, auto count) { appendBySkipLinks<false>(p, count); }),
       finder<Space>("simultaneous, from the root", partTwo, 0,
                     [](const auto& p, auto count) { appendFromRoot(p, count); }),

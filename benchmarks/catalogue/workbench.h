@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Prepares a scene for variants: boxes in the space's memory, and codes, order and tree as a step
-// makes them. So each stage can be replaced separately. Not for production: it keeps everything,
+// makes them. So each stage can be replaced separately. Not for production: it keeps all arrays,
 // and always uses 30-bit codes.
 #pragma once
 

@@ -279,7 +279,8 @@ void AdaptivePipeline::tell() {
       info_.say(chooser_->reason(), "works again after: " + trouble_);
     else if (!isOnGpu && isResting)
       info_.say(SpaceReason::failed,
-                trouble_.empty() ? "the GPU has found wrong pairs for another finder" : trouble_);
+                trouble_.empty() ? "the GPU found wrong pairs for another finder of this process"
+                                 : trouble_);
     else if (isWarmUp)
       info_.say(SpaceReason::warmUp, "the GPU is being warmed up");
     else

@@ -125,7 +125,8 @@ void FasterSpace::switchOver() {
 const char* FasterSpace::why() const noexcept {
   if (serving_ == Where::gpu) return "faster than the host";
   if (wasCompared_) return "faster than the GPU";
-  return isWorthAGpu_ ? "the GPU is being tried" : "steps are shorter than launches on a GPU";
+  return isWorthAGpu_ ? "the GPU is being tried"
+                      : "steps take less time than the launches on a GPU";
 }
 
 }  // namespace lbvh

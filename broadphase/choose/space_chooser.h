@@ -68,7 +68,7 @@ class AlwaysGpu final : public SpaceChooser {
 
 /// Measures both spaces, and chooses the faster one.
 ///
-/// Both spaces do the same steps, one for the caller and the other as a trial. Their times are
+/// Both spaces run the same steps, one for the caller and the other as a trial. Their times are
 /// summed, hitches included, and the sums are compared. The fewer steps were counted, the farther
 /// apart the sums must be.
 ///
@@ -125,7 +125,7 @@ class FasterSpace final : public SpaceChooser {
   std::uint64_t nextSeries_ = 0, nextChange_ = 0;
   std::uint64_t pause_ = 0;  ///< between two series, in steps
 
-  double nextCheckMs_ = 0;  ///< when the host is tried next, while the GPU serves
+  double nextCheckMs_ = 0;  ///< next trial of the host while steps run on the GPU
 };
 
 }  // namespace lbvh

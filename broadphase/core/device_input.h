@@ -58,8 +58,8 @@ struct PairRule {
   }
 };
 
-/// Element i packs box i, and checks that excluded pair i is sorted. There are as many elements as
-/// boxes or excluded pairs, whichever are more.
+/// Element i packs box i, and checks that excluded pair i is sorted. There are max(boxes, excluded
+/// pairs) elements.
 struct GatherBoxes {
   DeviceScene scene;
   Aabb* boxes;  ///< receives the boxes; ignored boxes become all NaN

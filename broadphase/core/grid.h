@@ -49,8 +49,8 @@ struct ChooseGrid {
     header->grid = grid;
   }
 
-  /// A box is large if it is at least 8 to 16 times as long as the mean of all boxes. This factor
-  /// varies, because the mean is rounded down to a power of two.
+  /// A box is large if its longest side reaches about 8 to 16 times the geometric mean of those of
+  /// all boxes. The factor varies, because the mean is that of the exponents, as an integer.
   static constexpr int kLargeBits = 4;
 
   static constexpr float kMaxPerLength = 3.40282347e+38f;

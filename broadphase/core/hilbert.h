@@ -77,8 +77,8 @@ struct AssignHilbertCodes {
 };
 
 /// Writes the sort keys of the boxes of several worlds. The high bits of a key are the rank of the
-/// box's world (device_input.h). The bits below the rank are the highest `codeBits` bits of the key
-/// for one world. So large and oversized boxes come last in their world.
+/// box's world (device_input.h). Below it are the highest `codeBits` bits of the key that
+/// AssignHilbertCodes writes. So large and oversized boxes come last in their world.
 struct AssignWorldKeys {
   View<const Aabb> boxes;
   const std::uint32_t* ranks;

@@ -75,7 +75,7 @@ Obstacle obstacleTo(int device) {
           error == cudaErrorNoKernelImageForDevice};
 }
 
-/// Restores the current device of the program's thread at the end of its lifetime.
+/// The destructor restores the calling thread's current device.
 class KeptDevice {
  public:
   KeptDevice() = default;

@@ -203,7 +203,7 @@ class CudaPipeline final : public Pipeline {
     const std::size_t end = std::max(input.boxes.size(), lastSize_);
     for (std::size_t i = 0; i < std::min(input.removedObjects.size(), end); ++i)
       if (input.removedObjects[i] != 0) changed_.add(i);
-    // Boxes that no longer exist have changed, too.
+    // Removed boxes count as changed, too.
     for (std::size_t i = input.boxes.size(); i < lastSize_; ++i) changed_.add(i);
     const std::size_t count = changed_.count();
     searchesFew_ = fewPlan_.searchesFew(count, input.boxes.size());

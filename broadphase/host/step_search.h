@@ -37,7 +37,7 @@ class HostSearch {
   static constexpr std::size_t kMaxUnordered = BoxOrder::kMaxUnordered;
   /// The order is kept only if the added boxes are at most an eighth of the previous boxes.
   static constexpr std::size_t kOldPerNew = 8;
-  /// 16-bit integers are not worth their cost if more than a quarter of the tests stay undecided.
+  /// Tests with 16-bit integers are not worth their cost if more than a quarter stay undecided.
   /// This happens if many boxes just touch.
   static constexpr std::uint64_t kTestsPerUnsure = 4;
   static constexpr std::size_t kHits = 4;  ///< expected hits per box; most boxes have fewer

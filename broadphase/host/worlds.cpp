@@ -85,7 +85,8 @@ class HostDevicePipeline final : public DevicePipeline {
  private:
   static void requireNone(CUstream_st* stream) {
     if (stream != nullptr)
-      throw std::invalid_argument("DevicePairFinder: stream must be null with MemorySpace::host");
+      throw std::invalid_argument(
+          "DevicePairFinder: with MemorySpace::host the stream must be null");
   }
 
   /// Copies the boxes and their ranks into arrays, and resets the report.

@@ -67,7 +67,7 @@ class GpuLbvhBroadphase(ConanFile):
             raise ConanInvalidConfiguration(f"double is {self.options.double}, but bullet3/*:double_precision is "
                                             f"{bullet.double_precision}: they must be equal")
         if self.options.shared and (is_msvc(self) or not bullet.shared):
-            raise ConanInvalidConfiguration("a shared adapter needs a shared Bullet; MSVC has none")
+            raise ConanInvalidConfiguration("a shared adapter needs a shared Bullet, which MSVC cannot build")
 
     def layout(self):
         cmake_layout(self)

@@ -114,7 +114,8 @@ class Page {
   }
 
   void putTable() {
-    put("<h2>Milliseconds a step</h2>\n<div class=\"wide\"><table>\n<caption>Median, and below it "
+    put("<h2>Milliseconds per step</h2>\n<div class=\"wide\"><table>\n<caption>Median, and below "
+        "it "
         "the time that 95 % of the steps stay under.</caption>\n<thead><tr><th>broad phase</th>");
     for (const char* name : {"update-<br>Aabbs", "find<br>pairs", "narrow<br>phase", "solver",
                              "rest", "broad<br>phase", "whole<br>step"})

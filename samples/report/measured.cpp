@@ -181,7 +181,7 @@ class Page {
     putChart("Longest step", "finding pairs (ms)", kLongest);
     putChart("Pairs in the cache", "mean (count)", kPairs);
     putChart("From one step to the next", "mean wall clock (ms)", kWall);
-    page_ += "</div>\n<h2>How it was measured</h2>\n<dl>\n" + factRow("Page made", timeOfPage());
+    page_ += "</div>\n<h2>How it was measured</h2>\n<dl>\n" + factRow("Page created", timeOfPage());
     for (const auto& [name, value] : systemFacts()) page_ += factRow(name, value);
     page_ += "</dl>\n";
     putNotes();
@@ -195,7 +195,7 @@ class Page {
   }
 
   void putTable() {
-    page_ += "<h2>Milliseconds a step</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>run</th>";
+    page_ += "<h2>Milliseconds per step</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>run</th>";
     for (const char* name : {"broad phase", "steps", "max<br>objects", "pairs", "update", "find",
                              "both", "both,<br>÷ ours", "step to<br>step",
                              "step to step,<br>÷ ours", "longest", "second", "third"})

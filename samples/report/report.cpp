@@ -95,7 +95,7 @@ void printTable(const std::vector<Run>& runs) {
   }
   if (several) {
     fmt::print(
-        "The last two columns say how many times as long as {} it takes. Broad phase = updateAabbs "
+        "The last two columns are the times divided by those of {}. Broad phase = updateAabbs "
         "+ find pairs.\n",
         base.broadphase);
     if (pairsDiffer(runs)) fmt::print("{}\n", kWhyPairsDiffer);

@@ -32,10 +32,10 @@ struct Tails {
   std::vector<LongStep> longest;  ///< up to three, the longest first
 };
 
-/// The reasons of a slow step:
+/// Reasons for a slow step:
 /// - growth: memory grew in this step.
 /// - full_search: the step searched for all objects. Most steps around it searched for fewer.
-/// - waiting: the thread waited for a core, other threads, a GPU or a page. It waited for at least
+/// - waiting: the thread waited for a core, other threads, a GPU or a page. The wait was at least
 ///   half of the excess over the surrounding steps' median, and at least a tenth of the step.
 /// - first: it is the first step, and no other reason is known.
 Tails tailsOf(const std::vector<StepFacts>& steps);

@@ -119,11 +119,11 @@ std::string Simulation::whatDiffers(std::uint32_t world) {
       (begin + i < partner ? forth : back).push_back(lbvh::makePair(begin + i, partner));
     }
   if (forth != expected)
-    return fmt::format("world {} has {} pairs, but PairFinder finds {} or different ones", world,
+    return fmt::format("world {}: the search found {} pairs, PairFinder {}; they differ", world,
                        forth.size(), expected.size());
   std::erase_if(expected, [ground](lbvh::Pair pair) { return pair.second == ground; });
   if (sortedPairs(std::move(back)) != expected)
-    return fmt::format("world {}: a box is missing in the list of its partner", world);
+    return fmt::format("world {}: a box is missing from the list of its partner", world);
   return "";
 }
 

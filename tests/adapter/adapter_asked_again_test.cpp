@@ -29,7 +29,7 @@ struct Switch : btOverlapFilterCallback {
 
 // A robot planner's collision manager does this: an object is disabled when it begins to overlap
 // another. Some managers clean the object's pairs when they enable the object, others do not.
-TEST(AskedAgain, AnObjectThatIsEnabledHasItsPairsOnceItMoves) {
+TEST(AskedAgain, AnEnabledObjectGetsItsPairsOnceItMoves) {
   for (const auto& cache : caches())
     for (const bool cleans : {false, true}) {
       GpuLbvhBroadphase broadphase({}, cache.get());
@@ -155,7 +155,7 @@ TEST(AskedAgain, RefusalsOfASuppliedCacheAreRemembered) {
   EXPECT_EQ(pairsOnceTheyMove(sorted), 1);
   none.isOn = true;
   EXPECT_EQ(pairsOnceTheyMove(none), 0);
-  EXPECT_EQ(none.questions, 1) << "nobody knows why a cache of this class takes no pair";
+  EXPECT_EQ(none.questions, 1) << "a cache of this class does not say why it adds no pair";
 }
 
 // A box moves, and the finder's step fails. The next step that succeeds calls the filter for the

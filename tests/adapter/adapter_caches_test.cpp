@@ -226,9 +226,9 @@ TEST(Caches, OwnCacheRefusesProxiesOfAnotherBroadphase) {
   EXPECT_EQ(cache->addOverlappingPair(own, &other), nullptr);
   EXPECT_EQ(cache->addOverlappingPair(&other, own), nullptr);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "GpuLbvhBroadphase: its own pair cache takes no pair of another broad phase\n");
+            "GpuLbvhBroadphase: its own pair cache takes only pairs of its own proxies\n");
 #else
-  EXPECT_DEATH(cache->addOverlappingPair(own, &other), "takes no pair of another broad phase");
+  EXPECT_DEATH(cache->addOverlappingPair(own, &other), "takes only pairs of its own proxies");
 #endif
   EXPECT_EQ(cache->findPair(own, &other), nullptr);
   EXPECT_EQ(cache->removeOverlappingPair(own, &other, nullptr), nullptr);

@@ -177,7 +177,7 @@ struct AskingGhostCallback : btOverlappingPairCallback {
 };
 
 // Bullet's hashed cache calls back while the pair is in its array but not in its hash table.
-TEST(AdapterContract, AGhostCallbackMayAskTheCache) {
+TEST(AdapterContract, AGhostCallbackMayReadTheCache) {
   GpuLbvhBroadphase ours;
   AskingGhostCallback callback;
   callback.cache = ours.getOverlappingPairCache();

@@ -119,7 +119,7 @@ void checkThroughRandomCalls(GpuLbvhBroadphase& broadphase, Random& random) {
   while (!crowd.living().empty()) crowd.destroy(random);
 }
 
-TEST(AdapterGhosts, NoPairIsMissingAfterEachCallAndNoneTooManyAfterAStep) {
+TEST(AdapterGhosts, NoPairIsMissingAfterEachCallAndNoneIsExtraAfterAStep) {
   Random random(71);
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;
@@ -160,7 +160,7 @@ TEST(AdapterGhosts, PairsAreRightWhileTheCrowdDrifts) {
   std::size_t pairs = 0;
   for (int round = 0; round < 12 && !HasFailure(); ++round) {
     SCOPED_TRACE(round);
-    const std::uint32_t far = round % 4 == 3 ? 2 : 50;  // half of the boxes in every fourth round
+    const std::uint32_t far = round % 4 == 3 ? 2 : 50;  // one in this many calls moves a box far
     for (int call = 0; call < 1500; ++call) {
       if (random.below(far) == 0)
         crowd.move(random);
@@ -441,7 +441,7 @@ TEST(AdapterGhosts, DestroyingWithoutADispatcherLosesNoManifold) {
     }
 }
 
-TEST(AdapterGhosts, APairThatPartsAndMeetsAgainKeepsItsAlgorithm) {
+TEST(AdapterGhosts, APairThatPartsAndOverlapsAgainKeepsItsAlgorithm) {
   GhostWorld one;
   btGhostObject ghost;
   btCollisionObject object;

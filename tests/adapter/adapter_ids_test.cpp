@@ -18,7 +18,7 @@ int createWithNextId(GpuLbvhBroadphase& broadphase) {
   return broadphase.createProxy(corner, corner, 0, nullptr, 1, -1, nullptr)->m_uniqueId;
 }
 
-TEST(AdapterIds, ProxiesCountOnFromTheLargestId) {
+TEST(AdapterIds, NewIdsContinueFromTheLargestId) {
   GpuLbvhBroadphase broadphase;
   EXPECT_EQ(createWithNextId(broadphase), 1);
   EXPECT_TRUE(broadphase.setNextUniqueId(7));
@@ -27,7 +27,7 @@ TEST(AdapterIds, ProxiesCountOnFromTheLargestId) {
   EXPECT_EQ(createWithNextId(broadphase), 3);
   EXPECT_EQ(createWithNextId(broadphase), 8);
   EXPECT_TRUE(broadphase.setNextUniqueId(5));
-  EXPECT_TRUE(broadphase.setNextUniqueId(0)) << "undoes the call before";
+  EXPECT_TRUE(broadphase.setNextUniqueId(0)) << "cancels the previous call";
   EXPECT_EQ(createWithNextId(broadphase), 9);
   EXPECT_TRUE(broadphase.setNextUniqueId(1 << 30));
   EXPECT_EQ(createWithNextId(broadphase), 1 << 30);
@@ -245,7 +245,7 @@ std::vector<std::pair<int, int>> orderOf(GpuLbvhBroadphase& broadphase) {
 }
 
 // The program removes a pair, adds it again, and sorts the cache. Nothing else changes.
-TEST(AdapterIds, EachStepSortsThePairsIfThatIsChosen) {
+TEST(AdapterIds, EachStepSortsThePairsIfTheOptionIsSet) {
   for (const bool sorts : {false, true}) {
     GpuLbvhOptions options;
     options.sortsPairs = sorts;

@@ -163,7 +163,7 @@ TEST(AdapterLargeWorld, FiltersThatACallbackReplacedAreReadAtOnce) {
 
 // The pair of a ghost is added at once, according to the current mask. The step must not remove it
 // again.
-TEST(AdapterLargeWorld, GhostsMeetARestingObjectByItsCurrentMask) {
+TEST(AdapterLargeWorld, GhostsPairWithARestingObjectByItsCurrentMask) {
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;
   broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&callback);
@@ -196,7 +196,7 @@ TEST(AdapterLargeWorld, GhostsMeetARestingObjectByItsCurrentMask) {
 }
 
 // The plane cuts the world in two, so each step decides the plane's pairs by its equation.
-TEST(AdapterLargeWorld, APlaneMeetsRestingObjectsByTheirMasksInTurn) {
+TEST(AdapterLargeWorld, APlanesPairsFollowMasksThatAreReadInTurn) {
   constexpr int kCount = 10000, kBoth = kCount / 2 + kCount / 2;
   LargeWorld world(kCount);
   const btVector3 far(1000, 1000, 1000);

@@ -54,7 +54,7 @@ TEST(Adapter, AFilterCallbackDecidesInsteadOfTheGroups) {
   EXPECT_EQ(pairsOf(ours), expected);
 }
 
-/// Refuses pairs whose numbers' sum has this remainder when divided by 3.
+/// Refuses pairs whose numbers sum to `remainder` modulo 3.
 struct NotThisRemainder : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     return (*numberOf(a) + *numberOf(b)) % 3 != remainder;
@@ -62,7 +62,7 @@ struct NotThisRemainder : btOverlapFilterCallback {
   int remainder = 0;
 };
 
-TEST(Adapter, RefilterAsksAboutEveryPairAgain) {
+TEST(Adapter, RefilterChecksEveryPairAgain) {
   Random random(59);
   btHashedOverlappingPairCache hashed;
   btSortedOverlappingPairCache sorted;

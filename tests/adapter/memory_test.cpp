@@ -168,7 +168,7 @@ TEST(Memory, StaysWithinItsLimitsWhileBoxesMoveLittle) {
 }
 
 // After objects are destroyed, up to half a megabyte is kept for new ones.
-TEST(Memory, OfObjectsThatAreGoneIsGivenBack) {
+TEST(Memory, OfDestroyedObjectsIsFreed) {
   GpuLbvhOptions options;
   options.backend = Backend::host;
   options.threads = 1;
@@ -193,7 +193,7 @@ TEST(Memory, OfObjectsThatAreGoneIsGivenBack) {
 
 // Adds and removes 1,500 equal objects. The memory of Bullet's array does not come from operator
 // new, so its capacity is tested instead.
-TEST(Memory, OfPairsThatAreGoneIsGivenBack) {
+TEST(Memory, OfRemovedPairsIsFreed) {
   GpuLbvhOptions options;
   options.backend = Backend::host;
   options.threads = 1;
@@ -226,9 +226,9 @@ TEST(Memory, OfPairsThatAreGoneIsGivenBack) {
   }
 }
 
-// Pairs of ghosts, also refused ones, are remembered until the next step. Further moves must take
+// Pairs of ghosts, even refused ones, are remembered until the next step. Further moves must take
 // no more memory, because a program may move a ghost for hours without a step.
-TEST(Memory, MovesOfAGhostBeforeAStepAreForgotten) {
+TEST(Memory, ManyMovesOfAGhostWithoutAStepTakeNoMoreMemory) {
   struct RefusesAll : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
       ++questions;

@@ -194,7 +194,8 @@ TEST(PairCache, FewAddedPairsAreAddedToTheListOfPartners) {
     ASSERT_LT(partnersOf(a), 62u) << k;
   }
   cache.cleanProxyFromPairs(b, nullptr);
-  EXPECT_EQ(partnersOf(b), 58u) << "a pair that came and went is listed many times";
+  EXPECT_EQ(partnersOf(b), 58u)
+      << "a pair that was added and removed repeatedly is listed more than once";
 }
 
 TEST(PairCache, SortingKeepsTheAlgorithmsAndTheLinks) {
@@ -387,7 +388,7 @@ TEST(PairCache, EveryCallIsSafeOnAnEmptyCache) {
   EXPECT_FALSE(cache.hasDeferredRemoval());
 }
 
-TEST(PairTable, ListsThePairsOfASlotThatCameLater) {
+TEST(PairTable, ListsThePairsOfASlotThatWasAddedLater) {
   const btBroadphasePair any;
   GpuLbvhPairTable table;
   table.reserve(1000, 10);

@@ -17,7 +17,7 @@ using lbvh::test::Random;
 
 // The model is an array in which the last pair replaces a removed pair, as in Bullet. The index
 // grows to many powers of two, and shrinks again.
-TEST(PairIndex, FindsThePlaceOfEveryPair) {
+TEST(PairIndex, FindsTheIndexOfEveryPair) {
   Random random(91);
   GpuLbvhPairIndex index;
   std::vector<lbvh::Pair> array;

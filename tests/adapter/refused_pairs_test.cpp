@@ -99,7 +99,7 @@ class RefusedPairs : public testing::Test {
   std::set<std::uint32_t> m_replaced;  ///< slots of proxies that were replaced during this step
 };
 
-TEST_F(RefusedPairs, AreThoseOfASetThroughRandomSteps) {
+TEST_F(RefusedPairs, EqualASetAfterRandomSteps) {
   for (int step = 0; step < 60 && !HasFatalFailure(); ++step) {
     SCOPED_TRACE(step);
     m_refused.forget(viewOf(drawGone(step % 10 == 9 ? 1 : step % 3 == 0 ? 3 : 1000)));

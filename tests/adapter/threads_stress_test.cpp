@@ -292,9 +292,9 @@ void expectSameOnManyThreads(Course course) {
   for (int i = 0; i < kSettingsCount; ++i) EXPECT_EQ(together_[i], alone[i]) << "settings " << i;
 }
 
-TEST(ThreadsStress, WorldsGoFromThreadToThread) { expectSameOnManyThreads(courseOfWorld); }
+TEST(ThreadsStress, WorldsAreUsedFromManyThreads) { expectSameOnManyThreads(courseOfWorld); }
 
-TEST(ThreadsStress, FindersGoFromThreadToThread) { expectSameOnManyThreads(courseOfFinder); }
+TEST(ThreadsStress, FindersAreUsedFromManyThreads) { expectSameOnManyThreads(courseOfFinder); }
 
 /// Dispatches the pairs as btCollisionDispatcherMt does. Each thread takes a slice of the raw
 /// array, reads the two objects of each pair and writes to the pair.

@@ -23,6 +23,6 @@ build() {
 }
 
 build gpulbvh_broadphase tests/consumer/core.cpp
-if ldd "$scratch/program" | grep Bullet; then echo "FAILED: the core alone brought Bullet"; exit 1; fi
+if ldd "$scratch/program" | grep Bullet; then echo "FAILED: the component broadphase found Bullet"; exit 1; fi
 build gpulbvh_bullet samples/hello.cpp
 build gpulbvh_dbvt tests/dbvt/every_way.cpp ours

@@ -36,7 +36,7 @@ TEST_F(Adaptive, EveryStepEqualsThatOfAPipelineWithoutFailures) {
   }
 }
 
-TEST_F(Adaptive, SaysWhereItRanAndComesBack) {
+TEST_F(Adaptive, ReportsTheSpaceAndReturnsToTheGpu) {
   EXPECT_EQ(backend(), "flaky") << "before the first step, too";
   step();
   EXPECT_EQ(backend(), "flaky");
@@ -243,7 +243,7 @@ TEST_F(Adaptive, MayBeDestroyedDuringWarmUpAndTrial) {
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__)
 // A child process has no GPU thread, so its host continues from the same pairs.
-TEST_F(Adaptive, TheHostServesInAChildProcess) {
+TEST_F(Adaptive, AChildProcessUsesTheHost) {
   for (const bool inTrial : {false, true}) {
     if (inTrial) chosenBy(std::make_unique<AtRandom>(5));
     for (int i = 0; i < 20; ++i) step();

@@ -127,7 +127,7 @@ TEST_F(AdaptiveTrust, WrongStepsOfTheGpuAreNoticedAndCorrected) {
   const int before = control.makes;
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(stepAndLook());
   EXPECT_EQ(control.makes, before);
-  EXPECT_EQ(reason(), "the GPU has found wrong pairs for another finder");
+  EXPECT_EQ(reason(), "the GPU found wrong pairs for another finder of this process");
 }
 
 // One wrong step among many is noticed if it is the step that is checked. Otherwise the next delta

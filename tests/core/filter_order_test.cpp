@@ -61,7 +61,7 @@ Ids orderOf(const Boxes& boxes, const std::vector<Filter>& filters) {
   return ids;
 }
 
-TEST_P(FilterOrderTest, BoxesOfOnePlaceAreSortedByFilter) {
+TEST_P(FilterOrderTest, BoxesAtOnePositionAreSortedByFilter) {
   const Boxes boxes(3000, boxAt(1, 2, 3, 1));
   const std::vector<Filter> filters = filtersOf(boxes.size(), ofTwelve);
   Ids expected(boxes.size());
@@ -73,7 +73,7 @@ TEST_P(FilterOrderTest, BoxesOfOnePlaceAreSortedByFilter) {
 }
 
 // Boxes at the same position stay together, and boxes with a NaN are last.
-TEST_P(FilterOrderTest, OtherPlacesKeepTheirOrder) {
+TEST_P(FilterOrderTest, OtherBoxesKeepTheirOrder) {
   Random random(971);
   for (const float side : {20.0f, 20000.0f}) {  // with short and long keys
     Boxes boxes;
@@ -227,9 +227,9 @@ TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
 }
 
 // If all boxes of two blocks should collide, their filters are not tested. This holds for most
-// blocks at both ends. The middle has two kinds of boxes on its left side, and two on its right.
+// blocks at both ends of the row. Its middle has two kinds of boxes on the left, two on the right.
 // Each left kind collides with one right kind, and with no other kind of the middle.
-TEST_P(FilterOrderTest, FiltersThatDifferFromPlaceToPlaceAreExact) {
+TEST_P(FilterOrderTest, PairsAreExactIfFiltersDependOnPosition) {
   for (const int threads : {1, 3}) {
     SCOPED_TRACE("threads " + std::to_string(threads));
     test::forceSkin("never");

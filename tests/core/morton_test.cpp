@@ -21,7 +21,7 @@ using test::boxAt;
 using test::Boxes;
 using test::view;
 
-TEST(Morton, SpreadsBitsToEveryThirdPlace) {
+TEST(Morton, SpreadsBitsToEveryThirdBit) {
   EXPECT_EQ(spreadBits10(0u), 0u);
   EXPECT_EQ(spreadBits10(1u), 1u);
   EXPECT_EQ(spreadBits10(2u), 8u);

@@ -245,7 +245,7 @@ class Followed {
   Pairs pairs_;
 };
 
-TEST_P(EveryHierarchy, MemoryOfBoxesThatAreGoneIsGivenBack) {
+TEST_P(EveryHierarchy, MemoryOfFormerBoxesIsFreed) {
   Random random(18);
   Followed followed(GetParam());
   for (const std::size_t size : {6000, 300, 300, 300, 5000, 0, 0, 4000, 40, 40, 6000, 20, 30}) {
@@ -259,7 +259,7 @@ TEST_P(EveryHierarchy, MemoryOfBoxesThatAreGoneIsGivenBack) {
   EXPECT_LE(followed.finder().stats().memoryBytes, fresh.stats().memoryBytes * 6 / 5);
 }
 
-TEST_P(EveryHierarchy, GivesMemoryBackOrStaysWhole) {
+TEST_P(EveryHierarchy, FreesMemoryOrKeepsItsState) {
   Random random(19);
   const Boxes many = test::boxSets()[0].make(1000, random), few(many.begin(), many.begin() + 50);
   bool hasFailed = true;
@@ -358,7 +358,7 @@ TEST(PairFinder, RefusesBadArguments) {
   EXPECT_EQ(whyUnavailable(Backend::host), "");
 }
 
-TEST(PairFinder, UsesAtMostTheThreadsThatPay) {
+TEST(PairFinder, UsesAtMost64ThreadsOrOnePerCore) {
   const int most = std::max(64, PairFinder().stats().threads);
   for (const auto& [asked, used] : {std::pair{3, 3}, {64, 64}, {2147483647, most}}) {
     const Options options = withThreads(asked);

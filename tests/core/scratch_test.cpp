@@ -37,7 +37,7 @@ TEST(Scratch, PiecesAreDisjointAndAligned) {
   EXPECT_EQ(nodes[4].rope, kNullIndex);
 }
 
-TEST(Scratch, FrameTakesItsPiecesBack) {
+TEST(Scratch, FrameReleasesItsPieces) {
   HostScratch scratch;
   scratch.reset(2 * scratchBytes<std::uint64_t>(100));
   const View<std::uint64_t> kept = scratch.lend<std::uint64_t>("kept", 100);

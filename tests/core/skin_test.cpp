@@ -68,7 +68,7 @@ TEST_P(SkinTest, AnyKindOfBoxMayMove) {
     }
 }
 
-TEST_P(SkinTest, BoxesAndFiltersComeAndGo) {
+TEST_P(SkinTest, BoxesAndFiltersMayBeAddedAndRemoved) {
   Random random(702);
   const auto anyFilter = [&] {
     return Filter{1 << random.below(4), static_cast<std::int32_t>(random.bits())};
@@ -349,7 +349,7 @@ std::size_t searchedIn(int steps, float most, int movingEvery = 1) {
 
 // Even with the highest limit of candidates (16,384), more than 64 boxes are hubs. So no step keeps
 // its candidates.
-TEST(Skin, MoreLargeBoxesThanTheMostThatCanBeHubsMayMove) {
+TEST(Skin, MoreLargeBoxesThanHubsAreAllowedMayMove) {
   Random random(719);
   test::forceSkin("always");
   Watched scene(1);

@@ -255,7 +255,7 @@ TEST(SpaceChooser, SmallWorldNeverStartsTheGpu) {
     chooser.stepped(Where::host, {step % 500 == 0 ? 3.0 : 0.05, 100, 200});
     ASSERT_FALSE(chooser.wantsGpu() || chooser.wantsTrial());
   }
-  EXPECT_STREQ(chooser.why(), "steps are shorter than launches on a GPU");
+  EXPECT_STREQ(chooser.why(), "steps take less time than the launches on a GPU");
   for (int step = 0; step < 10; ++step) chooser.stepped(Where::host, {2.0, 9000, 20000});
   EXPECT_TRUE(chooser.wantsGpu());
   EXPECT_STREQ(chooser.why(), "the GPU is being tried");

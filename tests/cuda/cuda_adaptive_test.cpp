@@ -71,7 +71,7 @@ void stepBoth(AdaptivePipeline& adaptive, Pipeline& host, const StepInput& input
 }
 
 // With PTXVM_FAIL, one call of the warm-up, a trial or a step fails. See cuda_faults.sh.
-TEST_F(CudaAdaptive, PairsAreTheSameOnBothSpaces) {
+TEST_F(CudaAdaptive, PairsAreTheSameOnHostAndGpu) {
   Random random(201);
   const auto adaptive = makeAdaptive(true);
   const auto host = makeHost().pipeline;
@@ -134,7 +134,7 @@ TEST_F(CudaAdaptive, SmallWorldStaysOnTheHostAndSaysWhy) {
   EXPECT_EQ(finder.stats().backend, "host");
   finder.update(view(test::boxSets()[0].make(20, random)));
   EXPECT_EQ(finder.stats().backend, "host");
-  EXPECT_EQ(finder.stats().reason, "steps are shorter than launches on a GPU");
+  EXPECT_EQ(finder.stats().reason, "steps take less time than the launches on a GPU");
 }
 
 #if defined(HAS_SCENES)

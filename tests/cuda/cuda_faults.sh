@@ -40,7 +40,7 @@ case $steps in
     rules=(any:%d=2 launch:%d=719:sticky)
     ;;
   background)
-    test=CudaAdaptive.PairsAreTheSameOnBothSpaces least=80
+    test=CudaAdaptive.PairsAreTheSameOnHostAndGpu least=80
     rules=(any:%d=2 launch:%d=719:sticky)
     ;;
   device)

@@ -204,9 +204,9 @@ Boxes row(std::size_t n) {
   return boxes;
 }
 
-// About 4,500 pairs fill three tiles. A plank overlaps many boxes, so its pairs are at the
-// beginning or end of many lists.
-TEST_F(CudaFew, PairsMayComeAndGoInEveryTileOfTheList) {
+// About 4,500 pairs fill three tiles. A plank overlaps many boxes. Its index and position decide
+// which tiles get its pairs.
+TEST_F(CudaFew, PairsMayBeginAndEndInEveryTileOfTheList) {
   FewTwins twins;
   twins.resize(5000, {});
   const Boxes boxes = row(5000);

@@ -203,7 +203,7 @@ TEST_F(CudaLists, HubsMaySpanManyWindows) {
 
 // Lists have all lengths around the number of pairs that registers hold. Whole lists appear and
 // disappear. Removed objects are the first or second boxes of pairs, or hubs.
-TEST_F(CudaLists, ListsOfAllLengthsMayComeAndGo) {
+TEST_F(CudaLists, ListsOfAllLengthsMayAppearAndVanish) {
   Random random(602);
   for (const std::uint32_t most : {1u, 8u, 20u, 40u}) {
     Lists old = Comparison::randomLists(400, most, random);

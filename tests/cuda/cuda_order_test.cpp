@@ -101,7 +101,7 @@ TEST_F(CudaOrder, StepInWhichAllBoxesJumpSortsThem) {
   }
 }
 
-TEST_F(CudaOrder, TwoDistantBoxesMayChangePlaces) {
+TEST_F(CudaOrder, TwoDistantBoxesMayBeExchanged) {
   Both both;
   Boxes boxes = row(600);
   for (int round = 0; round < 2; ++round) ASSERT_NO_FATAL_FAILURE(both.step(boxes));
@@ -112,7 +112,7 @@ TEST_F(CudaOrder, TwoDistantBoxesMayChangePlaces) {
   EXPECT_GE(both.kept(), 3);
 }
 
-TEST_F(CudaOrder, BoxesOfEveryKindComeAndGo) {
+TEST_F(CudaOrder, BoxesOfEveryKindAppearAndVanish) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const Aabb kinds[] = {{{kNan, 0, 0}, {1, 1, 1}},

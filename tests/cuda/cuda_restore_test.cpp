@@ -11,7 +11,7 @@ using namespace saved_worlds;
 
 class CudaRestore : public test::OnCuda {};
 
-TEST_F(CudaRestore, RestoredWorldsHaveTheSamePairsInTheSameOrderAndGoOn) {
+TEST_F(CudaRestore, RestoredWorldsContinueWithTheSamePairsInTheSameOrder) {
   std::vector<Recorded> all;
   for (const Scene& scene : scenes()) all.emplace_back(scene, 60);
   Random random(51);

@@ -237,8 +237,8 @@ void endChildAtOnce() {
   check(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9, "vfork", "its status");
 }
 
-/// A child of fork continues with its parent's broad phase, which the parent has used on all
-/// threads before.
+/// A child after fork() continues with its parent's broad phase, which the parent has used on all
+/// threads.
 void useInChild() {
   const int many = wantOurs ? 20000 : kCubes;
   btDbvtBroadphase dbvt;

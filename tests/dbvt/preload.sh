@@ -44,7 +44,7 @@ has "$said" "^gpulbvh: the broad phase stays Bullet's own (.*): .*libgpulbvh_dbv
 bullet=$(ldd "$every_way" | awk '/libBulletCollision/ { print $3 }')
 for version in 2.88 3.25; do cp "$bullet" "$scratch/libBulletCollision.so.$version"; done
 said=$(LD_PRELOAD=$library:$scratch/libBulletCollision.so.2.88 "$every_way" bullets 2>&1 >/dev/null)
-has "$said" "^gpulbvh: the broad phase stays Bullet's own (.*/libBulletCollision.so.2.88): it is not of version 3.24 to 3.27$"
+has "$said" "^gpulbvh: the broad phase stays Bullet's own (.*/libBulletCollision.so.2.88): its version is not 3.24 to 3.27$"
 said=$(LD_PRELOAD=$library:$scratch/libBulletCollision.so.3.25 "$every_way" ours 2>&1 >/dev/null)
 ! grep '^gpulbvh' <<<"$said" || fail "3.25 was refused"
 exit $failures

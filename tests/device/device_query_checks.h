@@ -122,7 +122,7 @@ template <class Space>
 void theLeastIndexWinsATie(Space& space, const DeviceOptions& options) {
   SceneModel scene;
   scene.boxes.assign(40, boxAt(5, 0, 0, 1));
-  // Begins at the same distance as the others.
+  // These two also begin at x = 4.
   scene.boxes[0] = scene.boxes[20] = boxAt(4.5f, 0, 0, 0.5f);
   scene.worldCount = 3;
   for (std::uint32_t i = 0; i < 40; ++i) scene.worlds.push_back(2 - i / 16);

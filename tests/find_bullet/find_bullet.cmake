@@ -24,7 +24,7 @@ endfunction()
 
 # Configures the program with ARGN: NAME=VALUE is a cache variable, $NAME=VALUE an environment variable.
 # Uses the build folder of the previous check, to test that nothing in its cache matters.
-# Sets `failed`, and `said` without line breaks.
+# Sets `failed` and `said` (output on one line).
 function(configure)
   set(environment --unset=Bullet_ROOT --unset=CMAKE_PREFIX_PATH)
   set(arguments -U Bullet* -U BULLET3 -U CMAKE_PREFIX_PATH -U SYSTEM -U USE_DOUBLE_PRECISION
@@ -143,9 +143,9 @@ says("${double}/include/bullet ${is_double}" Bullet_ROOT=${double})
 says("${single}/include/bullet ${is_single}" Bullet_ROOT=${single} ${for_double})
 says("${source}/src ${is_double}" BULLET3=${source} USE_DOUBLE_PRECISION=ON)
 says("${source}/src ${is_single}" BULLET3=${source} ${for_double})
-says("Bullet_ROOT .${SCRATCH}/nowhere. names no installed Bullet" Bullet_ROOT=${SCRATCH}/nowhere)
-says("Bullet_DIR .${SCRATCH}/nowhere. names no installed Bullet" Bullet_DIR=${SCRATCH}/nowhere)
-says("${source}. names no installed Bullet, but Bullet's sources: install .* -D Bullet_ROOT=PREFIX, or call add_subdirectory"
+says("Bullet_ROOT .${SCRATCH}/nowhere. does not name an installed Bullet" Bullet_ROOT=${SCRATCH}/nowhere)
+says("Bullet_DIR .${SCRATCH}/nowhere. does not name an installed Bullet" Bullet_DIR=${SCRATCH}/nowhere)
+says("${source}. does not name an installed Bullet, but Bullet's sources: install .* -D Bullet_ROOT=PREFIX, or call add_subdirectory"
   Bullet_ROOT=${source})
 
 if(REAL)

@@ -172,7 +172,7 @@ void Episode::adopt(Client client, btBroadphaseProxy* proxy, const GpuLbvhNewPro
   require(reinterpret_cast<std::uintptr_t>(proxy) % 16 == 0, "an address is not aligned");
   require(proxy->m_clientObject == asked.client && proxy->m_collisionFilterGroup == asked.group &&
               proxy->m_collisionFilterMask == asked.mask,
-          "a proxy is not what it was made as");
+          "a proxy does not have the values it was created with");
   client.proxy = proxy;
   if (client.object) client.object->setBroadphaseHandle(proxy);
   client.box = {asked.aabbMin, asked.aabbMax};
@@ -281,7 +281,7 @@ void Episode::move() {
     // The boxes are compared by value, because a box that differs only in the sign of a zero is not
     // written again.
     const btScalar is = now.min[axis], was = mins.back()[axis];
-    require(is == was || (is != is && was != was), "not the box set last");
+    require(is == was || (is != is && was != was), "not the box that was set last");
   }
   afterChange();
 }

@@ -335,7 +335,7 @@ void Program::checkStep(PairFinder& finder, const Pairs& old, const Pairs& expec
 void Program::checkNoDelta(PairFinder& finder) const {
   require(toVector(finder.pairs()) == pairs_, "pairs() changed");
   require(finder.added().empty() && finder.removed().empty(),
-          "a delta where nothing may have changed");
+          "added() or removed() is not empty though nothing has changed");
 }
 
 /// Calls updateUnchanged() only if it is allowed: nothing may differ from the last update.

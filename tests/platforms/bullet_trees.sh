@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Builds static Bullets of both precisions from Debian's source package, for
+# Builds static Bullet in both precisions from Debian's source package, for
 # GPULBVH_BULLET_TREES: FOLDER/source, and the installations FOLDER/single and FOLDER/double. The code is
 # position-independent, so that shared libraries can be linked from it.
 # Usage: bullet_trees.sh FOLDER

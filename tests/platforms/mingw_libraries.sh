@@ -24,7 +24,7 @@ source_of() {
   tar -xf "$archive" -C "$root/sources/$1" --strip-components=1
 }
 
-# build PACKAGE OPTIONS...    Without -fno-ipa-ra, code that calls inline functions can be wrong; see
+# build PACKAGE OPTIONS...    Without -fno-ipa-ra, calls of inline functions can be miscompiled; see
 # cmake/ProjectDefaults.cmake.
 build() {
   local name=$1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Zlib
 # Runs programs for Debian's Bullet, with Bullet's broad phases and with gpulbvh-run: samples/hello with
 # btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. Each program must get
-# our broad phases, find pairs, end with 0, and print what it prints with Bullet's own.
+# our broad phases, find pairs, return 0, and print what it prints with Bullet's own.
 # Usage: debian.sh GPULBVH_RUN FOLDER     FOLDER is for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

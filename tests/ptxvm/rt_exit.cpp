@@ -22,5 +22,5 @@ __attribute__((destructor)) static void report_at_exit() {
   if (quiet)
     prof_write();
   else if (g_profile)
-    fprintf(stderr, "ptxvm: no profile: a thread runs a kernel as the program ends\n");
+    fprintf(stderr, "ptxvm: no profile: a thread was running a kernel when the program ended\n");
 }

@@ -337,17 +337,17 @@ if [ -x "$bin/viewer" ]; then
 2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap 3:dbvt, --verify
 2 1 :: a swap is STEP:BROADPHASE :: viewer --objects 30 --swap :dbvt --verify
 2 1 :: --swap: is empty :: viewer --objects 30 --swap "" --verify
-2 1 :: two of them at step 3 :: viewer --objects 30 --swap 3:dbvt,3:gpu-lbvh --verify
+2 1 :: two swaps at step 3 :: viewer --objects 30 --swap 3:dbvt,3:gpu-lbvh --verify
 2 1 :: only 5 steps :: viewer --objects 30 --steps 5 --swap 5:dbvt --verify
-2 1 :: --swap is for :: viewer --objects 30 --swap 5:dbvt
-2 1 :: --pick is for :: viewer --objects 30 --pick 0,0 --verify
+2 1 :: --swap needs :: viewer --objects 30 --swap 5:dbvt
+2 1 :: --pick needs :: viewer --objects 30 --pick 0,0 --verify
 2 1 :: camera :: viewer --objects 30 --camera 1,2 --verify
 2 1 :: distance :: viewer --objects 30 --camera 1,2,0 --verify
 2 1 :: distance :: viewer --objects 30 --camera 1,2,-3 --verify
-2 1 :: --camera: numbers from :: viewer --objects 30 --camera nan,2,3 --verify
-2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,inf,3 --verify
-2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,2,1e300 --verify
-2 1 :: --camera: numbers from :: viewer --objects 30 --camera 1,2,3,0,-inf,0 --verify
+2 1 :: --camera: all numbers must be from :: viewer --objects 30 --camera nan,2,3 --verify
+2 1 :: --camera: all numbers must be from :: viewer --objects 30 --camera 1,inf,3 --verify
+2 1 :: --camera: all numbers must be from :: viewer --objects 30 --camera 1,2,1e300 --verify
+2 1 :: --camera: all numbers must be from :: viewer --objects 30 --camera 1,2,3,0,-inf,0 --verify
 2 1 :: --pick: numbers from :: viewer --objects 30 --pick nan,0 --screenshot x.png
 2 1 :: --pick: numbers from :: viewer --objects 30 --pick 0,1.01 --screenshot x.png
 2 1 :: size :: viewer --size 64

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Runs benchmarks/gpu.sh without a GPU, at tiny sizes, with stand-ins for the tools of a machine with a GPU.
-# First every part must run and succeed. Then replacements of our programs hang, crash or find wrong pairs.
+# First every part must run and succeed. Then stand-ins for our programs hang, crash or find wrong pairs.
 # Each of these faults must be reported, end within its time limit, and not stop the other parts. In the
 # last run the machine dies before the end. Needs the PTX interpreter instead of the CUDA runtime.
 # Usage: gpu_dry_run.sh ROOT FOLDER_OF_PROGRAMS
@@ -128,7 +128,7 @@ wanted=(
 for one in "${wanted[@]}"; do
   [ "$(grep -cE "^FAILED: $one" "$scratch/planted/out/failures.txt")" -eq 1 ] || fail "not exactly once: $one"
 done
-[ "$(wc -l <"$scratch/planted/out/failures.txt")" -eq ${#wanted[@]} ] || fail "more failures than faults"
+[ "$(wc -l <"$scratch/planted/out/failures.txt")" -eq ${#wanted[@]} ] || fail "failures.txt has other lines than expected"
 
 echo "--- gone"
 setsid --wait bash -c "echo \$\$ >$scratch/group; exec $root/benchmarks/gpu.sh --bin $scratch/gone --tiny \

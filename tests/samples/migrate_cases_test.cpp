@@ -48,7 +48,7 @@ TEST_P(EveryKind, MovesTheFilterCallback) {
   expectPairsRight(spheres.world, true);
 }
 
-TEST(Migrate, RefusedPairsAreAskedAboutAgainInTheNewBroadphase) {
+TEST(Migrate, TheNewBroadphaseChecksRefusedPairsAgain) {
   struct Switch : btOverlapFilterCallback {
     bool needBroadphaseCollision(btBroadphaseProxy*, btBroadphaseProxy*) const override {
       return isOn;
@@ -146,7 +146,7 @@ TEST(Migrate, ToTheSameBroadphaseKeepsEveryProxy) {
   EXPECT_EQ(object.getBroadphaseHandle()->m_uniqueId, id) << "not a new proxy";
 }
 
-TEST(Migrate, LeavesProxiesOfNoObjectInThePreviousBroadphase) {
+TEST(Migrate, ProxiesWithoutAnObjectStayInThePreviousBroadphase) {
   GpuLbvhBroadphase first;
   btDbvtBroadphase second;
   Spheres spheres(first);

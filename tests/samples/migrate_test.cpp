@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests migrateBroadphase: a running world continues unchanged with another broad phase. Tries all
-// pairs of kinds.
+// Tests migrateBroadphase from each kind of broad phase to each: a running world continues
+// unchanged.
 #include "migrateBroadphase.h"
 
 #include <gtest/gtest.h>

@@ -20,19 +20,19 @@ for scene in $scenes; do
     "$bin/rigid_bodies" --summary --scene "$scene" --objects 300 --steps 25 --threads $threads \
       --record $threads.aabb >$threads.txt || fail "$scene cannot be recorded"
   done
-  cmp 1.aabb 3.aabb || fail "$scene: three threads record other boxes than one"
+  cmp 1.aabb 3.aabb || fail "$scene: the recordings with one and with three threads differ"
   "$bin/replay" 1.aabb --broadphase all >replay.txt || fail "$scene: the finders do not agree"
   for name in core gpu-lbvh dbvt axis-sweep simple; do
     grep -qE "^summary broadphase=$name .* frames=25 " replay.txt || fail "$scene: $name did not replay 25 frames"
   done
   objects=$(sed -nE 's/^gpu-lbvh: ([0-9]+) moving and ([0-9]+) static.*/\1 \2/p' 1.txt)
-  [ "$(field summary objects replay.txt)" = $((${objects/ / + })) ] || fail "$scene: other objects than the world had"
+  [ "$(field summary objects replay.txt)" = $((${objects/ / + })) ] || fail "$scene: the number of objects differs from the world's"
 
   # A recording has no filters. In these three scenes no pair is filtered out.
   found=$(field frame pairs replay.txt) cached=$(field summary pairs 1.txt)
   echo "$scene: $found pairs recorded, $cached in the world"
   if [[ " rain stack swarm " == *" $scene "* ]] && [ "$found" != "$cached" ]; then
-    fail "$scene: other pairs than the world had"
+    fail "$scene: the number of pairs differs from the world's"
   fi
 done
 if [ $failures -ne 0 ]; then echo "$failures failed"; exit 1; fi

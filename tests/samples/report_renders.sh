@@ -77,7 +77,7 @@ for (const chart of charts) {
 }
 check(document.querySelectorAll('tbody tr').length >= 2, 'no table');
 check(document.documentElement.scrollWidth <= innerWidth, 'wider than the window');
-check(/Processor/.test(document.querySelector('dl').textContent), 'no machine');
+check(/Processor/.test(document.querySelector('dl').textContent), 'no description of the machine');
 const verdict = document.createElement('pre');
 verdict.textContent = `VERDICT ${charts.length} charts, ${problems.length} problems\n` + problems.join('\n');
 document.body.append(verdict);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace saved_worlds;
 
-TEST(Restore, RestoredWorldsHaveTheSamePairsInTheSameOrderAndGoOn) {
+TEST(Restore, RestoredWorldsContinueWithTheSamePairsInTheSameOrder) {
   std::vector<Recorded> all;
   for (const Scene& scene : scenes()) all.emplace_back(scene, 100);
   ASSERT_GE(all.size(), 10u);

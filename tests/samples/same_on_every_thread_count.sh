@@ -16,4 +16,4 @@ for scene in $("$program" --list | awk '$3 == "objects" { print $1 }'); do
     if [ -z "$hash" ] || [ "$hash" != "$expected" ]; then failures=$((failures + 1)); fi
   done
 done
-if [ $failures -ne 0 ]; then echo "FAILED: $failures runs ended with another hash"; exit 1; fi
+if [ $failures -ne 0 ]; then echo "FAILED: $failures runs ended with a different hash"; exit 1; fi

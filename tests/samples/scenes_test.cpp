@@ -159,7 +159,7 @@ int moved(World& world, const char* scene, btScalar distance) {
   return count;
 }
 
-TEST(Scenes, RagdollsHoldTogetherAndJointedLimbsAreNoPairs) {
+TEST(Scenes, RagdollsHoldTogetherAndJointedLimbsDoNotPair) {
   const auto world = after(120, "ragdolls");
   btDiscreteDynamicsWorld& bullet = world->bullet();
   EXPECT_EQ(bullet.getNumConstraints(), kObjects / 11 * 10);
@@ -179,7 +179,7 @@ TEST(Scenes, NineTenthsOfTheCityNeverMove) {
   EXPECT_EQ(moved(*world, "city", btScalar(0.5)), kObjects / 10);
 }
 
-TEST(Scenes, BulletsKnockBricksAboutAndStayInTheRange) {
+TEST(Scenes, BulletsMoveBricksAndStayInTheRange) {
   const auto world = after(90, "bullets");
   EXPECT_GT(moved(*world, "bullets", btScalar(0.3)), kObjects / 5 + 10);
   for (int i = 0; i < world->objects(); ++i)
@@ -240,7 +240,7 @@ TEST(Scenes, ObjectsThatASceneDoesNotSimulateAreNotWoken) {
   EXPECT_GT(asleep(*world), 5) << "bullets that are not shot yet";
 }
 
-TEST(Scenes, MeasuringBulletsShareDoesNotChangeTheWorld) {
+TEST(Scenes, MeasuringBulletsTimeDoesNotChangeTheWorld) {
   const auto world = start(*findScene("pile"), "gpu-lbvh");
   const btBroadphaseInterface* before = world->bullet().getBroadphase();
   for (int step = 0; step < 60; ++step) {

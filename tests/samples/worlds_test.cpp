@@ -246,7 +246,7 @@ class CollisionRig : public Rig {
     bullet_.performDiscreteCollisionDetection();
   }
 
-  /// The centres, and a vector of two numbers of contacts: in the dispatcher, and from contactTest.
+  /// The centres, and a vector with two contact counts: the dispatcher's and contactTest's.
   std::vector<btVector3> places() override {
     std::vector<btVector3> places = Rig::places();
     int touching = 0;

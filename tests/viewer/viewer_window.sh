@@ -130,7 +130,7 @@ back_home
 tap mousemove 285 200 mousedown 1 mousemove 150 300 mouseup 1 click 4 mousemove 600 600 click 4 key 1
 until_true "key 1 shows an overlay" is_not "$home" "${scene[@]}"
 tap key 1
-until_true "drag and wheel over panel and graphs leave the scene" is "$home" "${scene[@]}"
+until_true "drag and wheel over the panel and the graphs do not change the scene" is "$home" "${scene[@]}"
 
 # --- Overlays. Each key is pressed once to show its overlay, and once to hide it.
 overlay() {
@@ -167,9 +167,9 @@ hide 2
 # --- B and H.
 ours=$(rest "${broadphase[@]}")
 tap key b
-until_true "B takes the next broad phase" is_not "$ours" "${broadphase[@]}"
+until_true "B selects the next broad phase" is_not "$ours" "${broadphase[@]}"
 tap key b b b
-until_true "B takes the first broad phase after the last" is "$ours" "${broadphase[@]}"
+until_true "B selects the first broad phase after the last one" is "$ours" "${broadphase[@]}"
 all=$(rest 0 0 900 620)
 tap key h
 until_true "H hides the panel" is_not "$ours" "${broadphase[@]}"

@@ -15,7 +15,7 @@
 namespace lbvh {
 
 // Batcher's odd-even merge sort of up to kShort numbers in registers. All comparisons are known at
-// compile time. So the lanes of a warp do not diverge, and no number needs an address.
+// compile time. So the lanes of a warp do not diverge, and all indices are constant.
 namespace sort_network {
 
 template <int kSize, int kI, int kDistance, int kBlock>

@@ -158,7 +158,7 @@ class MergeTile {
     return threadIdx.x / kWarp * MergeChanges::kEach + k;
   }
   /// Reads the tile's old pairs.
-  /// @return whether the warp's rows have dropped pairs
+  /// @return whether a pair in the warp's rows is gone
   template <bool kIsFull>
   __device__ bool findGone() {
     bool any = false;

@@ -137,7 +137,7 @@ class CudaSpace {
   /// @param call call(scratch, bytes, stream)
   template <class Call>
   void callCub(const Call& call) {
-    if (builder_ != nullptr) throw std::logic_error("a graph cannot contain calls of CUB");
+    if (builder_ != nullptr) throw std::logic_error("a graph cannot contain calls to CUB");
     std::size_t bytes = 0;
     checkCub([&] { return call(nullptr, bytes, stream_); });
     void* scratch = temporary_.ensure(bytes + 1).data();

@@ -63,7 +63,7 @@ class HostRadixSort {
     return from;
   }
 
-  /// Sorts words by `bits` bits from bit `shift` on. Few words are sorted by insertion.
+  /// Sorts words by `bits` bits from bit `shift` on. Small inputs use insertion sort.
   /// @return the sorted words: words.data(), or memory that the next call overwrites
   const std::uint64_t* words(HostTasks& tasks, View<std::uint64_t> words, int shift, int bits) {
     if (words.size() > kMaxInserted)

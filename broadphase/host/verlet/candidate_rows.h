@@ -15,7 +15,7 @@
 
 namespace lbvh {
 
-/// A box with very many candidates, such as a ground or a platform. The rows of its candidates list
+/// A box with very many candidates, such as a ground or a platform. Its candidates' rows contain
 /// the hub. Its own row lists only other hubs, because thousands of entries could not be edited one
 /// by one. When a hub changes, it is searched for as if it had escaped.
 struct Hub {

@@ -30,7 +30,7 @@ class VerletLists {
   /// The given input, with grown boxes.
   StepInput grown(const StepInput& input) const { return skin_.grown(input); }
 
-  /// Ends a step with Plan::plain.
+  /// Ends a plain step.
   /// @param tests number of tests of the step's search
   void endPlain(std::size_t boxes, std::uint64_t tests) { skin_.endPlain(boxes, tests); }
 
