@@ -39,6 +39,9 @@ says 4 '' ./script
 cp "$(command -v env)" carrier
 printf 16btDbvtBroadphase >>carrier  # the type's name, as in a program that contains Bullet
 says 6 'Bullet is inside ./carrier and hidden' ./carrier sh -c 'exit 6'
+cp carrier relinked
+printf 17GpuLbvhBroadphase >>relinked
+says 6 'relinked was already linked with GpuLbvhBroadphase' ./relinked sh -c 'exit 6'
 chmod u+s carrier
 says 7 'carrier is set-uid' ./carrier sh -c 'exit 7'
 if ldd /sbin/ldconfig 2>&1 | grep -q 'static'; then
