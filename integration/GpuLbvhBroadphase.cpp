@@ -264,6 +264,7 @@ void GpuLbvhBroadphase::printStats() {
   const auto unknown = [](const char* name) { std::printf("  %-22s %12s\n", name, "-"); };
   std::printf("GpuLbvhBroadphase on %s, %d thread%s (%s)\n", s.backend.c_str(), s.threads,
               s.threads == 1 ? "" : "s", s.reason.c_str());
+  if (error()[0] != '\0') std::printf("  last step failed: %s\n", error());
 #if defined(GPULBVH_CHECKED)
   std::printf("  checked build: each step is checked, which is slow\n");
 #endif
@@ -290,5 +291,4 @@ void GpuLbvhBroadphase::printStats() {
     time("mean on the GPU", s.gpuMeanMs);
     count("moves between them", s.switches);
   }
-  if (error()[0] != '\0') std::printf("  last step failed: %s\n", error());
 }

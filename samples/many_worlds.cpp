@@ -103,7 +103,7 @@ void print(const Settings& settings, const Place& place, worlds::Simulation& sim
   const std::uint64_t hash = simulation.hash();
   fmt::print(
       "{:.2f} steps per second, each of all worlds: {:.0f} world steps per second\n"
-      "{} pairs in the last step; {} searches were repeated with larger lists\n"
+      "{} pairs in the last step; {} searches ran again because their lists were too small\n"
       "{} worlds compared with PairFinder, each in a different step: all pairs are equal\n"
       "checksum of all positions and velocities: {:016x}\n",
       perSecond, perSecond * settings.worlds, simulation.pairs(), simulation.repeated(),
