@@ -39,7 +39,7 @@ def bars(found, sets):
     left, right = 118, 350
     step = (BOTTOM - TOP) / len(SCENES)
     parts = [text(14, 24, "How many times as long btDbvtBroadphase takes", bold=True, size=13),
-             text(14, 42, "Beside the bars: ms per step, ours and btDbvtBroadphase", "faint")]
+             text(14, 42, "Beside the bars: ms per step of ours, then of btDbvtBroadphase", "faint")]
 
     def place(ratio):
         return left + (right - left) * ratio / 20
@@ -65,7 +65,7 @@ def bars(found, sets):
 def curves(found, sets):
     """Draws the same ratio over the number of objects, for boxes that all move and for piles at rest."""
     left, right, least, most = 500, 790, 0.5, 128
-    parts = [text(left - 26, 24, "The same over the number of objects", bold=True, size=13),
+    parts = [text(left - 26, 24, "The same in two other scenes", bold=True, size=13),
              text(left - 26, 42, "Below 1 btDbvtBroadphase is faster", "faint")]
 
     def x(boxes):

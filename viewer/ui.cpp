@@ -174,7 +174,7 @@ void Ui::drawBroadphase(View& view) {
   if (const int chosen = combo("##broadphase", options.broadphase, names); chosen >= 0)
     view.swap(names[std::size_t(chosen)], options.finder);
   if (options.broadphase == "gpu-lbvh") {
-    const int chosen = combo("space", kBackends[int(options.finder.backend)], kBackends);
+    const int chosen = combo("backend", kBackends[int(options.finder.backend)], kBackends);
     if (chosen >= 0) {
       wanted_.backend = lbvh::Backend(chosen);
       view.swap(options.broadphase, wanted_);
