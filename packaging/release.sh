@@ -10,7 +10,7 @@ if ! [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || [[ $# -gt 1 && $2 != --no-ci 
   sed -n '3,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2
   exit 2
 fi
-minor=${version%.*}
+date=$(sed -nE "s/^## $version, (20.*)/\1/p" CHANGELOG.md)
 failures=0
 
 # point SENTENCE COMMAND...
@@ -44,9 +44,9 @@ point "no release has this version" is_new
 point "CMakeLists.txt has the version" has CMakeLists.txt "^project\(GpuLbvhBroadphase VERSION $version "
 point "the changelog has the version, with a date" has CHANGELOG.md "^## $version, 20[0-9]{2}-[0-9]{2}-[0-9]{2}$"
 point "CITATION.cff has the version" has CITATION.cff "^version: $version$"
-point "CITATION.cff has the changelog's date" has CITATION.cff \
-  "^date-released: $(sed -nE "s/^## $version, //p" CHANGELOG.md | grep . || echo missing)$"
-point "the README describes the version" has README.md "^\*\*State of $minor\.\*\*"
+point "CITATION.cff has the changelog's date" has CITATION.cff "^date-released: ${date:-missing}$"
+point "the README has the version and the changelog's date" has README.md \
+  "^- \*\*State\.\*\* This is version $version of ${date:-missing}\."
 point "the vcpkg port has the version" has packaging/vcpkg/gpu-lbvh-broadphase/vcpkg.json "\"version(-semver)?\": \"$version\""
 point "the ABI is compatible, or the SONAME is new" tests/repository/abi.sh build/abi
 if [ $# -gt 1 ]; then
