@@ -100,7 +100,7 @@ struct View {
   /// The first elements. @param count must be at most size(); not checked
   GPULBVH_HD constexpr View first(std::size_t count) const { return {data(), count}; }
 
-  /// Converts to a view that only reads.
+  /// Converts to a read-only view.
   template <class U, class = std::enable_if_t<std::is_same_v<const T, U> && !std::is_const_v<T>>>
   GPULBVH_HD constexpr operator View<U>() const {
     return {data(), size()};

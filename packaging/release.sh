@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # The checklist of a release. Checks every point, prints whether it holds, and exits with 1 if one does
-# not. Publishes nothing: it ends with a list of what is left to do by hand.
+# not. Publishes nothing: it ends with a list of what is left to do by hand. Needs abidiff, and what pack.sh
+# needs for Debian packages: `file`, dpkg-dev, and the maintainer in DEBFULLNAME and DEBEMAIL.
 # Usage: release.sh VERSION [--no-ci]    --no-ci leaves out .ci/all, which takes hours
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -55,7 +56,7 @@ else
   point ".ci/all passes, and every part could run" all_parts_ran
   point "docs/platforms.md has the platforms' results" table_is_current
 fi
-rm -rf build/packages
+rm -rf build/packages && mkdir build/packages
 point "the packages can be made" packaging/pack.sh deb archive
 point "the sources can be packed" git archive --prefix="GpuLbvhBroadphase-$version/" \
   --output="build/packages/GpuLbvhBroadphase-$version.tar.gz" HEAD

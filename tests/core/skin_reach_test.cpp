@@ -195,7 +195,7 @@ TEST_P(SkinReachTest, HubsMayMoveAndAllBoxesMayBeSearchedForAgain) {
     SCOPED_TRACE(k);
     tremble(0.0005f);
     for (int touches = 0; touches < 20 && (k == 39 || k == 99); ++touches) touch();
-    if (k == 39) growUpTo(10.8f);  // a row gets too long, so all boxes are searched for
+    if (k == 39) growUpTo(10.8f);  // a row is too long, so the search covers all boxes
     if (k == 69) growUpTo(places_[1 + random_.below(1000)].min[1]);
     if (k == 99) {  // all boxes are searched for, because there are fewer than before
       places_.pop_back();

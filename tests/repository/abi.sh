@@ -13,6 +13,10 @@ if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
   echo "abi: cannot compare: the commit of version $version is not in this clone"
   exit 77
 fi
+if ! command -v abidiff >/dev/null; then
+  echo "abi: abidiff is not installed (Debian: apt-get install abigail-tools)"
+  exit 1
+fi
 
 # libraries SOURCE NAME: builds the libraries and installs them in FOLDER/NAME.
 libraries() {

@@ -2,7 +2,7 @@
 // Runs CUB's merge sort so that each kernel starts after the previous one has ended. CUB requests
 // programmatic dependent launch, which lets a kernel start before the writes of the previous one
 // are visible. The kernels of CCCL 2.8 to 3.0.2 read such data before they wait for it. Code
-// compiled for compute capabilities below 9.0 never waits, but a newer GPU that compiles its PTX
+// compiled for compute capabilities below 9.0 never waits, but a newer GPU that runs its PTX
 // accepts the request.
 #pragma once
 

@@ -18,7 +18,7 @@ constexpr std::size_t kManyChange = 4;               // a quarter of the boxes
 constexpr std::size_t kManyBeyond = 8;               // an eighth of the changed boxes
 constexpr int kShortestRest = 4, kLongestRest = 32;  // steps
 
-// A trial measures the reaches of only these boxes of each 64. Measuring all reaches costs as much
+// Of each 64 boxes, a trial measures only these four reaches. Measuring all reaches costs as much
 // as testing the candidates in several steps.
 constexpr std::uint64_t kTried = 0x0001000100010001;
 constexpr std::size_t kTriedOf = 16;  // one in this many boxes is in the trial

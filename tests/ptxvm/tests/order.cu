@@ -56,7 +56,7 @@ static void events() {
   OK(cudaEventRecord(e, u));  // recording again does not change what t waits for
   OK(cudaStreamWaitEvent(u, f, 0));
   add<<<1, 16, 0, u>>>(p, 1);
-  add<<<1, 16, 0, s>>>(p, 1000);  // later work, which no call waits for
+  add<<<1, 16, 0, s>>>(p, 1000);  // later work, which u does not wait for
   OK(cudaStreamSynchronize(u));
   IS(first(p), 16);
   OK(cudaDeviceSynchronize());
