@@ -172,8 +172,8 @@ void sortTies(const StepRun& run, View<const Key> keys, const Filter* filters) {
       SortTies<Key>{keys, run.buffers.order.data(), filters, run.header()});
 }
 
-/// The bits of codes on a grid of 2^gridBits cells per axis, and of the keys that sort after all
-/// codes.
+/// The bits to sort by: those of codes on a grid of 2^gridBits cells per axis, and one bit above
+/// for the keys that sort after all codes.
 template <class Key>
 SortBits bitsOf(int gridBits) {
   return {AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1};

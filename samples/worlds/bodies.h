@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The boxes of all worlds, and the work of a step for one of them. The same code runs in a loop on
+// The boxes of all worlds, and the work of a step for one box. The same code runs in a loop on
 // the host and in a kernel on a GPU.
 //
 // Host and GPU compute equal bits. CMake's options forbid fusing a multiplication with an addition.

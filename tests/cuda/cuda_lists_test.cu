@@ -314,8 +314,8 @@ TEST_F(CudaLists, LookBackStopsAtTheNearestInclusiveSum) {
     }
 }
 
-// Lists that are longer than the mapped memory are copied again. In these steps that holds for both
-// lists, for one list, or for no list.
+// Lists too long for the mapped memory are written again and copied. Here that holds for
+// both lists, for one list, or for no list.
 TEST_F(CudaLists, CopiedListsEqualTheHosts) {
   Random random(605);
   Options options;
