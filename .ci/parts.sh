@@ -114,7 +114,7 @@ build_tests() { test_command "$1" --show-only; }
 tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 300; }
 # ThreadSanitizer makes tests ten times slower, so tests in which threads rarely race are left out: tests of memory
 # use, of work counts and of single loops, and tests with one thread. Tests with 70,000 boxes are left out, too.
-# SkinTest runs with one instruction set, and with grown boxes in some of the steps.
+# SkinTest runs only as avx2_alternating.
 tsan() {
   export GTEST_FILTER='-Memory.*:SkinWork.*:Simd/*:*Threads1:*/Boxes70000*:SkinTest.*/avx512_*:SkinTest.*/baseline_*'
   GTEST_FILTER+=':SkinTest.*/*_always:SkinTest.*/*_never:SkinTest.*/*_automatic'

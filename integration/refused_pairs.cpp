@@ -71,7 +71,7 @@ void forEachFirst(const std::vector<lbvh::Pair>& pairs, const Edit& edit) {
   }
 }
 
-/// Calls edit(pairs) for sorted pairs, and again for the same pairs with exchanged slots.
+/// Calls edit(pairs) for sorted pairs, and again with the slots of each pair swapped.
 template <class Edit>
 void inBothOrders(std::vector<lbvh::Pair>& pairs, const Edit& edit) {
   edit(pairs);

@@ -101,7 +101,7 @@ void step(LiveRun& live) {
   live.run.pairCounts.push_back(live.run.pairs);
 }
 
-/// Steps the worlds alternately, so that disturbances of the machine affect all of them equally.
+/// Steps the worlds in turn, so that other load on the machine affects all of them equally.
 /// Ends early, but after a complete step, if the program is interrupted.
 void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional<CsvFile>& csv,
             std::optional<BoxWriter>& recorder) {

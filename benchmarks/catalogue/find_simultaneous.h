@@ -84,8 +84,8 @@ struct FindFromRoot : FindSimultaneously<Counter> {
   }
 };
 
-/// Element i is the i-th entry, row by row, of the triangle column <= row. It starts with the cut's
-/// nodes number `column` and `row`.
+/// Element i is the i-th entry, row by row, of the triangle column <= row. It starts with nodes
+/// `column` and `row` of the cut.
 template <class Counter>
 struct FindFromCut : FindSimultaneously<Counter> {
   template <class Sink>

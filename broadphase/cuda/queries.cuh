@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Runs a DevicePairFinder's queries on an NVIDIA GPU, against the blocks of its most recent search.
-// Hits are handled like pairs: they are found in no order, counted, scattered and sorted.
+// Hits are handled like pairs: they are found unordered, counted, scattered and sorted.
 #pragma once
 
 #include <algorithm>

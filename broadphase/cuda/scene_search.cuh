@@ -310,7 +310,7 @@ class DeviceSearch {
   Buffer<Aabb> boxes_{space_.memory()};  ///< packed boxes
   /// Ranks of the boxes' worlds; slots of the worlds.
   Buffer<std::uint32_t> ranks_{space_.memory()}, slots_{space_.memory()};
-  /// Places and partners of pairs.
+  /// Scratch for sorting pairs.
   Buffer<std::uint32_t> words_{space_.memory()};
   Buffer<Pair> directed_{space_.memory()};  ///< each pair twice, for PairLayout::neighbours
   Buffer<std::uint32_t> neighbours_{space_.memory()}, byWorld_{space_.memory()};

@@ -51,9 +51,8 @@ bool pairsDiffer(const std::vector<Run>& runs) {
 
 constexpr const char* kWhyPairsDiffer =
     "The pairs differ because each broad phase has a world of its own. dbvt and axis-sweep also "
-    "keep\npairs whose boxes do not overlap, and the solver takes another way if the order of "
-    "pairs "
-    "differs.";
+    "keep\npairs whose boxes do not overlap, and the solver's result depends on the order of "
+    "pairs.";
 
 }  // namespace
 

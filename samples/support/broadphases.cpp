@@ -30,7 +30,7 @@ Owner makeGpuLbvh(const BroadphaseSetup& setup) {
 Owner makeDbvt(const BroadphaseSetup&) { return std::make_unique<btDbvtBroadphase>(); }
 
 /// The axis sweep rounds boxes outward to a grid of 2^31 steps over the world, so it also finds a
-/// few pairs that do not overlap. One handle is for its own use.
+/// few pairs that do not overlap. Two handles are spare.
 Owner makeAxisSweep(const BroadphaseSetup& setup) {
   return std::make_unique<bt32BitAxisSweep3>(setup.low, setup.high,
                                              static_cast<unsigned>(setup.maxObjects) + 2);

@@ -195,7 +195,7 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// Uses boxes of broken simulations and of endless shapes. The pairs must equal those of brute
+// Uses boxes of broken simulations and infinite shapes. The pairs must equal those of brute
 // force, and NaN and oversized boxes must be counted.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();

@@ -435,7 +435,7 @@ void Episode::migrate() {
   }
   clients_.swap(moved);
   renewTwin();
-  Pairs known;  // pairs of both broad phases keep their algorithms
+  Pairs known;  // pairs in both broad phases keep their algorithms
   for (const auto& [key, algorithm] : known_)
     known[{newIds.at(key.first), newIds.at(key.second)}] = algorithm;
   const bool isDone = *ours_->error() == '\0';

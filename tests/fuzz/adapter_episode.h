@@ -134,7 +134,6 @@ class Episode {
   void query();
   void useCache();
   void editCache();
-  void removeAndAdd(const btBroadphasePair& pair);
   void resetPool();
   void migrate();
   void printStats();
