@@ -40,7 +40,7 @@ struct KeptAlgorithm {
     return less(clients.second, other.clients.second);
   }
 
-  Clients clients;  ///< in the order of the pair: an algorithm serves only that order
+  Clients clients;  ///< in the order of the pair: an algorithm requires that order
   btCollisionAlgorithm* algorithm;
   void* info;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Uses a uniform grid instead of a tree ("Thinking Parallel, Part I"). Cells are a little larger
-// than the largest box, and boxes are sorted by the cell of their centre. Each box is tested in its
-// own cell and in half of the 26 cells around it. Teaches that one large box makes all queries
-// slow.
+// Uses a uniform grid instead of a tree ("Thinking Parallel, Part I"). Cells are larger than the
+// largest box, and boxes are sorted by the cell of their centre. Each box is tested in its own cell
+// and in half of the 26 cells around it. Teaches that one large box makes all queries slow.
 #pragma once
 
 #include <algorithm>

@@ -123,8 +123,8 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
 }
 
 /// Sets the host's pairs to those of the last step. If the GPU found them, the host searches for
-/// them again. If the GPU was wrong, the host uses the pairs that the program got from the GPU. The
-/// changes of the next step then correct them.
+/// them again. If the GPU was wrong, the host uses the pairs that the program got from the GPU, if
+/// they can still be fetched. The changes of the next step then correct them.
 /// @throws std::bad_alloc, with nothing changed
 void AdaptivePipeline::takeOver() {
   if (serving_ == Where::host) return;

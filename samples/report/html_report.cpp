@@ -307,7 +307,7 @@ class Page {
         "<li>Reasons of slow steps. growth: memory grew. full_search: all objects were searched "
         "for, but fewer in the steps around it. waiting: the thread was not on a core for at least "
         "half of the excess time. first: it was the first step. -: none of these.</li>\n"
-        "<li>The worlds take turns step by step, so that disturbances of the machine affect "
+        "<li>The worlds take turns step by step, so that other work on the machine affects "
         "all of them alike.</li>\n"
         "<li>gpu-lbvh and simple keep exactly the pairs whose boxes overlap. dbvt and axis-sweep "
         "keep more: dbvt fattens boxes and keeps pairs longer, and axis-sweep rounds boxes "

@@ -272,7 +272,7 @@ class Page {
         "display. The first two seconds, with the program’s start, do not count.</li>\n"
         "<li>The longest steps are those that took longest to find pairs. Reasons may be new "
         "memory in the first steps, or another process on the core.</li>\n"
-        "<li>The runs were made one after another. A disturbance of the machine affects only one "
+        "<li>The runs were made one after another. Other work on the machine affects only one "
         "of them, so measure twice.</li>\n</ul>\n";
   }
 

@@ -81,12 +81,13 @@ class Rounds {
   Outcome outcome_;
 };
 
-/// During its lifetime, kernels on a separate stream move memory as fast as the device can.
+/// During its lifetime, kernels on a separate stream increment all words of a memory block, again
+/// and again.
 class MemoryHog {
  public:
   explicit MemoryHog(std::size_t bytes);
   ~MemoryHog();
-  /// Stops the copies.
+  /// Stops the kernels.
   /// @return the number of passes over the memory
   /// @throws SpaceError if a call failed
   long stop();

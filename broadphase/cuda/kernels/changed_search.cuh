@@ -2,7 +2,7 @@
 // Puts the changed boxes of a step into their slots, and searches for their pairs with earlier and
 // later boxes. It is for steps in which few boxes have changed. A warp takes up to 32 changed boxes
 // that are neighbours in the order. It goes down from the root with their common bounds. It tests
-// each of its boxes against the blocks that the box overlaps, one box of the block per lane. Each
+// each changed box against the boxes of each block that it overlaps, one per lane. Each
 // found pair is looked up in the old lists. Known pairs are marked there, and only new pairs are
 // written.
 #pragma once

@@ -94,7 +94,7 @@ struct WriteReport {
 
   static constexpr unsigned kWords = sizeof(StepHeader) / sizeof(std::uint32_t);
 
-  /// Copies one word per thread, because host memory is on the other side of the bus.
+  /// Copies one word per thread, so that a warp's writes to host memory are combined.
   __device__ void copyHeader(std::uint32_t word) const {
     if (forHost != nullptr)
       reinterpret_cast<std::uint32_t*>(forHost)[word] =

@@ -45,7 +45,7 @@ struct MeasureStep {
   }
   static std::size_t blocks(std::size_t elements) { return (elements + kTile - 1) / kTile; }
 
-  /// Copies the arguments from host memory, which is on the other side of the bus.
+  /// Copies the arguments over the bus, from host memory to the header.
   __device__ void fetchArguments() const {
     if (chooseGrid.arguments != nullptr) chooseGrid.header->arguments = *chooseGrid.arguments;
   }

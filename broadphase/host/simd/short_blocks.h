@@ -33,7 +33,7 @@ struct ShortGrid {
     return grid;
   }
 
-  /// Whether boxes are so many steps long that few corners share a step.
+  /// Whether steps are so short that few corners are rounded to the same one.
   bool isFine(const SceneBounds& scene) const {
     constexpr float kSteps = 128;  // with 32, part of the tests would stay undecided
     const float longest = 1 / std::min({perStep[0], perStep[1], perStep[2]});
