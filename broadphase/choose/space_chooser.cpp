@@ -14,8 +14,9 @@ constexpr double kMargin = 1.05;  // the other space must be faster by this fact
 // run on the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the
 // GPU must be faster in two comparisons in a row.
 constexpr double kHitchesForGpu = 4, kHitchesForHost = 3, kHitchesToStay = 1;
-constexpr double kCheckShare = 99;       // time on the GPU / time for trials of the host
-constexpr std::uint64_t kMinPause = 64;  // minimum number of steps between two series
+constexpr double kCheckShare = 99;          // time on the GPU / time for trials of the host
+constexpr std::uint64_t kMinPause = 64;     // minimum number of steps between two series
+constexpr std::uint64_t kSeriesShare = 24;  // steps between series / steps in series
 
 // A GPU's pipeline allocates memory in its first steps, then records a graph for each of its pair
 // buffers. A GPU that was idle also needs some milliseconds to raise its clock.
@@ -32,7 +33,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
   now_ = figures;
   const bool isChange = step_ >= nextChange_ && hasChanged();
   if (serving_ == Where::gpu) {
-    if (isChange) checkAtOnce();
+    if (isChange && now_.atMs >= nextCheckAtOnceMs_) checkAtOnce();
     return;
   }
   longSteps_ = figures.ms < leastMs_ ? 0 : std::min(longSteps_ + 1, kMinLongSteps);
@@ -40,6 +41,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
   isWorthAGpu_ = true;
   if (isInSeries_ || (step_ < nextSeries_ && !isChange)) return;
   isInSeries_ = true;
+  isByChange_ = step_ < nextSeries_;
   seriesBegan_ = step_;
   warmUps_ = 0;
   warmMs_ = 0;
@@ -49,6 +51,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
 void FasterSpace::checkAtOnce() {
   endSeries();
   nextCheckMs_ = 0;
+  isByChange_ = true;
 }
 
 /// Whether the number of boxes or of pairs has changed by a factor of four. Adding 64 to both
@@ -62,10 +65,12 @@ bool FasterSpace::hasChanged() const {
 
 void FasterSpace::tried(Where where, const TrialFigures& figures) noexcept {
   if (where == serving_) return;
-  if (where == Where::host)
+  if (where == Where::host) {
     nextCheckMs_ = now_.atMs + kCheckShare * figures.costMs;
-  else if (!isInSeries_ || !isWarm(figures))
+    if (std::exchange(isByChange_, false)) nextCheckAtOnceMs_ = nextCheckMs_;
+  } else if (!isInSeries_ || !isWarm(figures)) {
     return;
+  }
   count(figures);
 }
 
@@ -107,7 +112,9 @@ void FasterSpace::endSeries() {
   if (!std::exchange(isInSeries_, false)) return;
   wasCompared_ = true;
   const std::uint64_t length = step_ - seriesBegan_;
-  nextSeries_ = step_ + std::max({kMinPause, step_ / 24, 2 * length, pause_});
+  nextSeries_ = step_ + std::max({kMinPause, step_ / kSeriesShare, 2 * length, pause_});
+  if (std::exchange(isByChange_, false))
+    nextChange_ = step_ + std::max(kMinPause, kSeriesShare * length);
 }
 
 void FasterSpace::switchOver() {

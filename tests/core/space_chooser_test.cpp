@@ -188,6 +188,23 @@ TEST(SpaceChooser, ChecksTheGpuForAHundredthOfTheTime) {
   }
 }
 
+// The numbers of boxes and pairs change by a factor of five every 70 steps.
+TEST(SpaceChooser, ChangesInTurnsCauseFewTrials) {
+  for (const double host : {2.0, 40.0}) {
+    const auto often = [&](double t) {
+      return static_cast<int>(t * 20000) / 70 % 2 == 0 ? Step{host, 1}
+                                                       : Step{host, 1, 50000, 250000};
+    };
+    const Outcome outcome = run(made(20000, 0.05, 5, often));
+    EXPECT_EQ(outcome.last, Where::gpu);
+    EXPECT_LE(outcome.checkedMs, 0.0202 * outcome.onGpuMs + 7 * host) << host;
+  }
+  const auto often = [](double t) {
+    return static_cast<int>(t * 20000) / 70 % 2 == 0 ? Step{1, 4} : Step{2, 8, 50000, 250000};
+  };
+  EXPECT_LE(run(made(20000, 0.05, 5, often)).trials, 20000 / 20);
+}
+
 TEST(SpaceChooser, ChecksTheGpuAtOnceWhenTheSceneHasGrownFourfold) {
   FasterSpace chooser;
   double now = 0;
