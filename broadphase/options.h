@@ -106,7 +106,8 @@ struct Options {
 
 /// Allocates a finder's memory on the GPU, in the order of a stream. Work that is queued on
 /// `stream` after `allocate` may use the memory. `release` is called after the last such work was
-/// queued, not after it has run. Both functions are called on the threads that call the finder.
+/// queued, not after it has run. Both functions are called on the threads that call the finder. If
+/// a CUDA error is pending there, they are called on another thread, for which the caller waits.
 ///
 /// The stream may be the finder's own. The finder waits for it and destroys it in its destructor,
 /// after the last release. A pool that keeps memory by stream must not use such a stream later.

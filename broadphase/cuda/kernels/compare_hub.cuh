@@ -2,8 +2,8 @@
 // Compares the lists of a hub: a box with very many pairs, such as the ground. A list becomes a bit
 // set, with one bit for each other box. It is handled in windows that fit in the shared memory of a
 // thread block. So no sort is needed, and the difference is an exclusive or. The old list is sorted
-// already. The new one is first put in the order of windows. Each list is read once, from beginning
-// to end, and windows without pairs are skipped.
+// already. The new one is first put in the order of windows. Both are then read from beginning to
+// end, and windows without pairs are skipped.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // An NVIDIA GPU as an execution space, with one stream and CUB's sorts. After loadKernels(), only
-// wait(), copy(), abandonAndCopy() and isLost() wait for the device.
+// wait(), copy(), abandonAndCopy() and isLost() wait for the device. CUDA itself may also wait
+// where memory grows.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
