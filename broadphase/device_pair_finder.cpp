@@ -13,6 +13,7 @@
 #include "broadphase/host/step.h"
 
 #if defined(GPULBVH_CUDA)
+#include "broadphase/choose/adaptive.h"
 #include "broadphase/cuda/step.h"
 #endif
 
@@ -33,6 +34,7 @@ std::unique_ptr<DevicePipeline> makePipeline(const DeviceOptions& given) {
   options.maxPairs = std::min<std::uint64_t>(options.maxPairs, kMaxCountable);
   if (options.memory == MemorySpace::host) return makeHostDevicePipeline(options);
 #if defined(GPULBVH_CUDA)
+  if (gpuWasWrong) throw std::runtime_error(whyUnavailable(Backend::cuda, options.device));
   return makeCudaDevicePipeline(options);
 #else
   throw std::runtime_error(whyUnavailable(Backend::cuda));

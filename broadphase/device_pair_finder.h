@@ -35,8 +35,9 @@ struct DevicePairs {
 /// are preserved.
 class GPULBVH_API DevicePairFinder {
  public:
-  /// @throws std::runtime_error if the GPU is not available; for the current device
-  ///   whyUnavailable(Backend::cuda) gives the reason
+  /// @throws std::runtime_error if the GPU is not available, or has found wrong pairs for a
+  ///   PairFinder of this process; for the current device whyUnavailable(Backend::cuda) gives the
+  ///   reason
   /// @throws std::length_error if `initialPairCapacity` is more than 2^31 - 1
   /// @throws std::invalid_argument if `threads` is negative, or `allocator` has only one of its
   ///   functions

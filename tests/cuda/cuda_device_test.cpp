@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "broadphase/choose/adaptive.h"
 #include "device_arrays.cuh"
 #include "device_finder_checks.h"
 
@@ -181,6 +183,15 @@ TEST_F(DeviceFinder, CaptureContinuesAfterASearchWithoutMemory) {
   const DeviceLists found = finder.find(DeviceScene::of(there.view()), {}, stream_);
   launch(endCapture());
   EXPECT_EQ(pairsOf(found), pairsOnHost(boxes));
+}
+
+// A PairFinder would move to the host. A DevicePairFinder cannot, so it is refused.
+TEST_F(DeviceFinder, IsNotMadeForAGpuThatWasWrong) {
+  DevicePairFinder before;
+  gpuWasWrong = true;
+  EXPECT_THROW(DevicePairFinder(), std::runtime_error);
+  gpuWasWrong = false;
+  DevicePairFinder after;
 }
 
 }  // namespace
