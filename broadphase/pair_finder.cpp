@@ -187,6 +187,11 @@ const PackedBoxes* PairFinder::packed() const {
   return impl_->isPacked ? impl_->pipeline->packed() : nullptr;
 }
 
+std::size_t PairFinder::losses() const {
+  const SpaceInfo* const info = impl_->pipeline->info();
+  return info != nullptr ? info->losses : 0;
+}
+
 void PairFinder::removeObject(std::uint32_t index) noexcept { replaceObject(index); }
 View<const Pair> PairFinder::pairs() const { return impl_->pipeline->pairs(); }
 void PairFinder::buildTree(View<const Aabb> boxes) {

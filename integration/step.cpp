@@ -34,6 +34,8 @@ void GpuLbvhStep::run(btDispatcher* dispatcher) {
   m_sink.freeDeferredAlgorithms(dispatcher);
   const void* rule = m_sink.rule();
   if (!findPairs(rule == nullptr)) return;
+  const std::size_t losses = lossesOf(m_finder);
+  if (losses != std::exchange(m_losses, losses)) m_cacheHadAll = false;
   const bool isAnother = m_ghosts.beginStep(rule);
   if (rule != std::exchange(m_lastRule, rule) || isAnother) m_mustRefilter = true;
   const bool mustAskAll = std::exchange(m_mustRefilter, false);
@@ -140,7 +142,7 @@ void GpuLbvhStep::settleOrder() {
 }
 
 /// Removes pairs that no longer overlap, but are in the cache because the previous step was
-/// interrupted or because the program added them.
+/// interrupted, because the program added them, or because a GPU found them and was lost.
 void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
   m_sink.remove(viewOf(difference(viewOf(m_sink.pairs()), viewOf(overlapping()))), dispatcher);
 }

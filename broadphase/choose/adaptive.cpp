@@ -16,6 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// After a trial without enough memory, so that its copies are not repeated in each step.
+constexpr std::uint64_t kStepsWithoutTrial = 1024;
+
 constexpr const char* kForked = "a child process after fork() cannot use the GPU";
 
 double millisecondsSince(Clock::time_point begin) {
@@ -25,9 +28,10 @@ double millisecondsSince(Clock::time_point begin) {
 /// Returns the valid pairs of a list with arbitrary contents, sorted and without duplicates.
 std::vector<Pair> possible(View<const Pair> list, std::size_t boxes) {
   std::vector<Pair> pairs;
+  pairs.reserve(list.size());
   for (const Pair pair : list)
     if (pair.first < pair.second && pair.second < boxes) pairs.push_back(pair);
-  std::sort(pairs.begin(), pairs.end());
+  if (!std::is_sorted(pairs.begin(), pairs.end())) std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   return pairs;
 }
@@ -122,18 +126,19 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   removed_ = host_->removed();
 }
 
-/// Sets the host's pairs to those of the last step. If the GPU found them, the host searches for
-/// them again. If the GPU was wrong, the host uses the pairs that the program got from the GPU, if
-/// they can still be fetched. The changes of the next step then correct them.
+/// Sets the host's pairs to those of the last step. If the GPU found them, they are copied from the
+/// GPU. If they are wrong, the changes of the next step then correct them. If the GPU has lost
+/// them, the host searches for them again.
 /// @throws std::bad_alloc, with nothing changed
 void AdaptivePipeline::takeOver() {
-  if (serving_ == Where::host) return;
-  StepStats unread;
-  const View<const Pair>* const last = gpuWasWrong ? fetched() : nullptr;
-  if (last != nullptr)
+  if (serving_ == Where::host) return lastScene_.clear();
+  if (const View<const Pair>* const last = fetched()) {
     host_->setPreviousPairs(viewOf(possible(*last, lastScene_.get().boxes.size())));
-  else
+  } else {
+    StepStats unread;
     host_->step(lastScene_.get(), unread);
+    ++info_.losses;
+  }
   serving_ = Where::host;
   gpuIsBehind_ = true;
   lastScene_.clear();  // not needed until a step runs on the GPU again
@@ -166,6 +171,7 @@ const View<const Pair>* AdaptivePipeline::fetched() {
     gpu_->run([&](Pipeline& gpu) { pairs = gpu.pairs(); });
     return &fetched_.emplace(pairs);
   } catch (const SpaceError& error) {
+    gpuIsBehind_ = true;  // its pairs are lost
     failed(error.what(), error.isSticky);
     return nullptr;
   }
@@ -193,7 +199,10 @@ void AdaptivePipeline::warmUp() {
 void AdaptivePipeline::endTrials() {
   if (gpu_ != nullptr) endTrial(*gpu_, Where::gpu);
   if (gpu_ != nullptr && !gpu_->isHere() && !hasFailedForGood_) failed(kForked, true);
-  if (gpu_ != nullptr && gpu_->isEmpty()) gpu_.reset();
+  if (gpu_ != nullptr && gpu_->isEmpty())
+    gpu_.reset();
+  else if (gpu_ != nullptr && gpu_->isIdle() && gpuWasWrong && serving_ == Where::host)
+    gpu_->destroy();
   if (hostTrial_ == nullptr) return;
   endTrial(*hostTrial_, Where::host);
   if (hostTrial_->isEmpty())
@@ -214,7 +223,8 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
     if (where == Where::gpu) failures_ = 0;
   } catch (const SpaceError& error) {
     failed(error.what(), error.isSticky);
-  } catch (const std::exception& error) {
+  } catch (const std::exception& error) {  // out of memory
+    nextTrial_ = step_ + kStepsWithoutTrial;
     if (where == Where::gpu) failed(error.what(), false);
   }
 }
@@ -222,11 +232,13 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
 /// Handles a trial whose pairs differ from those of the step. Treats the host's pairs as correct.
 void AdaptivePipeline::disagreed(Where where, const Trial& trial) noexcept {
   gpuWasWrong = true;
-  const bool triedHost = where == Where::host;
   try {
-    trouble_ = "found wrong pairs in step " + std::to_string(trial.step) + ": " +
-               std::to_string(triedHost ? trial.served : trial.found) + ", but the host found " +
-               std::to_string(triedHost ? trial.found : trial.served);
+    const std::string served = std::to_string(trial.served);
+    const std::string found = trial.found ? std::to_string(*trial.found) : "too many";
+    const bool triedHost = where == Where::host;
+    verdict_ = "found wrong pairs in step " + std::to_string(trial.step) + ": " +
+               (triedHost ? served : found) + ", but the host found " +
+               (triedHost ? found : served);
   } catch (const std::bad_alloc&) {
   }
 }
@@ -234,7 +246,7 @@ void AdaptivePipeline::disagreed(Where where, const Trial& trial) noexcept {
 /// Skips the trial if its copies cannot be allocated. The caller waits only while boxes and pairs
 /// are copied.
 void AdaptivePipeline::beginTrial(const StepInput& input, double servedMs) {
-  if (!chooser_->wantsTrial() || gpuWasWrong) return;
+  if (!chooser_->wantsTrial() || gpuWasWrong || step_ < nextTrial_) return;
   const auto began = Clock::now();
   try {
     PipelineThread* const thread = triedThread();
@@ -243,7 +255,7 @@ void AdaptivePipeline::beginTrial(const StepInput& input, double servedMs) {
     const View<const Pair>* const pairs = serving_ == Where::host ? &ofHost : fetched();
     if (pairs != nullptr) thread->tryStep(input, {step_, servedMs, *pairs}, began);
   } catch (const std::exception&) {
-    return;
+    nextTrial_ = step_ + kStepsWithoutTrial;
   }
 }
 
@@ -272,15 +284,16 @@ void AdaptivePipeline::tell() {
   info_.gpuMeanMs = chooser_->meanMs(Where::gpu);
   try {
     const bool isOnGpu = serving_ == Where::gpu || (step_ == 0 && canUseGpu());
-    const bool isResting = hasFailedForGood_ || failures_ > 0 || gpuWasWrong;
     info_.backend = isOnGpu ? gpu_->name() : "host";
     const bool isWarmUp = !isOnGpu && gpu_ != nullptr && !gpu_->isMade();
     if (isOnGpu && !trouble_.empty())
       info_.say(chooser_->reason(), "works again after: " + trouble_);
-    else if (!isOnGpu && isResting)
+    else if (!isOnGpu && gpuWasWrong)  // said when the host has corrected the pairs
       info_.say(SpaceReason::failed,
-                trouble_.empty() ? "the GPU found wrong pairs for another finder of this process"
-                                 : trouble_);
+                verdict_.empty() ? "the GPU found wrong pairs for another finder of this process"
+                                 : verdict_);
+    else if (!isOnGpu && (hasFailedForGood_ || failures_ > 0))
+      info_.say(SpaceReason::failed, trouble_);
     else if (isWarmUp)
       info_.say(SpaceReason::warmUp, "the GPU is being warmed up");
     else

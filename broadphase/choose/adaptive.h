@@ -83,9 +83,11 @@ class AdaptivePipeline final : public Pipeline {
   const PipelineThread::Clock::time_point made_ = PipelineThread::Clock::now();
   /// The current step, and the first step that may use the GPU after a failure.
   std::uint64_t step_ = 0, retryAt_ = 0;
-  int failures_ = 0;  ///< failures in a row
+  std::uint64_t nextTrial_ = 0;  ///< the first step that may be tried, after one without memory
+  int failures_ = 0;             ///< failures in a row
   bool hasFailedForGood_ = false;
   std::string trouble_;  ///< message of the last failure
+  std::string verdict_;  ///< which pairs of this finder's GPU were wrong; empty if none
   SpaceInfo info_;
 };
 

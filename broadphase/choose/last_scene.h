@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Keeps copies of the boxes and filters of the previous step and of the current one. When the host
-// takes over, for example after a failure of the GPU, it finds the previous step's pairs again from
-// these copies. No pairs are kept, so the cost does not depend on their number.
+// Keeps copies of the boxes and filters of the previous step and of the current one. If the GPU
+// fails and its pairs are lost, the host finds the previous step's pairs again from these copies.
+// No pairs are kept, so the cost does not depend on their number.
 #pragma once
 
 #include <cstddef>

@@ -2,16 +2,18 @@
 #include "broadphase/choose/pipeline_thread.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
+
+#include "broadphase/core/view_of.h"
 
 namespace lbvh {
 
 PipelineThread::PipelineThread(Make make) : make_(std::move(make)) {
-  job_ = [this] {
+  start([this] {
     made_ = make_();
     isMade_ = true;
-  };
-  worker_.start(job_);
+  });
 }
 
 PipelineThread::~PipelineThread() {
@@ -25,7 +27,16 @@ PipelineThread::~PipelineThread() {
 
 void PipelineThread::destroy() {
   isMade_ = false;
-  job_ = [this] { made_.pipeline.reset(); };
+  start([this] {
+    made_.pipeline.reset();
+    forgetCopies();
+    bytes_ = 0;
+  });
+}
+
+void PipelineThread::start(std::function<void()> job) {
+  job_ = std::move(job);
+  isAwaited_ = true;
   worker_.start(job_);
 }
 
@@ -38,23 +49,38 @@ void PipelineThread::tryStep(const StepInput& input, const ServedStep& served,
   served_ = served;
   began_ = began;
   copied_ = Clock::now();
-  job_ = [this] { stepOnCopies(); };
-  worker_.start(job_);
+  start([this] { stepOnCopies(); });
 }
 
 void PipelineThread::stepOnCopies() {
-  StepStats stats;  // not read: a trial is timed as a whole
-  made_.pipeline->step(
-      {{boxes_.data(), boxes_.size()}, {filters_.data(), filters_.size()}, {}, maxPairs_}, stats);
   const auto millisecondsSince = [](Clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   };
-  TrialFigures figures{millisecondsSince(copied_), served_.ms};
-  const View<const Pair> found = made_.pipeline->pairs();
-  const bool agrees = std::equal(found.begin(), found.end(), pairs_.begin(), pairs_.end());
-  bytes_ = made_.pipeline->memoryBytes();
-  figures.costMs = millisecondsSince(began_);
-  trial_ = {served_.number, figures, pairs_.size(), found.size(), agrees};
+  Trial trial{served_.number, {0, served_.ms}, pairs_.size(), std::nullopt, false};
+  try {
+    StepStats stats;  // not read: a trial is timed as a whole
+    made_.pipeline->step({viewOf(boxes_), viewOf(filters_), {}, maxPairs_}, stats);
+    trial.figures.ms = millisecondsSince(copied_);
+    const View<const Pair> found = made_.pipeline->pairs();
+    trial.agrees = std::equal(found.begin(), found.end(), pairs_.begin(), pairs_.end());
+    trial.found = found.size();
+  } catch (const std::length_error&) {
+    trial.agrees = false;  // too many pairs, but not in the caller's step
+  }
+  countBytes();
+  trial.figures.costMs = millisecondsSince(began_);
+  trial_ = trial;
+}
+
+void PipelineThread::forgetCopies() {
+  boxes_ = std::vector<Aabb>();
+  filters_ = std::vector<Filter>();
+  pairs_ = std::vector<Pair>();
+}
+
+void PipelineThread::countBytes() {
+  bytes_ = made_.pipeline->memoryBytes() + boxes_.capacity() * sizeof(Aabb) +
+           filters_.capacity() * sizeof(Filter) + pairs_.capacity() * sizeof(Pair);
 }
 
 }  // namespace lbvh

@@ -31,8 +31,9 @@ struct ServedStep {
 struct Trial {
   std::uint64_t step;
   TrialFigures figures;
-  std::size_t served, found;  ///< numbers of pairs: of the caller's step, and of the trial
-  bool agrees;                ///< whether the pairs are equal
+  std::size_t served;                ///< number of pairs of the caller's step
+  std::optional<std::size_t> found;  ///< number of pairs of the trial; none: more than are allowed
+  bool agrees;                       ///< whether the pairs are equal
 };
 
 struct NamedPipeline {
@@ -56,12 +57,16 @@ class PipelineThread {
   bool isHere() const { return worker_.isHere(); }
   bool isBusy() const { return worker_.isBusy(); }
   bool isMade() const { return isMade_; }
-  bool isIdle() const { return isHere() && !isBusy() && isMade(); }
-  /// Whether the pipeline could not be made, or was destroyed.
-  bool isEmpty() const { return isHere() && !isBusy() && !isMade(); }
+  /// False until await() has been called for the last job, so that no outcome of a job is lost.
+  bool isIdle() const { return isHere() && !isAwaited_ && isMade(); }
+  /// Whether the pipeline could not be made, or was destroyed. False until await(), as isIdle().
+  bool isEmpty() const { return isHere() && !isAwaited_ && !isMade(); }
 
   /// Waits until the running job has ended. @throws what the job threw
-  void await() { worker_.wait(); }
+  void await() {
+    isAwaited_ = false;
+    worker_.wait();
+  }
 
   // The following may be called only while the thread is idle.
 
@@ -72,8 +77,9 @@ class PipelineThread {
   template <class F, class Meanwhile>
   void run(const F& f, const Meanwhile& meanwhile) {
     const auto job = [&] {
+      forgetCopies();
       f(*made_.pipeline);
-      bytes_ = made_.pipeline->memoryBytes();
+      countBytes();
     };
     worker_.run(job, meanwhile);
   }
@@ -100,11 +106,15 @@ class PipelineThread {
   std::size_t memoryBytes() const { return bytes_; }  ///< may be called at any time
 
  private:
+  void start(std::function<void()> job);
   void stepOnCopies();
+  void forgetCopies();
+  void countBytes();
 
   Make make_;
   NamedPipeline made_;
   std::atomic<bool> isMade_{false};
+  bool isAwaited_ = false;  ///< await() has not been called since a job was started
   std::vector<Aabb> boxes_;
   std::vector<Filter> filters_;
   std::vector<Pair> pairs_;  ///< pairs of the step that the trial repeats

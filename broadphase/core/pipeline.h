@@ -20,6 +20,9 @@ struct SpaceInfo {
   SpaceReason spaceReason = SpaceReason::requested;
   double hostMeanMs = 0, gpuMeanMs = 0;
   std::size_t switches = 0;
+  /// How often the pairs of the last step were lost with the GPU, and the host searched for them
+  /// again. Later changes are relative to what the host found, even if the GPU's pairs were wrong.
+  std::size_t losses = 0;
 
   /// @throws std::bad_alloc; then nothing has changed
   void say(SpaceReason code, const std::string& words) {

@@ -33,6 +33,7 @@ struct Control {
   Gate gate{true};  ///< while it is closed, the "GPU" waits in its constructor and in each step
   std::atomic<Fail> failsFetch{Fail::never};
   std::atomic<int> steps{0}, fetches{0}, makes{0};
+  std::atomic<int> alive{0};           ///< number of "GPUs" that are not destroyed
   std::atomic<bool> isWrong{false};    ///< whether the "GPU" finds no pairs of box 7
   std::atomic<bool> isGarbage{false};  ///< whether the "GPU" returns invalid pairs()
   std::atomic<int> delayMs{0};
@@ -44,7 +45,11 @@ struct Control {
 /// The "GPU", whose steps fail before or after their work if Control says so.
 class Flaky final : public Pipeline {
  public:
-  explicit Flaky(Control& control) : control_(control) { control.gate.pass(); }
+  explicit Flaky(Control& control) : control_(control) {
+    ++control.alive;
+    control.gate.pass();
+  }
+  ~Flaky() override { --control_.alive; }
   void step(const StepInput& input, StepStats& stats) override {
     control_.gate.pass();
     if (control_.delayMs > 0)
@@ -105,6 +110,29 @@ class AtRandom final : public SpaceChooser {
   Random random_;
   Where next_ = Where::host;
   bool wantsTrial_ = false;
+};
+
+/// How a test controls its chooser.
+struct Asked {
+  Where serving = Where::gpu;
+  bool wantsTrial = false;
+  int tried = 0;
+};
+
+class AsAsked final : public SpaceChooser {
+ public:
+  explicit AsAsked(Asked& asked) : asked_(asked) {}
+  Where next() const override { return asked_.serving; }
+  bool wantsGpu() const override { return true; }
+  bool wantsTrial() const override { return asked_.wantsTrial; }
+  void stepped(Where, const StepFigures&) noexcept override {}
+  void tried(Where, const TrialFigures&) noexcept override { ++asked_.tried; }
+  double meanMs(Where) const noexcept override { return 0; }
+  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
+  const char* why() const noexcept override { return "as requested"; }
+
+ private:
+  Asked& asked_;
 };
 
 /// The host runs the steps, and after each step a trial runs on the GPU.

@@ -291,6 +291,13 @@ TEST_F(Adaptive, MemoryBytesIncludeHostAndGpu) {
   EXPECT_GT(made->memoryBytes(), one + one / 2) << "its host has made a step, too";
 }
 
+TEST_F(Adaptive, CopyOfTheBoxesIsFreedWhenTheHostServes) {
+  fail = Fail::before;
+  step();
+  EXPECT_EQ(backend(), "host");
+  EXPECT_LT(made->memoryBytes(), undisturbed->memoryBytes() + 200 * sizeof(Aabb));
+}
+
 TEST_F(Adaptive, TooManyPairsIsNoFailureOfTheGpu) {
   step();
   const Pairs before = toVector(made->pairs());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Zlib
-// Tests that no trial's outcome is lost, however long the trial takes.
+// Tests that no trial's outcome is lost, however long the trial takes, and what follows if a trial
+// throws.
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "adaptive_fixture.h"
@@ -11,7 +15,10 @@ namespace lbvh {
 namespace {
 
 using test::Adaptive;
+using test::AsAsked;
+using test::Asked;
 using test::Control;
+using test::Fail;
 using test::Flaky;
 using test::TriesTheGpu;
 
@@ -52,6 +59,90 @@ TEST_F(Adaptive, NoOutcomeOfATrialIsLost) {
   EXPECT_GT(control.steps, 5);
   EXPECT_GE(told, control.steps - 1) << "the last trial may still be running";
   control.release();
+}
+
+/// A pipeline without pairs that throws in each step.
+class Throwing final : public Pipeline {
+ public:
+  explicit Throwing(std::function<void()> step) : step_(std::move(step)) {}
+  void step(const StepInput&, StepStats&) override { step_(); }
+  void setPreviousPairs(View<const Pair>) override {}
+  View<const Pair> pairs() override { return {}; }
+  View<const Pair> added() const override { return {}; }
+  View<const Pair> removed() const override { return {}; }
+  std::size_t memoryBytes() const override { return 0; }
+
+ private:
+  const std::function<void()> step_;
+};
+
+TEST_F(Adaptive, OutcomeOfAJobMustBeReadBeforeTheNextJob) {
+  const auto make = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };
+  PipelineThread thread(make);
+  while (thread.isBusy()) std::this_thread::yield();
+  EXPECT_FALSE(thread.isIdle());
+  thread.await();
+  EXPECT_TRUE(thread.isIdle());
+  change(100);
+  fail = Fail::before;
+  const StepInput input{test::view(boxes), {}, {}, 1u << 20};
+  thread.tryStep(input, {1, 1.0, {}}, PipelineThread::Clock::now());
+  while (thread.isBusy()) std::this_thread::yield();
+  EXPECT_FALSE(thread.isIdle());
+  EXPECT_THROW(thread.await(), SpaceError);
+  EXPECT_TRUE(thread.isIdle());
+}
+
+TEST_F(Adaptive, CopiesOfATrialAreCountedAndFreed) {
+  const auto make = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };
+  PipelineThread thread(make);
+  thread.await();
+  change(10000);
+  const StepInput input{test::view(boxes), {}, {}, 1u << 24};
+  thread.tryStep(input, {1, 1.0, {}}, PipelineThread::Clock::now());
+  thread.await();
+  EXPECT_TRUE(thread.takeTrial().has_value());
+  const std::size_t copied = thread.memoryBytes();
+  std::size_t own = 0;
+  thread.run([&](Pipeline& gpu) { own = gpu.memoryBytes(); });
+  EXPECT_EQ(thread.memoryBytes(), own) << "the thread's own steps use no copies";
+  EXPECT_EQ(copied, own + boxes.size() * sizeof(Aabb));
+}
+
+// The caller's steps continue. Their boxes are not copied in each step in vain.
+TEST_F(Adaptive, TrialWithoutMemoryIsRepeatedAfterManySteps) {
+  Asked asked{Where::gpu, true};
+  std::atomic<int> trials{0};
+  const auto throws = [&] {
+    ++trials;
+    throw std::bad_alloc();
+  };
+  const auto makeHost = [&] { return NamedPipeline{std::make_unique<Throwing>(throws), "host"}; };
+  const auto makeGpu = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };
+  made = std::make_unique<AdaptivePipeline>(makeHostPipeline(1, simdKernels()), makeHost, makeGpu,
+                                            std::make_unique<AsAsked>(asked));
+  made->awaitGpu();
+  while (trials == 0) step();
+  for (int i = 0; i < 1000; ++i) step(50);
+  EXPECT_EQ(trials, 1);
+  while (trials == 1) step(50);
+}
+
+// A step that found few pairs is wrong if the host finds too many.
+TEST_F(Adaptive, TrialWithTooManyPairsIsADifference) {
+  Asked asked{Where::gpu, true};
+  const auto throws = [] { throw std::length_error("more than 5 overlapping pairs"); };
+  const auto makeHost = [&] { return NamedPipeline{std::make_unique<Throwing>(throws), "host"}; };
+  const auto makeGpu = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };
+  made = std::make_unique<AdaptivePipeline>(makeHostPipeline(1, simdKernels()), makeHost, makeGpu,
+                                            std::make_unique<AsAsked>(asked));
+  made->awaitGpu();
+  for (int i = 0; i < 1000 && backend() != "host"; ++i) {
+    step(50);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(made->info()->spaceReason, SpaceReason::failed);
+  EXPECT_NE(reason().find(", but the host found too many"), std::string::npos) << reason();
 }
 
 }  // namespace

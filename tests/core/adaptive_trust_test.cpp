@@ -14,32 +14,12 @@
 namespace lbvh {
 namespace {
 
+using test::AsAsked;
+using test::Asked;
+using test::Fail;
 using test::Pairs;
 using test::toVector;
 using test::view;
-
-/// How a test controls its chooser.
-struct Asked {
-  Where serving = Where::gpu;
-  bool wantsTrial = false;
-  int tried = 0;
-};
-
-class AsAsked final : public SpaceChooser {
- public:
-  explicit AsAsked(Asked& asked) : asked_(asked) {}
-  Where next() const override { return asked_.serving; }
-  bool wantsGpu() const override { return true; }
-  bool wantsTrial() const override { return asked_.wantsTrial; }
-  void stepped(Where, const StepFigures&) noexcept override {}
-  void tried(Where, const TrialFigures&) noexcept override { ++asked_.tried; }
-  double meanMs(Where) const noexcept override { return 0; }
-  SpaceReason reason() const noexcept override { return SpaceReason::faster; }
-  const char* why() const noexcept override { return "as requested"; }
-
- private:
-  Asked& asked_;
-};
 
 /// A program that knows only which pairs were reported as added and as removed.
 class AdaptiveTrust : public test::Adaptive {
@@ -113,11 +93,13 @@ TEST_F(AdaptiveTrust, WrongStepsOfTheGpuAreNoticedAndCorrected) {
   while (!isNoticed()) {
     const bool isRight = stepAndLook();
     EXPECT_EQ(isRight, isNoticed());
+    if (!isRight) EXPECT_EQ(reason(), "as requested");
     wrong += !isRight;
     waitForTrials();
   }
   EXPECT_GE(wrong, 1);
   EXPECT_LE(wrong, 3) << "the trial of the first wrong step shows it";
+  EXPECT_EQ(reason().rfind("found wrong pairs in step ", 0), 0u) << reason();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(stepAndLook()) << i;
     ASSERT_EQ(backend(), "host");
@@ -127,6 +109,79 @@ TEST_F(AdaptiveTrust, WrongStepsOfTheGpuAreNoticedAndCorrected) {
   const int before = control.makes;
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(stepAndLook());
   EXPECT_EQ(control.makes, before);
+  EXPECT_EQ(reason(), "the GPU found wrong pairs for another finder of this process");
+}
+
+// Trials end while the next step runs on the GPU. That step's pairs are wrong, too. The step after
+// it corrects them, and reports the error.
+TEST_F(AdaptiveTrust, VerdictIsReportedWhenThePairsAreCorrected) {
+  tryOnce();
+  control.isWrong = asked.wantsTrial = true;
+  control.delayMs = 50;
+  while (!isNoticed()) {
+    const bool isRight = stepAndLook();
+    ASSERT_EQ(isRight, isNoticed());
+    if (!isRight) ASSERT_EQ(reason(), "as requested");
+  }
+  EXPECT_EQ(reason().rfind("found wrong pairs in step ", 0), 0u) << reason();
+}
+
+TEST_F(AdaptiveTrust, GpuThatWasWrongIsDestroyed) {
+  tryOnce();
+  EXPECT_EQ(control.alive, 1);
+  gpuWasWrong = true;
+  const std::size_t before = made->memoryBytes();
+  for (int i = 0; i < 10000 && control.alive > 0; ++i) ASSERT_TRUE(stepAndLook());
+  EXPECT_EQ(control.alive, 0);
+  EXPECT_LT(made->memoryBytes(), before);
+}
+
+// Box 7 rests, so the host finds its pairs before and after the step. Only the GPU's pairs show
+// that they are to be added.
+TEST_F(AdaptiveTrust, ReturnToTheHostCorrectsWrongPairs) {
+  tryOnce();
+  control.isWrong = true;
+  EXPECT_FALSE(stepAndLook());
+  asked.serving = Where::host;
+  EXPECT_TRUE(stepAndLook());
+  EXPECT_EQ(made->info()->losses, 0u);
+}
+
+// Nobody knows the pairs that a lost GPU found, so no change can correct them. A program that has
+// recorded the changes is told to compare its pairs.
+TEST_F(AdaptiveTrust, TellsWhenPairsWereLostWithTheGpu) {
+  tryOnce();
+  control.isWrong = true;
+  EXPECT_FALSE(stepAndLook());
+  control.fail = Fail::forGood;
+  stepAndLook();
+  EXPECT_EQ(made->info()->losses, 1u);
+  told.clear();
+  for (const Pair pair : made->pairs()) told.insert({pair.first, pair.second});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(stepAndLook()) << i;
+  EXPECT_EQ(made->info()->losses, 1u);
+}
+
+// The pairs cannot be copied when the host takes over.
+TEST_F(AdaptiveTrust, VerdictStaysTheReasonIfTheGpuThenFails) {
+  tryOnce();
+  control.isWrong = asked.wantsTrial = true;
+  while (!gpuWasWrong) {
+    stepAndLook();
+    waitForTrials();
+  }
+  control.failsFetch = Fail::before;
+  stepAndLook();
+  EXPECT_EQ(reason().rfind("found wrong pairs in step ", 0), 0u) << reason();
+}
+
+TEST_F(AdaptiveTrust, OlderFailureDoesNotHideTheVerdictOnAnotherFinder) {
+  tryOnce();
+  control.fail = Fail::before;
+  EXPECT_TRUE(stepAndLook());
+  EXPECT_EQ(reason(), "failed before");
+  gpuWasWrong = true;
+  EXPECT_TRUE(stepAndLook());
   EXPECT_EQ(reason(), "the GPU found wrong pairs for another finder of this process");
 }
 
