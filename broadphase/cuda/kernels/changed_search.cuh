@@ -241,7 +241,10 @@ class ChangedSearch {
       const bool hits = overlap(box, ownBox(k)) && !(hasChanged && slot <= memory_.slot[k]);
       const std::uint32_t votes = __ballot_sync(kAllLanes, hits);
       if (votes == 0) continue;
-      if (staged_ + countBits(votes) > kStaged) flush();
+      if (staged_ + countBits(votes) > kStaged) {
+        endIfOverfull();
+        flush();
+      }
       if (hits) memory_.stage[staged_ + lanesBefore(votes)] = makePair(memory_.id[k], box.id);
       staged_ += countBits(votes);
     }
@@ -250,6 +253,16 @@ class ChangedSearch {
     const float4 a = memory_.minAndMaxX[k];
     const float2 b = memory_.maxYZ[k];
     return {{a.x, a.y, a.z}, {a.w, b.x, b.y}, 0};
+  }
+
+  /// Ends the warp if a tile has more new pairs than it can hold. Then the step runs again for all
+  /// boxes, so this search need not be complete. In a crowd it would make billions of atomic
+  /// additions.
+  __device__ void endIfOverfull() const {
+    const volatile std::uint32_t& overfull = in_.header->overfull;  // another warp may set it
+    // A flag that ends all loops would take 1 to 3 % more instructions in each step. No other warp
+    // waits for this one.
+    if (__any_sync(kAllLanes, overfull != 0)) asm volatile("exit;");
   }
 
   __device__ void flush() {
