@@ -146,8 +146,10 @@ struct DeviceOptions {
   DeviceAllocator allocator;
 
   /// On the GPU: query the location of each array in each call, and reject arrays that kernels
-  /// cannot read. Turning it off saves up to 16 driver calls. A wrong array then causes a fault on
-  /// the device.
+  /// cannot read. These are in ordinary host memory, unless the device reads that memory, or in
+  /// page-locked host memory at a pointer that is not valid on the device. Memory of another device
+  /// is rejected even if peer access is enabled. Turning the option off saves up to 16 driver
+  /// calls. A wrong array then causes a fault on the device.
   bool validatesArrays = true;
 
   // Deprecated names of version 0.2, to be removed in 0.4.

@@ -212,6 +212,7 @@ API cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr at, int d) {
     case cudaDevAttrClockRate:
     case cudaDevAttrMemoryClockRate: *v = 1000000; break;
     case cudaDevAttrGlobalMemoryBusWidth: *v = 256; break;
+    case cudaDevAttrPageableMemoryAccess: *v = (int)g_reads_pageable; break;
     case cudaDevAttrComputeMode:
       *v = env_long("PTXVM_BUSY", 0) ? cudaComputeModeExclusiveProcess : cudaComputeModeDefault;
       break;

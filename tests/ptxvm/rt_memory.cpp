@@ -196,6 +196,8 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p
     a->type = q->kind == K_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
     a->hostPointer = (void*)p;
   }
+  if (a->type == cudaMemoryTypeHost)
+    a->devicePointer = g_host_offset < 0 ? nullptr : (char*)p + g_host_offset;
   return cudaSuccess;
 }
 API cudaError_t cudaMemPrefetchAsync(const void* p, size_t n, cudaMemLocation, unsigned, cudaStream_t) {

@@ -14,13 +14,13 @@ namespace lbvh {
 class ArrayPlaces {
  public:
   /// @param validates false: every array is accepted without a CUDA call
-  ArrayPlaces(int device, bool validates) : device_(device), readsAll_(!validates) {
-    if (!validates) return;
+  ArrayPlaces(int device, bool validates) : device_(device), validates_(validates) {
     int does = 0;
-    cudaDeviceGetAttribute(&does, cudaDevAttrPageableMemoryAccess, device);
-    readsAll_ = does != 0;
+    if (validates) cudaDeviceGetAttribute(&does, cudaDevAttrPageableMemoryAccess, device);
+    readsPageable_ = does != 0;
   }
 
+  /// The device must be the current one.
   /// @throws std::invalid_argument if an array is not null and cannot be read on this device
   template <class... T>
   void require(const T*... arrays) const {
@@ -29,21 +29,30 @@ class ArrayPlaces {
 
  private:
   void requireOne(const void* array) const {
-    if (array == nullptr || readsAll_) return;
+    if (array == nullptr || !validates_) return;
     cudaPointerAttributes attributes{};
     cudaCheck(cudaPointerGetAttributes(&attributes, array));
-    if (attributes.type == cudaMemoryTypeUnregistered)
-      throw std::invalid_argument(
-          "DevicePairFinder: an array is in ordinary host memory, not on device " +
-          std::to_string(device_));
+    if (attributes.type == cudaMemoryTypeUnregistered && !readsPageable_)
+      refuse("in ordinary host memory, not on " + here());
     if (attributes.type == cudaMemoryTypeDevice && attributes.device != device_)
-      throw std::invalid_argument("DevicePairFinder: an array is on device " +
-                                  std::to_string(attributes.device) + ", not on device " +
-                                  std::to_string(device_));
+      refuse("on device " + std::to_string(attributes.device) + ", not on " + here());
+    // Kernels get the caller's pointer, so it must be valid on the device, too.
+    if (attributes.type == cudaMemoryTypeHost && attributes.devicePointer != array)
+      refuse(attributes.devicePointer == nullptr
+                 ? "in page-locked host memory that is not mapped for " + here()
+                 : "in page-locked host memory, at the host's pointer: pass that of " + here() +
+                       ", from cudaHostGetDevicePointer");
+  }
+
+  std::string here() const { return "device " + std::to_string(device_); }
+
+  [[noreturn]] static void refuse(const std::string& where) {
+    throw std::invalid_argument("DevicePairFinder: an array is " + where);
   }
 
   int device_;
-  bool readsAll_ = false;  ///< also accepts ordinary host memory
+  bool validates_;
+  bool readsPageable_ = false;  ///< whether kernels can read ordinary host memory
 };
 
 }  // namespace lbvh
