@@ -67,11 +67,13 @@ class GPULBVH_API DevicePairFinder {
   /// @throws std::invalid_argument on the host, if `stream` is not null
   /// @throws std::length_error on more than 2^30 boxes
   /// @throws std::length_error during a capture, if reserve() reserved too little (the capture
-  ///   continues)
+  ///   continues, without this search)
   /// @throws std::length_error with `changes`, if a search with `changes` was captured and this one
   ///   needs more capacity
   /// @throws std::bad_alloc on the host; the lists of the last search are then lost
   /// @throws std::runtime_error if a CUDA call fails
+  /// @throws std::runtime_error during a capture, if the last search failed, until reserve() or a
+  ///   call outside of captures has succeeded
   /// @throws std::runtime_error if `stream` is cudaStreamPerThread and an error is pending on this
   ///   thread (cudaPeekAtLastError)
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, CUstream_st* stream);

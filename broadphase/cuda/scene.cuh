@@ -93,7 +93,9 @@ class StreamSearch {
           wereHitsAsked_ = true;
           return found;
         },
-        [&] { return queries_.all(queries, list, reservedHits_); });
+        [&] {
+          return space_.rehearseAndRun([&] { return queries_.all(queries, list, reservedHits_); });
+        });
   }
 
   /// Allocates memory as reserve() does, by running queries.
@@ -124,6 +126,7 @@ class StreamSearch {
 
   /// Calls askInCapture() if the stream is captured, else ask(). In a capture, the work must not
   /// depend on results of earlier calls, and must not allocate.
+  /// @throws std::runtime_error in a capture, if the last search failed
   template <class Ask, class AskInCapture>
   auto on(cudaStream_t stream, const Ask& ask, const AskInCapture& askInCapture)
       -> decltype(ask()) {
@@ -135,6 +138,11 @@ class StreamSearch {
       search_.startAfreshIfBroken();
       return ask();
     }
+    // A graph must not clear the state, because each of its launches would.
+    if (search_.isBroken())
+      throw std::runtime_error(
+          "DevicePairFinder: the stream is captured, and the last search failed: reserve() before "
+          "the capture");
     space_.allMemory().keepAll();
     const CudaMemory::Ban ban(space_.allMemory());
     return askInCapture();
@@ -161,6 +169,7 @@ class StreamSearch {
       CudaSpace& space;
       ~Drain() { space.isLost(); }
     } const drain{space_};
+    search_.startAfreshIfBroken();
     f();
     reported_.ensure(2);
     space_.wait();
@@ -185,7 +194,8 @@ class StreamSearch {
           ": reserve() before the capture");
     const SearchPlan plan{scene.boxCapacity > (1u << 20) ? 14 : 10,
                           search_.capacityInCapture(request, reservedPairs_)};
-    const DeviceLists lists = search_.search(scene, request, plan);
+    const DeviceLists lists =
+        space_.rehearseAndRun([&] { return search_.search(scene, request, plan); });
     if (request.changes) search_.fixKept();
     return lists;
   }

@@ -38,7 +38,7 @@ class DeviceSearch {
   /// @param counted host-readable memory that receives the counts, or null
   DeviceLists search(const DeviceScene& scene, const DeviceRequest& request, const SearchPlan& plan,
                      StepHeader* counted = nullptr) {
-    isRunning_ = true;
+    isRunning_ = !space_.isRehearsing();
     const Lists lists = listsFor(scene, request, plan.pairs);
     const Chains chains = buffers_.chainsFor(lists.boxes, std::max(lists.boxes, keptBoxes_));
     const StepRun run{buffers_};
@@ -81,6 +81,8 @@ class DeviceSearch {
   /// Marks the last search as lost. Must be called if it threw, perhaps before it began: the caller
   /// has none of its pairs.
   void forgetLast() { isRunning_ = true; }
+  /// Whether the last search is incomplete or lost.
+  bool isBroken() const { return isRunning_; }
 
   /// Clears the state after an incomplete search. The next search then reports no pairs of earlier
   /// searches as removed, and queries hit nothing until then.

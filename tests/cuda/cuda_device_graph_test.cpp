@@ -120,6 +120,113 @@ TEST_F(CudaDeviceGraph, MemoryForHitsStaysWithinTheLimit) {
   EXPECT_LT(accountant.bytes - before, 4u << 20);
 }
 
+/// Lets a search fail before it begins.
+void loseSearch(DevicePairFinder& finder, const DeviceScene& scene) {
+  EXPECT_EQ(cudaSetDevice(1000), cudaErrorInvalidDevice);  // leaves an error pending
+  EXPECT_THROW(finder.find(scene, withChanges(), cudaStreamPerThread), std::runtime_error);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+}
+
+TEST_F(CudaDeviceGraph, ReservingForgetsPairsBeforeAFailedSearch) {
+  DevicePairFinder finder;
+  const DeviceScene scene = put(*memory_, row(20));
+  ask(*memory_, finder, scene, withChanges());
+  loseSearch(finder, scene);
+  finder.reserve(scene, {}, 1000);
+  const test::Found found = ask(*memory_, finder, scene, withChanges());
+  EXPECT_EQ(found.pairs.size(), 19u);
+  EXPECT_EQ(found.added, found.pairs);
+  EXPECT_TRUE(found.removed.empty());
+}
+
+TEST_F(CudaDeviceGraph, CaptureAfterAFailedSearchNeedsAReservation) {
+  DevicePairFinder finder;
+  const DeviceScene scene = put(*memory_, row(20));
+  const RayBatch rays{{memory_->put(std::vector<Ray>(10)), 10}, nullptr};
+  RayHit* const hits = memory_->put(std::vector<RayHit>(10));
+  DeviceLists lists;
+  const auto search = [&] { lists = finder.find(scene, withChanges(), memory_->stream()); };
+  const auto query = [&] { finder.closestHits(rays, hits, memory_->stream()); };
+  finder.reserve(scene, withChanges(), 1000);
+  search();
+  loseSearch(finder, scene);
+  EXPECT_THROW(captured(search), std::runtime_error);
+  EXPECT_THROW(captured(query), std::runtime_error);
+  finder.reserve(scene, {}, 1000);
+  captured(query);
+  launch(captured(search));
+  const test::Found found = fetch(*memory_, lists, scene, withChanges());
+  EXPECT_EQ(found.pairs.size(), 19u);
+  EXPECT_EQ(found.added, found.pairs);
+}
+
+/// A row in one of several worlds.
+SceneModel rowInWorlds(std::size_t n, std::uint32_t worlds) {
+  SceneModel model = row(n);
+  model.worlds.assign(n, 0);
+  model.worldCount = worlds;
+  return model;
+}
+
+TEST_F(CudaDeviceGraph, RefusedSearchIsNotInTheGraph) {
+  DevicePairFinder finder;
+  SceneModel bad = rowInWorlds(20, 1000);
+  bad.worlds[3] = 1000;
+  const DeviceScene scene = put(*memory_, rowInWorlds(20, 2)), other = put(*memory_, bad);
+  finder.reserve(scene, withChanges(), 1000);
+  ask(*memory_, finder, scene, withChanges());
+  DeviceLists lists;
+  const GraphExec graph = captured([&] {
+    EXPECT_THROW(finder.find(other, withChanges(), memory_->stream()), std::length_error);
+    lists = finder.find(scene, withChanges(), memory_->stream());
+  });
+  launch(graph);
+  for (const test::Found& found : {fetch(*memory_, lists, scene, withChanges()),
+                                   ask(*memory_, finder, scene, withChanges())}) {
+    EXPECT_EQ(found.report.errors, 0u);
+    EXPECT_EQ(found.pairs.size(), 19u);
+    EXPECT_TRUE(found.added.empty()) << "the refused search has lost nothing";
+  }
+}
+
+/// After an allocation has failed, some of the reserved memory is missing.
+TEST_F(CudaDeviceGraph, SearchIsCapturedAsAWholeOrNotAtAll) {
+  const SceneModel good = rowInWorlds(20, 2);
+  SceneModel bad = good;
+  bad.worlds[3] = 1000;
+  std::size_t refused = 0;
+  bool hasThrown = true;
+  for (std::size_t more = 0; hasThrown; ++more) {
+    SCOPED_TRACE(more);
+    Accountant accountant;
+    DeviceOptions options;
+    options.allocator = accountant.allocator();
+    DevicePairFinder finder(options);
+    const DeviceScene scene = put(*memory_, good), other = put(*memory_, bad);
+    finder.reserve(scene, {}, 1000);
+    accountant.most = accountant.handedOut + more;
+    try {
+      finder.find(put(*memory_, rowInWorlds(700, 2)), {}, memory_->stream());
+      hasThrown = false;
+    } catch (const std::runtime_error&) {
+    }
+    accountant.most = ~std::size_t{0};
+    finder.reserveQueries(1, 1);
+    const GraphExec graph = captured([&] {
+      try {
+        finder.find(other, {}, memory_->stream());
+      } catch (const std::length_error&) {
+        ++refused;
+      }
+    });
+    ask(*memory_, finder, scene, {});
+    launch(graph);
+    EXPECT_EQ(ask(*memory_, finder, scene, {}).report.errors, 0u);
+    memory_->clear();
+  }
+  EXPECT_GT(refused, 3u);
+}
+
 /// Lets a search fail after a number of allocations.
 /// @return false if the search needed no more allocations
 bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {

@@ -27,7 +27,9 @@ enum class MemoryKind {
 
 /// Thrown if memory would have to grow while a stream is captured.
 struct GrowthInCapture : std::length_error {
-  GrowthInCapture() : std::length_error("memory would have to grow while a stream is captured") {}
+  GrowthInCapture()
+      : std::length_error(
+            "memory would have to grow while a stream is captured: reserve() before the capture") {}
 };
 
 /// The memory of one space. With memory pools or a DeviceAllocator, device memory is allocated and

@@ -142,6 +142,7 @@ class CudaSpace {
     std::size_t bytes = 0;
     checkCub([&] { return call(nullptr, bytes, stream_); });
     void* scratch = temporary_.ensure(bytes + 1).data();
+    if (isRehearsing_) return;
     checkCub([&] { return call(scratch, bytes, stream_); });
   }
 
@@ -177,7 +178,7 @@ class CudaSpace {
 
   template <class T>
   void fill(View<T> view, int byte) {
-    if (view.empty()) return;
+    if (view.empty() || isRehearsing_) return;
     const std::size_t bytes = view.size() * sizeof(T);
     if (builder_ != nullptr) return builder_->addFill(view.data(), byte, bytes);
     cudaCheck(cudaMemsetAsync(view.data(), byte, bytes, stream_));
@@ -196,6 +197,22 @@ class CudaSpace {
     useEvents(ownEvents_);
     return f();
   }
+
+  /// Runs f twice. The first run queues nothing. So if it throws because memory would have to grow,
+  /// nothing of f has been queued.
+  template <class F>
+  auto rehearseAndRun(const F& f) {
+    {
+      struct Ended {
+        bool& isRehearsing;
+        ~Ended() { isRehearsing = false; }
+      } const ended{isRehearsing_};
+      isRehearsing_ = true;
+      f();
+    }
+    return f();
+  }
+  bool isRehearsing() const { return isRehearsing_; }
 
   /// The first call runs f, the second one builds a graph of its launches, and later calls launch
   /// the graph. If any memory of the space has moved, the next call counts as the first. If memory
@@ -260,7 +277,7 @@ class CudaSpace {
   template <class... Arguments>
   void start(void (*kernel)(Arguments...), std::size_t blocks, unsigned threads,
              Arguments... arguments) {
-    if (blocks == 0) return;
+    if (blocks == 0 || isRehearsing_) return;
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(count(blocks));
     config.blockDim = dim3(threads);
@@ -364,6 +381,7 @@ class CudaSpace {
   DeviceBuffer<unsigned char> temporary_{memory()};  ///< scratch memory of CUB
   const bool recordsGraphs_;
   GraphBuilder* builder_ = nullptr;  ///< the graph that is being built; null: none
+  bool isRehearsing_ = false;        ///< work is not queued
   const bool timesStages_;
   StageEvents ownEvents_;              ///< events of launches that are not recorded
   StageEvents* events_ = &ownEvents_;  ///< events of the most recent launches
