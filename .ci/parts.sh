@@ -111,7 +111,7 @@ packages() {
 format() { git ls-files -- '*.h' '*.cpp' '*.inl' '*.cuh' '*.cu' | xargs clang-format --dry-run -Werror; }
 build_tests() { test_command "$1" --show-only; }
 # The gate installs no libraries for the viewer, so the viewer is left out on systems that lack them.
-tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 300; }
+tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 600; }
 # ThreadSanitizer makes tests ten times slower, so tests in which threads rarely race are left out: tests of memory
 # use, of work counts and of single loops, and tests with one thread. Tests with 70,000 boxes are left out, too.
 # SkinTest runs only as avx2_alternating.
