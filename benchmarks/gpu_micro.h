@@ -13,7 +13,7 @@ struct Row {
   std::uint64_t size;  ///< 0: no size
   std::string unit;
   double measured;
-  double assumed;  ///< the assumption of the interpreter's model; 0: none
+  double assumed;  ///< the value that the interpreter's model assumes; 0: none
 };
 using Rows = std::vector<Row>;
 

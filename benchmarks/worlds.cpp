@@ -82,8 +82,8 @@ int sizeOf(const Settings& settings, Random& random) {
   return static_cast<int>(std::pow(settings.most + 1, u * u * u)) - 1;
 }
 
-/// Worlds in cubes that share a corner. Boxes that are in all worlds lie in the cube of a world of
-/// 1,000 boxes.
+/// Worlds in cubes that share a corner. Boxes that are in all worlds lie in a cube as large as that
+/// of a world with 1,000 boxes.
 WorldBoxes manyWorlds(const Settings& settings) {
   Random random(1);
   WorldBoxes scene;

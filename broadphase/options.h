@@ -89,8 +89,8 @@ struct Options {
   /// copied to ordinary memory, which takes three to four times as long.
   std::size_t pinnedDeltaMiB = 256;
 
-  /// The structure that is searched. `wide` is faster. `binary` searches for all boxes in each
-  /// step: it keeps neither an order nor earlier pairs, which would save work.
+  /// The structure that is searched. `wide` is faster. `binary` searches for the pairs of all boxes
+  /// in each step: it keeps neither an order nor earlier pairs, which would save work.
   Hierarchy hierarchy = Hierarchy::wide;
 
   // Deprecated names of version 0.2, to be removed in 0.4.

@@ -18,8 +18,9 @@ class Ui {
   /// The part of the picture that the panel and the graphs do not cover, in pixels.
   Area sceneArea(int width, int height) const;
 
-  /// Whether a point, in points from the upper left corner, lies on the panel, the graphs or the
-  /// picked object's list. While a combo box is open, the result is true for every point.
+  /// Whether a position lies on the panel, the graphs or the picked object's list. While a combo
+  /// box is open, the result is true for every position.
+  /// @param x, y in points (ImGui's unit) from the upper left corner
   bool covers(float x, float y) const;
 
   /// Begins ImGui's frame, lays out everything and draws it into the current framebuffer.

@@ -22,7 +22,7 @@ bool overlaps(const Box& a, const Box& b) {
   return true;
 }
 
-/// Applies the filter callback, or without one the filter masks, as every pair cache does.
+/// Applies the filter callback if there is one, else the filter masks, as every pair cache does.
 std::vector<ObjectPair> bruteForce(const std::vector<Box>& boxes, btOverlappingPairCache& cache) {
   btOverlapFilterCallback* callback = cache.getOverlapFilterCallback();
   const auto isWanted = [callback](btBroadphaseProxy* a, btBroadphaseProxy* b) {

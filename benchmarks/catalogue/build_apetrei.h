@@ -9,7 +9,7 @@
 
 namespace lbvh::variants {
 
-/// Element i starts at leaf i. Here `rope` is an inner node's right child. Leaves do not use it.
+/// Thread i starts at leaf i. Here `rope` is an inner node's right child. Leaves do not use it.
 struct ApetreiNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;

@@ -9,7 +9,7 @@
 
 namespace lbvh::variants {
 
-/// Element i makes leaf i and, except for the last element, inner node i.
+/// Thread i makes leaf i and, except for the last thread, inner node i.
 struct KarrasNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;

@@ -84,7 +84,7 @@ struct FindFromRoot : FindSimultaneously<Counter> {
   }
 };
 
-/// Element i is the i-th entry, row by row, of the triangle column <= row. It starts with nodes
+/// Thread i takes the i-th entry, row by row, of the triangle column <= row. It starts with nodes
 /// `column` and `row` of the cut.
 template <class Counter>
 struct FindFromCut : FindSimultaneously<Counter> {

@@ -10,7 +10,7 @@
 
 namespace lbvh::variants {
 
-/// Element i compares itself with its partner. In the first round of a block the partner is at the
+/// Thread i compares key i with its partner. In the first round of a block the partner is at the
 /// mirrored position in the block. In the next round it is a quarter of a block away, and in each
 /// further round half as far. Equal keys are ordered by their values, because the network itself is
 /// not stable.

@@ -58,8 +58,7 @@ struct PairRule {
   }
 };
 
-/// Element i packs box i, and checks that excluded pair i is sorted. There are max(boxes, excluded
-/// pairs) elements.
+/// Thread i packs box i, and checks that excluded pair i is sorted. There are elements() threads.
 struct GatherBoxes {
   DeviceScene scene;
   Aabb* boxes;  ///< receives the boxes; ignored boxes become all NaN

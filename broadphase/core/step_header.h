@@ -97,7 +97,7 @@ struct StepHeader {
 
   // On a GPU (cuda/kernels/leaf_blocks.cuh, cuda/kernels/block_search.cuh, core/device_input.h):
   std::uint32_t errors = 0;    ///< DeviceError bits of the boxes; no stage of a step clears them
-  std::uint32_t overfull = 0;  ///< 1: a step for few boxes found more pairs than it can handle
+  std::uint32_t overfull = 0;  ///< 1: a search for few boxes found more pairs than fit
   /// Sum of the extents of all blocks. If it exceeds arguments.mostExtents, nothing is searched.
   std::uint64_t extents = 0;
 
@@ -108,7 +108,7 @@ struct StepHeader {
 static_assert(sizeof(void*) != 8 /* no GPU */ || offsetof(StepHeader, pairs) == 128,
               "counters that many threads change need another cache line than what they read");
 
-/// Copies the header to where the host reads it. Element i copies word i, because one thread would
+/// Copies the header to where the host reads it. Thread i copies word i, because one thread would
 /// be slow.
 struct Report {
   const StepHeader* header;

@@ -36,7 +36,8 @@ class OrderPlan {
 
   bool covers(const StepHeader& step) const { return step.extents <= mostExtents(); }
 
-  /// Evaluates a step that has run, and decides about the next one.
+  /// Evaluates the step that has just run, and decides whether its order is good enough for the
+  /// next.
   void observe(const StepHeader& step, bool changesCodes) {
     isWorn_ = changesCodes || !covers(step);
     if (sorts_) {
@@ -79,7 +80,8 @@ class FewPlan {
   }
 
   /// Must be called if a step must run again for all boxes, because it had too many pairs or too
-  /// wide blocks. Such steps usually follow each other, so the next steps search for all boxes.
+  /// wide blocks. Such steps usually follow each other, so the next steps search for the pairs of
+  /// all boxes.
   void fellShort() {
     resting_ = pause_;
     pause_ = std::min(2 * pause_, kLongestPause);
@@ -92,7 +94,7 @@ class FewPlan {
   static constexpr std::size_t kBoxesPerChanged = 8;
   static constexpr int kLongestPause = 64;
 
-  int resting_ = 0,  ///< number of further steps that search for all boxes
+  int resting_ = 0,  ///< number of further steps that search for the pairs of all boxes
       pause_ = 1;    ///< value of `resting_` after the next failure
 };
 

@@ -48,8 +48,8 @@ class BatchParts {
     return sum;
   }
 
-  /// Writes the hits of all queries, but at most `capacity` of them. The hits of each query are
-  /// ascending.
+  /// Writes the hits of all queries, but at most `capacity` of them. The hits of each query are in
+  /// ascending order.
   /// @param offsets where the hits of each query begin
   template <class Offset>
   void write(const Offset* offsets, std::uint32_t* boxes, std::size_t capacity) {

@@ -33,7 +33,8 @@ class PairHistory {
     found_.reset(scratchBytes<Pair>(pairs));
     return found_.lend<Pair>("pairs", pairs);
   }
-  /// Frees the memory that a search for all boxes has needed. Invalidates added() and removed().
+  /// Frees the memory that a search for the pairs of all boxes has needed. Invalidates added() and
+  /// removed().
   void releaseSpare();
 
   /// Runs stages 6 and 7 for a step that has found all its pairs. The pairs of the previous step

@@ -187,7 +187,7 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// Searches for the boxes that have escaped from their grown boxes. Tests the candidates of the
   /// other boxes that have changed.
-  /// @return false if this step must search for all boxes
+  /// @return false if this step must search for the pairs of all boxes
   bool searchForEscaped(const StepInput& input, StepStats& stats) {
     stats.searched = 0;
     if (isOrderWorn()) orderAgain(verlet_.grown(input), stats);
@@ -198,7 +198,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     return true;
   }
 
-  /// @return false if this step must search for all boxes
+  /// @return false if this step must search for the pairs of all boxes
   bool compareEscaped(const StepInput& input, StepStats& stats) {
     NeighbourLists lists{};
     if (!findCandidatesOfEscaped(input, lists, stats)) return false;

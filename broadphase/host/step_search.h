@@ -175,7 +175,7 @@ class HostSearch {
   }
 
   /// Whether the blocks slow queries down so much that orderAgain() is worth its cost. Must be
-  /// called once in each step that does not search for all boxes.
+  /// called once in each step that does not search for the pairs of all boxes.
   bool isOrderWorn() { return allBlocks_.wears(); }
 
   HostSpace space_;

@@ -108,7 +108,7 @@ struct Climb {
   }
 };
 
-/// Element i starts at leaf i and climbs. At each node the first thread to arrive writes its end of
+/// Thread i starts at leaf i and climbs. At each node the first thread to arrive writes its end of
 /// the range to `arrivals` and stops; the second continues. The caller must set every element of
 /// `arrivals` to kNullIndex.
 template <class Key>

@@ -30,7 +30,7 @@ inline double percentile(std::vector<double> values, double share) {
   return *middle;
 }
 
-/// The median; of an even number of values, the upper one of the middle two.
+/// The median. For an even number of values, the larger of the middle two.
 inline double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
 
 /// The mean; 0 if there are no values.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests which slots proxies get, and that slots and memory at the end are given back. After
+// Tests which slots proxies get, and that free slots at the end of the array are given back. After
 // most objects of a crowd are destroyed, the rest must have the right pairs and occupy no more
 // slots than there are objects.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>

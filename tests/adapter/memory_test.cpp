@@ -91,8 +91,8 @@ TEST(Memory, SteadyStepsDoNotAllocate) {
   EXPECT_GT(finder.stats().added, 100u) << "the scene hardly changes";
 }
 
-// The steps use every buffer: they search for all boxes or for few, with filters, and with or
-// without the caller's bits of changed boxes.
+// The steps use every buffer: they search for the pairs of all boxes or of few, with filters, and
+// with or without the caller's bits of changed boxes.
 TEST(Memory, ReportedMemoryIsWhatIsAllocated) {
   Random random(34);
   Boxes boxes = test::boxSets()[0].make(400000, random);

@@ -48,7 +48,7 @@ expect(Debug " -O0" "" "-D CMAKE_CXX_FLAGS=-O0")
 expect("" " -O3" "" "-D CMAKE_CXX_FLAGS=-O3")
 expect(Debug "" "each step is checked" "-D GPULBVH_CHECKED=ON")
 
-# A game builds the adapter, but not the libraries for unchanged programs.
+# A project with this one as a subdirectory builds the adapter, but not the libraries of dbvt/.
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH} -- -n RESULT_VARIABLE failed OUTPUT_VARIABLE built)
 if(failed OR NOT built MATCHES "integration" OR built MATCHES "dbvt/preload")
   message(FATAL_ERROR "a game should build integration/, and nothing of dbvt/: ${built}")

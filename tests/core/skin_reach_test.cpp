@@ -181,8 +181,8 @@ TEST_P(SkinReachTest, BoxWithoutCandidatesMayFlyToOthers) {
   EXPECT_GT(changes_, 8u);
 }
 
-// Three events invalidate reaches: two searches for all boxes, and a move of a hub. In each of them
-// boxes begin to touch exactly, so that the next steps show which boxes are tested.
+// Three events invalidate reaches: two searches for the pairs of all boxes, and a move of a hub. In
+// each of them boxes begin to touch exactly, so that the next steps show which boxes are tested.
 TEST_P(SkinReachTest, HubsMayMoveAndAllBoxesMayBeSearchedForAgain) {
   places_.clear();
   while (places_.size() < 1300) places_.push_back(anywhere(1300));

@@ -63,8 +63,8 @@ Found search(const Boxes& boxes, std::uint32_t parts) {
   return found;
 }
 
-// A tile takes kMaxNew pairs. Each warp may add one more full stage of pairs, after which it sees
-// that the tile is overfull. Its next full stage ends it, but a stage that is not full when the
+// A tile takes kMaxNew pairs. Each warp may add one more full buffer of pairs before it sees
+// that the tile is overfull. Its next full buffer ends it, but a buffer that is not full when the
 // search is complete is added, too. A search that does not end early adds all 2,096,128 pairs.
 TEST_F(CudaChanged, CrowdEndsTheSearch) {
   const Boxes boxes(2048, test::boxAt(0, 0, 0, 1));

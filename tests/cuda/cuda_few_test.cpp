@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests steps on a GPU that search only for the few boxes that changed. Pairs and changes must
-// equal those of a finder on the host, which searches for all boxes. Skipped if there is no device.
+// equal those of a finder on the host, which searches for the pairs of all boxes. Skipped if there
+// is no device.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -20,7 +21,8 @@ using test::view;
 
 class CudaFew : public test::OnCuda {};
 
-/// Boxes for a finder on the GPU and for one on the host. The host always searches for all boxes.
+/// Boxes for a finder on the GPU and for one on the host. The host always searches for the pairs of
+/// all boxes.
 class FewTwins {
  public:
   FewTwins() : gpu_(on(Backend::cuda)), host_(on(Backend::host)) {}
@@ -227,7 +229,7 @@ TEST_F(CudaFew, PairsMayBeginAndEndInEveryTileOfTheList) {
 }
 
 // The new pairs do not fit into a tile. So the step runs again for all boxes, and the next step
-// also searches for all boxes.
+// also searches for the pairs of all boxes.
 TEST_F(CudaFew, StepWithTooManyNewPairsRunsAgainForAllBoxes) {
   Random random(704);
   FewTwins twins;
@@ -240,7 +242,7 @@ TEST_F(CudaFew, StepWithTooManyNewPairsRunsAgainForAllBoxes) {
   EXPECT_EQ(twins.searched(), 1000u);
   twins.set(500, old);
   ASSERT_NO_FATAL_FAILURE(twins.step(true));
-  EXPECT_EQ(twins.searched(), 1000u) << "searches for few boxes pause after a failure";
+  EXPECT_EQ(twins.searched(), 1000u) << "searches for the pairs of few boxes pause after a failure";
   twins.set(499, boxIn(random, 40, 1));
   ASSERT_NO_FATAL_FAILURE(twins.step(true));
   EXPECT_EQ(twins.searched(), 1u);

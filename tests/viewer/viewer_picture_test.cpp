@@ -30,7 +30,7 @@ struct Picture {
     png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr);
   }
 
-  /// Number of pixels near a colour, from column `left` and row `top` on.
+  /// Number of pixels whose colour is close to `colour`, from column `left` and row `top` on.
   int count(Colour colour, int left = 0, int top = 0) const {
     int found = 0;
     for (int y = top; y < height; ++y) {

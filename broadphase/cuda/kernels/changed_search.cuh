@@ -43,14 +43,14 @@ struct ChangeMarks {
   }
 };
 
-/// Element i writes the slot of box order[i].
+/// Thread i writes the slot of box order[i].
 struct InvertOrder {
   const std::uint32_t* order;
   std::uint32_t* slots;
   __device__ void operator()(std::uint32_t i) const { slots[order[i]] = i; }
 };
 
-/// Element 0 also begins the step. Element i puts changed box i into its slot, and marks it.
+/// Thread 0 also begins the step. Thread i puts changed box i into its slot, and marks it.
 struct PutChanged {
   View<const Aabb> boxes;
   const std::uint32_t* changed;  ///< number of changed boxes, then their indices

@@ -24,8 +24,8 @@
 namespace lbvh {
 
 /// Stage 1 in one kernel. It finds the scene's bounds, and the thread block that ends last chooses
-/// the grid. It also clears the counters of later kernels: element i measures box i, and clears
-/// element i of each array.
+/// the grid. It also clears the counters of later kernels: thread i measures box i, and clears
+/// element i of their arrays.
 struct MeasureStep {
   static constexpr std::uint32_t kEach = 4;  ///< elements per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
@@ -225,8 +225,8 @@ struct Searched {
   std::uint64_t boxes;  ///< number of boxes; larger than every index
 };
 
-/// If slot i has the first box of a world, element i writes the world's begin. If slot i has the
-/// last box of a world, element i writes the world's end. The caller must set all ends to 0.
+/// If slot i has the first box of a world, thread i writes the world's begin. If slot i has the
+/// last box of a world, thread i writes the world's end. The caller must set all ends to 0.
 struct MarkWorlds {
   CornerArrays boxes;
   std::uint32_t size;
@@ -356,8 +356,8 @@ struct PackBlocks {
 };
 
 /// Adds the extents of a warp's blocks to the header. Their sum tells whether the order is still
-/// useful. The unit is 1 / 65,536 of the scene's length. The sum is of integers, so it does not
-/// depend on the order of the additions. The extent of a block is the sum of its three sides,
+/// useful. The unit is 1 / 65,536 of the scene's length. Integers are added, so the sum does
+/// not depend on the order of the additions. The extent of a block is the sum of its three sides,
 /// but at most three lengths of the scene, because the block may have an oversized box.
 __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
   float extent = 0;

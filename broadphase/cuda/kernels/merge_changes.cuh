@@ -73,7 +73,7 @@ __device__ inline std::uint32_t placeOfKept(const std::uint32_t* gone,
   return i - goneBefore[i / kWarp] - countBits(gone[i / kWarp] & below);
 }
 
-/// Element i writes where the list of box i begins. This is a separate kernel, because the lists of
+/// Thread i writes where the list of box i begins. This is a separate kernel, because the lists of
 /// nearly all boxes can begin in one tile if those boxes have no pairs.
 struct UpdateOffsets {
   const std::uint32_t* old;  ///< by box: where its old list begins

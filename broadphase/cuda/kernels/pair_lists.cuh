@@ -135,7 +135,7 @@ struct PairLists {
   }
 };
 
-/// Element i finds where the list of box i begins among sorted pairs. One thread per pair would
+/// Thread i finds where the list of box i begins in the sorted pairs. One thread per pair would
 /// read less, but would be slow for a pair that is followed by many boxes without pairs.
 struct IndexLists {
   View<const Pair> pairs;
@@ -154,7 +154,7 @@ struct IndexLists {
   }
 };
 
-/// Element i puts the second box of found pair i into the list of its first box. With `otherPlaces`
+/// Thread i puts the second box of found pair i into the list of its first box. With `otherPlaces`
 /// it also puts the first box into the list of the second one.
 struct ScatterPairs {
   View<const Pair> pairs;

@@ -176,8 +176,9 @@ class GraphRecordings {
   }
 
  private:
-  // Steps that search for all boxes are of four kinds: they write one of two lists of pairs, with
-  // or without removed objects. The other entries are for steps that search for few boxes.
+  // Steps that search for the pairs of all boxes are of four kinds: they write one of two lists of
+  // pairs, with or without removed objects. The other entries are for steps that search for the
+  // pairs of few boxes.
   std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };

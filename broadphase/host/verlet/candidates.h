@@ -41,7 +41,8 @@ class Candidates {
   /// Finds the changes of a step. Only commit() makes them final, so that the step may still fail.
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
   ///   them by the entries of its row
-  /// @return false if a row would get too long; then the step must search for all boxes
+  /// @return false if a row would get too long; then the step must search for the
+  ///   pairs of all boxes
   bool compare(const BoxChanges& changes, NeighbourLists lists);
   /// Adds the work of compare() to `work`.
   void count(StepWork& work) const;

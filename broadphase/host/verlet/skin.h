@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Grows boxes by a skin, and decides what each step searches for. While a box is within its grown
-// box, it need not be searched for: all boxes that it overlaps are among its candidates
+// Grows boxes by a skin, and decides what each step searches for. While a box stays within its
+// grown box, its pairs need no search: all boxes that it overlaps are among its candidates
 // (candidates.h). The method comes from molecular dynamics (Verlet 1967, "Computer 'experiments' on
 // classical fluids"). A box that rests has no skin. A box that escapes from its grown box gets a
 // new grown box, with a skin on all sides, and more in the direction of motion. Does not search.

@@ -54,7 +54,7 @@ class VerletLists {
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
   ///   them with the lists that commit() needs
   /// @param all the blocks of all grown boxes
-  /// @return false if the step must search for all boxes
+  /// @return false if the step must search for the pairs of all boxes
   bool compare(const StepInput& input, NeighbourLists lists, const PackedBoxes& all,
                StepWork& work);
   /// The changes, unsorted, in the format of words().
@@ -70,7 +70,7 @@ class VerletLists {
 
   /// The input of the last step, with grown boxes; empty if no step can use the lists.
   StepInput last() const { return state_ == State::unknown ? StepInput{} : skin_.grown(); }
-  /// Makes the next step search for all boxes.
+  /// Makes the next step search for the pairs of all boxes.
   void invalidate() { state_ = State::unknown; }
   /// Frees the memory of the candidates. After that, the pairs below are unknown.
   void forget() { candidates_.forget(); }
