@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Zlib
 # Sourced by .ci/run: the parts of CI. A part runs in the repository's root, in a shell of its own with errexit.
-# Exit status 77 means that the part was skipped; its last line says why.
+# Exit status 77 means that the part was skipped. The last line of its output then says why.
 clang=22  # the newest in Debian
 
 # Each line has a name, the seconds that the part usually takes on two quick cores, and a function with arguments.
@@ -112,7 +112,7 @@ format() { git ls-files -- '*.h' '*.cpp' '*.inl' '*.cuh' '*.cu' | xargs clang-fo
 build_tests() { test_command "$1" --show-only; }
 # The gate installs no libraries for the viewer, so the viewer is left out on systems that lack them.
 tests() { run_tests "$1" "$everywhere|Viewer: left out" --timeout 600; }
-# ThreadSanitizer makes tests ten times slower, so tests in which threads rarely race are left out: tests of memory
+# ThreadSanitizer makes tests ten times slower. So tests in which threads rarely race are left out: tests of memory
 # use, of work counts and of single loops, and tests with one thread. Tests with 70,000 boxes are left out, too.
 # SkinTest runs only as avx2_alternating.
 tsan() {
@@ -160,7 +160,7 @@ docs_commands() {
   ./run test all --show-only
   tests/repository/check.py docs_commands build/release/bin
 }
-# Runs tests of ./run test as on other machines: with shorter vectors, and with 16 cores or one.
+# Runs tests of ./run test as if on other machines: with shorter vectors, and with 16 cores or one.
 machines() {
   local preloaded=$PWD/build/release/cores.so machine program simd cores
   build_targets quick
@@ -239,8 +239,8 @@ interpreter() {
 }
 without_cmake() { tests/repository/check.py without_cmake; }
 first_minutes() { tests/repository/check.py first_minutes c++; }
-# platform NAME [SCOPE]: runs the tests of SCOPE on a platform. .ci/all runs all of its tests, and writes its row of
-# docs/platforms.md.
+# platform NAME [SCOPE]: runs the tests of SCOPE on a platform. .ci/all runs all tests of the platform, and writes the
+# platform's row of docs/platforms.md.
 platform() {
   if [ -z "${CI_ALL:-}" ]; then
     tests/platforms/run.sh "$1" "${2:-quick}"

@@ -293,7 +293,7 @@ def tails(options):
                       for _ in range(options.rounds)]
             for name in ("gpu-lbvh", "dbvt"):
                 found = [each[name] for each in rounds]
-                # Each is STEP/MS/AROUND/REASON.
+                # Each long step is STEP/MS/AROUND/REASON.
                 longest = [[step.split("/") for step in each["longest"].split(",")] for each in found]
                 reasons = [step[3] for steps in longest for step in steps]
                 table.row(scene.replace(" --", " "), found[0]["objects"], found[0]["pairs"], cores=cores,
@@ -461,7 +461,7 @@ def calling_thread(options):
 
 
 def instructions(options, program, *arguments):
-    """Returns the number of instructions of the first thread in each call of STEP_OF_CALLER, counted by
+    """Returns how many instructions the first thread executes in each call of STEP_OF_CALLER, counted by
     callgrind."""
     out = f"{options.scratch}/callgrind"
     subprocess.run(["valgrind", "-q", "--tool=callgrind", "--separate-threads=yes", f"--dump-before={STEP_OF_CALLER}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // calling_thread: measures the CPU time that steps on a GPU cost the calling thread. The work of
-// the GPU and of its thread is excluded, so the program also runs on the interpreter.
+// the GPU and of its thread is excluded, so the interpreter can be used in place of a GPU.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // ghosts: times steps of many boxes, some of which are ghost objects. Each step moves all boxes, or
 // with --others-rest only the ghosts. Then it moves each ghost once more, as a character controller
 // does. Prints the median milliseconds per step of our broad phase and of Bullet's. The unit boxes
-// are in a cube, and move up to 0.05 per step and axis.
+// are in a cube. Each move is up to 0.05 per axis.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>

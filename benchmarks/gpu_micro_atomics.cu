@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Measures gpu_micro's atomics: on one address, as when pairs are appended, and on many addresses,
-// as when a hierarchy is built.
+// Measures atomics for gpu_micro: on one address, as when pairs are appended, and on many
+// addresses, as when a hierarchy is built.
 #include <cstdint>
 #include <stdexcept>
 
@@ -46,8 +46,8 @@ struct AddToOneBlindly {
   }
 };
 
-/// Each thread exchanges its own word. With `stride` 1 these words are adjacent. The number of
-/// words is a power of two.
+/// In each repetition, each thread exchanges a word of its own. With `stride` 1 these words are
+/// adjacent. The number of words is a power of two.
 struct ExchangeOwn {
   std::uint32_t* words;
   std::uint32_t mask, stride;

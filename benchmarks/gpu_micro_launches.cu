@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Measures gpu_micro's launches: single kernels, kernels in graphs, and the time that the host
+// Measures launches for gpu_micro: single kernels, kernels in graphs, and the time that the host
 // waits.
 #include <array>
 
@@ -45,8 +45,8 @@ GraphTimes timesOfGraph(Stopwatch& watch, std::size_t nodes, const F& launch) {
           watch.onHost([&] { graph.launch(watch.stream()); })};
 }
 
-/// Measures the cost of a node: the time of a large graph minus that of a small one, divided by the
-/// difference of their numbers of nodes.
+/// Measures graphs of several sizes, and the cost of a node: the difference of the times of two
+/// graphs, divided by the difference of their numbers of nodes.
 template <class F>
 void measureGraphs(Stopwatch& watch, const std::string& kind, bool isTiny, const F& launch,
                    Rows& rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Measures gpu_micro's memory rates: device memory, host memory that kernels write, and copies over
-// the bus.
+// Measures memory rates for gpu_micro: device memory, host memory that kernels write, and copies
+// over the bus.
 #include <cstring>
 #include <stdexcept>
 
@@ -34,7 +34,7 @@ double gigabytesASecond(std::size_t bytes, double us) {
   return static_cast<double>(bytes) / 1e3 / us;
 }
 
-/// GB/s at which a kernel writes words into the host's memory.
+/// The rate, in GB/s, at which a kernel writes words into the host's memory.
 template <class T>
 double rateOfMappedWrites(Stopwatch& watch, lbvh::PinnedBuffer<unsigned char>& host,
                           std::size_t bytes, std::size_t stride) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Measures times for gpu_micro with events on a stream or with the host's clock. Each time is the
-// median of some runs.
+// median of several runs.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class Stopwatch {
     });
   }
 
-  /// Microseconds that the host spends in `work`. Its GPU work ends before the next run.
+  /// Microseconds that the host spends in `work`. The GPU finishes this work before the next run.
   template <class F>
   double onHost(const F& work) {
     return median([&] {

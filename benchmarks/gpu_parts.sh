@@ -3,7 +3,7 @@
 # Defines the parts of gpu.sh, and their sizes. gpu.sh sources this file. The functions that run a
 # program within its limit and report a failure are in gpu.sh.
 
-most_boxes=40000000 # limit for all frames of a walk's file together, but a walk has at least 20 frames
+most_boxes=40000000 # maximum of boxes times frames in a walk's file, but this never lowers the frames below 20
 debris=(--steps 120) sanitized=20000 profiled=1000000
 # One thread block sorts up to 2,304 boxes, a merge sort up to 131,072, and a radix sort more
 # (broadphase/cuda/stages.cuh). Each kind of sort is run with codes of 30 and of 63 bits. The memory hog of
@@ -232,8 +232,8 @@ part_sanitize() {
   for tool in memcheck racecheck synccheck; do sanitized $tool Cuda; done
 }
 
-# costliest FILE: prints for the five costliest kernels their time, the number of their last launch, and
-# their name.
+# costliest FILE: prints the time, the number of the last launch and the name of each of the five
+# costliest kernels.
 costliest() {
   grep '^"' "$1" | awk -F '","' '
     NR == 1 { for (i = 1; i <= NF; ++i) { name = $i; gsub(/"/, "", name); column[name] = i } next }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// loading: adds many boxes to a broad phase, runs the first step, and removes the boxes again. Does
-// so one by one, and in bulk if the broad phase can. Prints milliseconds. The unit boxes are in a
-// cube, and have about six neighbours each.
+// loading: adds many boxes to a broad phase, runs the first step, and removes the boxes again. Adds
+// and removes boxes one by one, and also in bulk if the broad phase can. Prints milliseconds. The
+// unit boxes are in a cube, and have about six neighbours each.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

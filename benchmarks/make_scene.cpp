@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// make_scene: writes files of boxes for replay. The scenes are a random walk (walk.h), and kinds of
+// make_scene: writes files of boxes for replay. The scenes are a random walk (walk.h), and several
 // scenes that are hard for a broad phase. The density of a scene does not depend on the number of
 // boxes.
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// rays: times rays against boxes at rest through Bullet's interface, with our broad phase and
-// Bullet's: before the first step, after it, and after many boxes were destroyed and created. At
-// the end, our broad phase is also compared with a new one of ours with the same boxes. Prints
-// nanoseconds per ray.
+// rays: times rays against boxes at rest through Bullet's interface, with our broad phase and with
+// Bullet's. Casts them before the first step, after it, and after many boxes were destroyed and
+// created. At the end, our broad phase is also compared with a new instance of it that has the same
+// boxes. Prints nanoseconds per ray.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -49,7 +49,7 @@ class Cloud {
 
   void step() { broadphase_->calculateOverlappingPairs(nullptr); }
 
-  /// Destroys random boxes, and creates as many elsewhere.
+  /// Destroys `count` random boxes, and creates as many boxes at other places.
   void replace(int count) {
     for (int k = 0; k < count; ++k) {
       const int place = random_.below(static_cast<int>(proxies_.size()));

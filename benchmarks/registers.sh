@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Prints for each of our kernels what ptxas reports: registers per thread and shared memory. Also prints
-# how many of an SM's 64 warps these two allow. Fails if a kernel spills or needs a stack.
+# Prints the registers per thread and the shared memory that ptxas reports for each of our kernels. Also
+# prints how many of an SM's 64 warps these resources allow. Fails if a kernel spills or needs a stack.
 # Usage: registers.sh [ARCHITECTURE]
 set -euo pipefail
 cd "$(dirname "$0")/.."

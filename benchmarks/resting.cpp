@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// resting: times PairFinder with boxes of which none, one or a hundred move. In each step it passes
-// the bits of the changed boxes to update(), and then calls pairs(). Prints microseconds per step.
+// resting: times a PairFinder. None, one or a hundred of its boxes move. Each step passes the bits
+// of the changed boxes to update(), and then calls pairs(). Prints microseconds per step.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// small_step: times small worlds in which almost nothing happens, through Bullet's interface. Our
-// measurements alternate with those of Bullet's broad phase. By default a few boxes move back and
-// forth, usually within btDbvtBroadphase's margin. With options, only one of many identical boxes
-// moves, or a broad phase is made for a few boxes, stepped once and destroyed. Prints microseconds.
+// small_step: times small worlds in which almost nothing happens, through Bullet's interface.
+// Measurements of our broad phase and of Bullet's alternate. By default a few boxes move back and
+// forth, usually within btDbvtBroadphase's margin. With --identical, only one of many identical
+// boxes moves. With --construct, a broad phase is made for a few boxes, stepped once and destroyed.
+// Prints microseconds.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

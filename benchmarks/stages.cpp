@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// stages: times all variants of sort, hierarchy and traversal that the founding documents describe.
-// It replaces one stage at a time. For comparison it also prints production's figures and those of
-// the documents.
+// stages: times all variants of sort, hierarchy and traversal that are in the catalogue. It
+// replaces one stage at a time. For comparison it also prints the figures of production and of the
+// documents that catalogue/README.md lists.
 #include <fmt/core.h>
 
 #include <fstream>
@@ -26,7 +26,7 @@ struct Settings {
   std::string csv;
 };
 
-/// The debris after 62 steps. Then the scene has about as many pairs as in the founding documents.
+/// The debris after 62 steps. Then the scene has about as many pairs as in the documents.
 std::vector<lbvh::Aabb> debris(std::uint32_t objects) {
   World world(makeBroadphase("dbvt", {}));
   findScene("debris")->build(world, {static_cast<int>(objects), 1});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // A random walk of boxes in a cube. Sides are from 0.5 to 1.5, and each box has about eleven
-// neighbours, independent of the number of boxes. In each frame all centres move within the cube,
-// or only those of an evenly spread share of the boxes. Moves are approximately normally
-// distributed, with a standard deviation of 0.05 (or another step) per frame and axis.
+// neighbours, independent of the number of boxes. In each frame all boxes move, or an evenly spread
+// share of them. Their centres stay within the cube. Moves are approximately normally distributed,
+// with a standard deviation of 0.05 (or another step) per frame and axis.
 #pragma once
 
 #include <algorithm>

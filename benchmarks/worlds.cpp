@@ -115,9 +115,8 @@ WorldBoxes walkOf(int boxes) {
   return scene;
 }
 
-/// One world with the same number of boxes as `worlds`, and the same number of pairs within about
-/// 1 %. The number of
-/// pairs is inversely proportional to the volume.
+/// One world with the same number of boxes as `worlds`. The numbers of pairs differ by at most
+/// about 1 %. The number of pairs is inversely proportional to the volume.
 WorldBoxes oneWorldLike(const WorldBoxes& worlds) {
   const std::size_t n = worlds.boxes.size();
   const auto pairs = static_cast<double>(HostRun(worlds, 2).step());

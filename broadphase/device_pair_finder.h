@@ -27,12 +27,12 @@ struct DevicePairs {
 };
 
 /// Finds all overlapping pairs of boxes on the GPU or, with the same calls, on the host. For a
-/// single world the pairs and their order are those of PairFinder. After a search the finder also
-/// answers queries of rays and boxes.
+/// single world, it finds the same pairs in the same order as PairFinder. After a search the finder
+/// also answers queries of rays and boxes.
 ///
-/// Only one thread at a time may use an instance, on one stream or on several that wait for each
-/// other. The thread may have any current device. Its current device, capture mode and last error
-/// are preserved.
+/// Only one thread at a time may use an instance, on one stream or on several streams that wait for
+/// each other. The thread may have any current device. Its current device, capture mode and last
+/// error are preserved.
 class GPULBVH_API DevicePairFinder {
  public:
   /// @throws std::runtime_error if the GPU is not available, or has found wrong pairs for a
@@ -72,8 +72,8 @@ class GPULBVH_API DevicePairFinder {
   ///   needs more capacity
   /// @throws std::bad_alloc on the host; the lists of the last search are then lost
   /// @throws std::runtime_error if a CUDA call fails
-  /// @throws std::runtime_error during a capture, if the last search failed, until reserve() or a
-  ///   call outside of captures has succeeded
+  /// @throws std::runtime_error during a capture, if the last search failed and neither reserve()
+  ///   nor a call outside of captures has succeeded since
   /// @throws std::runtime_error if `stream` is cudaStreamPerThread and an error is pending on this
   ///   thread (cudaPeekAtLastError)
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, CUstream_st* stream);
@@ -82,8 +82,9 @@ class GPULBVH_API DevicePairFinder {
   /// worlds, and the same arrays and lists. Each list of the finder gets a capacity of `pairs`
   /// pairs (0: eight per box). No array is read.
   ///
-  /// The call waits for the last search, then runs searches among empty boxes. Afterwards the lists
-  /// of the last search must not be read. During the call, no graph that contains a search may run.
+  /// The call waits for the last search, then runs searches without valid boxes. Afterwards the
+  /// lists of the last search must not be read. During the call, no graph that contains a search
+  /// may run.
   /// @throws std::invalid_argument, std::length_error as find() does
   /// @throws std::length_error on more than 2^31 - 1 pairs
   /// @throws std::runtime_error if a CUDA call fails
@@ -116,9 +117,9 @@ class GPULBVH_API DevicePairFinder {
   /// Sets DeviceOptions::initialPairCapacity, and leaves the other options at their defaults.
   [[deprecated("use DeviceOptions::initialPairCapacity")]] explicit DevicePairFinder(
       std::size_t initialPairCapacity);
-  /// find() with DeviceScene::of(boxes, filters) and sorted pairs.
-  /// @throws as find() does; std::invalid_argument if the number of filters is neither 0 nor that
-  ///   of boxes
+  /// Calls find() with DeviceScene::of(boxes, filters) and sorted pairs.
+  /// @throws as find() does; std::invalid_argument if the number of filters is neither 0 nor the
+  ///   number of boxes
   [[deprecated("use find() with a DeviceScene")]] DevicePairs find(View<const Aabb> boxes,
                                                                    View<const Filter> filters,
                                                                    CUstream_st* stream);

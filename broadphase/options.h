@@ -29,8 +29,8 @@ enum class Hierarchy {
   /// warps.
   wide,
   /// A binary tree over single boxes, built in each step from Morton codes by a radix sort and one
-  /// bottom-up pass. The search walks from each box along skip links. Karras 2012, "Thinking
-  /// Parallel"; Prokopenko and Lebrun-Grandie, "Revising Apetrei's bounding volume hierarchy
+  /// bottom-up pass. The search walks from each box along skip links. See Karras 2012, "Thinking
+  /// Parallel", and Prokopenko and Lebrun-Grandie, "Revising Apetrei's bounding volume hierarchy
   /// construction algorithm to allow stackless traversal".
   binary,
 };
@@ -90,7 +90,7 @@ struct Options {
   std::size_t pinnedDeltaMiB = 256;
 
   /// The structure that is searched. `wide` is faster. `binary` searches for the pairs of all boxes
-  /// in each step: it keeps neither an order nor earlier pairs, which would save work.
+  /// in each step. It does not save work by keeping an order or earlier pairs.
   Hierarchy hierarchy = Hierarchy::wide;
 
   // Deprecated names of version 0.2, to be removed in 0.4.
@@ -146,10 +146,10 @@ struct DeviceOptions {
   DeviceAllocator allocator;
 
   /// On the GPU: query the location of each array in each call, and reject arrays that kernels
-  /// cannot read. These are in ordinary host memory, unless the device reads that memory, or in
-  /// page-locked host memory at a pointer that is not valid on the device. Memory of another device
-  /// is rejected even if peer access is enabled. Turning the option off saves up to 16 driver
-  /// calls. A wrong array then causes a fault on the device.
+  /// cannot read. Such an array is in ordinary host memory that the device cannot read, or in
+  /// page-locked host memory with a pointer that is not valid on the device. Memory of another
+  /// device is rejected even if peer access is enabled. Turning the option off saves up to 16
+  /// driver calls. A wrong array then causes a fault on the device.
   bool validatesArrays = true;
 
   // Deprecated names of version 0.2, to be removed in 0.4.
@@ -202,7 +202,7 @@ enum class SpaceReason {
   requested,    ///< Options::backend is `host` or `cuda`
   unavailable,  ///< no GPU can be used
   warmUp,       ///< on the host, while the GPU is prepared in the background
-  faster,       ///< steps took less time there, or host and GPU are not yet compared
+  faster,       ///< steps took less time there, or host and GPU have not been compared yet
   failed,       ///< on the host, because the GPU has failed or found wrong pairs
 };
 
@@ -215,8 +215,8 @@ struct Stats : StepStats {
   std::string reason;                                ///< the reason in words
   Hierarchy hierarchy = Hierarchy::wide;             ///< the structure that was searched
 
-  /// With Backend::automatic: the mean time on the host of the steps that host and GPU both ran in
-  /// the last comparison. 0 before the first comparison.
+  /// With Backend::automatic: the mean time of a step on the host in the last comparison. Host and
+  /// GPU both ran the steps of that comparison. 0 before the first comparison.
   double hostMeanMs = 0;
   double gpuMeanMs = 0;      ///< the mean time of these steps on the GPU
   std::size_t switches = 0;  ///< with Backend::automatic: number of changes between host and GPU

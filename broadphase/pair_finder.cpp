@@ -24,7 +24,7 @@ struct GPULBVH_HIDDEN PairFinder::Impl {
   std::vector<std::uint8_t> removedObjects;  // one flag for each box of the last update
   SparseBits removed;                        // the boxes with a flag
   SparseBits changed;
-  bool hasDelta = false;  // false after an update that failed
+  bool hasDelta = false;  // false after an update that failed, and after updateUnchanged()
   bool isPacked = false;  // false after an update that failed
   std::optional<OldTree> tree;
   Stats stats;

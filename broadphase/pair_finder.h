@@ -27,7 +27,7 @@ enum class UpdateStatus {
 
 /// Finds all overlapping pairs in a set of closed boxes. The result is exact: it equals brute force
 /// with `overlap()`. A box with a NaN has no pairs. The six comparisons of `overlap()` also
-/// decide for inverted and infinite boxes. The pairs and their order are the same on every backend,
+/// apply to inverted and infinite boxes. The pairs and their order are the same on every backend,
 /// instruction set and thread count, and in every run.
 ///
 /// Coordinates may have any unit. Box i of one update and box i of the next are the same object,
@@ -53,9 +53,9 @@ class GPULBVH_API PairFinder {
   /// @param filters one for each box: finds only pairs that `shouldCollide()` accepts. Empty: finds
   ///   all overlapping pairs
   /// @param changed one bit for each box (box i is bit i % 64 of word i / 64). A bit must be set if
-  ///   the box or its filter may differ from the last update that did not throw. Boxes that are new
-  ///   since that update are always treated as changed. Empty: the finder compares the boxes with
-  ///   copies, which it keeps while that saves time
+  ///   the box or its filter may have changed since the last update that did not throw. Boxes that
+  ///   are new since that update are always treated as changed. Empty: the finder compares the
+  ///   boxes with copies, which it keeps while that saves time
   /// @throws std::invalid_argument if the sizes of the arrays do not match
   /// @throws std::length_error if there are more than `Options::maxPairs` pairs or 2^30 boxes
   /// @throws std::bad_alloc
@@ -69,9 +69,9 @@ class GPULBVH_API PairFinder {
   UpdateStatus tryUpdate(View<const Aabb> boxes, View<const Filter> filters = {},
                          View<const std::uint64_t> changed = {}) noexcept;
 
-  /// Replaces update() if nothing has changed. It returns at once, with one exception. Some steps
-  /// after the boxes have come to rest, one call may sort them again, so that queries are fast. The
-  /// caller must be sure that no box, filter or object has changed.
+  /// Replaces update() if nothing has changed. It returns at once, with one exception. A few steps
+  /// after the boxes have come to rest, one call may sort the boxes again to make queries faster.
+  /// The caller must be sure that no box, filter or object has changed.
   void updateUnchanged() noexcept;
 
   /// From the next update on, box `index` belongs to another object, or to none. The pairs of the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
 /// Tests rays of any precision against boxes. This is the only slab test of the project (Kay and
-/// Kajiya 1986). Also defines the rays of batches. C++17.
+/// Kajiya 1986). Also defines Ray, the type of the rays in a batch. C++17.
 #pragma once
 
 #include <cstddef>
@@ -101,7 +101,7 @@ class RayIntervals {
   Scalar enter_[kCount] = {}, leave_[kCount];
 };
 
-/// The points origin + t * direction for 0 <= t <= length. The direction need not be of length 1. A
+/// The points origin + t * direction for 0 <= t <= length. The direction need not have length 1. A
 /// component whose reciprocal is infinite is treated as 0.
 struct Ray {
   float origin[3];     ///< start of the ray
@@ -146,8 +146,8 @@ class RayTest {
     return intervals.hits();
   }
 
-  /// The distance at which the ray enters the box, in units of its direction: 0 if the ray begins
-  /// inside, negative if it misses.
+  /// The distance at which the ray enters the box, in units of the ray's direction: 0 if the ray
+  /// begins inside, negative if it misses.
   template <class Box>
   GPULBVH_HD float distanceTo(const Box& box) const {
     RayInterval<float> interval(length_);

@@ -35,7 +35,7 @@ struct BatchHits {
 /// while none builds. Only one batch may run at a time.
 class GPULBVH_API BoxTree {
  public:
-  /// @param threads number of host threads, as Options::threads
+  /// @param threads number of host threads, as in Options::threads
   /// @throws std::invalid_argument if `threads` is negative
   explicit BoxTree(int threads = 0);
   ~BoxTree();
@@ -50,20 +50,20 @@ class GPULBVH_API BoxTree {
   void build(View<const Aabb> boxes);
 
   /// Calls visit(box index) for each box for which hits(const Aabb&) is true, in unspecified order.
-  /// A NaN box is never visited. Many threads may call it at the same time.
-  /// @param hits must be true for bounds that contain a box for which it is true. Pass a RayTest
-  ///   directly, because a function that calls one takes twice the time.
+  /// A NaN box is never visited. Many threads may call this function at the same time.
+  /// @param hits if it is true for a box, it must also be true for all bounds that contain the box.
+  ///   Pass a RayTest directly, because a function that calls one takes twice the time.
   template <class Hits, class Visit>
   void query(const Hits& hits, const Visit& visit) const {
     if (const PackedBoxes* all = packed()) queryExactly(*all, hits, visit);
   }
 
-  /// Finds all boxes that overlap() each query. A query with a NaN hits nothing. An inverted query
-  /// hits the boxes for which all six comparisons hold.
+  /// Finds, for each query, all boxes for which overlap() is true. A query with a NaN hits nothing.
+  /// An inverted query hits the boxes for which all six comparisons hold.
   /// @param hits replaced; its memory is reused
   /// @throws std::bad_alloc
   void aabbTest(View<const Aabb> queries, BatchHits& hits);
-  /// Finds all boxes that the RayTest of each ray accepts.
+  /// Finds, for each ray, all boxes that its RayTest accepts.
   /// @throws std::bad_alloc
   void rayTest(View<const Ray> rays, BatchHits& hits);
 
@@ -84,8 +84,8 @@ class GPULBVH_API BoxTree {
 GPULBVH_BEGIN_OLD_NAMES
 
 /// Calls visit(box index) for each leaf for which hits(Node) is true, in the order of the leaves.
-/// `hits` must be true for bounds that contain a box for which it is true. Many threads may call it
-/// at the same time.
+/// If `hits` is true for a box, it must also be true for all bounds that contain the box. Many
+/// threads may call this function at the same time.
 template <class Hits, class Visit>
 [[deprecated("use BoxTree::query")]] void queryNodes(View<const Node> nodes, const Hits& hits,
                                                      const Visit& visit) {
@@ -113,7 +113,8 @@ template <class Hits, class Visit>
 GPULBVH_END_OLD_NAMES
 
 /// The nodes at depth `level` and the leaves above that depth, in the order of the leaves. Every
-/// leaf is below exactly one of them. Use it to draw a tree, or to divide a tree among tasks.
+/// leaf is one of these nodes, or is below exactly one of them. Use the result to draw a tree, or
+/// to divide a tree among tasks.
 /// @param level the root has level 0; below the deepest level, all leaves are returned
 /// @throws std::bad_alloc
 [[deprecated("a BoxTree has no nodes to list")]] GPULBVH_API std::vector<Node> nodesAtLevel(

@@ -111,7 +111,8 @@ struct View {
 ///
 /// THE INDEX RULE. In a tree over n sorted leaves, the n - 1 inner nodes are at [0, n - 1), and
 /// leaf k is at n - 1 + k. The root is node 0 for every n > 0. Inner nodes are numbered as in
-/// Karras 2012. A left child has the index of its last leaf, a right child that of its first leaf.
+/// Karras 2012. A left child has the index of its last leaf. A right child has the index of its
+/// first leaf.
 ///
 /// Let r be the last leaf below a node. The rope of the node is the right child whose range begins
 /// at leaf r + 1. If r is the last of all leaves, the rope is `kNullIndex`. A traversal continues

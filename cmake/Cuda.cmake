@@ -20,9 +20,9 @@ endif()
 
 # Chooses machine code for each major GPU generation since Turing, if the compiler supports it. The code is
 # for the first architecture of a generation. The generation's other GPUs can run it, except Jetson Orin.
-# PTX for the oldest architecture is included, too. Drivers can compile it for GPUs without machine code
-# here. PTX for the newest architecture is for future GPUs. docs/gpus.md says which driver reads which
-# PTX.
+# PTX for the oldest architecture is included, too. Drivers can compile it for GPUs for which there is no
+# machine code. PTX for the newest architecture is for future GPUs. docs/gpus.md says which driver reads
+# which PTX.
 function(gpulbvh_architectures result)
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code
     OUTPUT_VARIABLE known ERROR_QUIET)
@@ -46,14 +46,14 @@ endfunction()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   if(GPULBVH_INTERPRETER)
-    set(CMAKE_CUDA_ARCHITECTURES 90)  # the interpreter runs PTX, and reads register counts in machine code
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # the interpreter runs PTX, and reads register counts from machine code
   else()
     gpulbvh_architectures(CMAKE_CUDA_ARCHITECTURES)
   endif()
 endif()
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-  # CMake versions before about 3.26 do not know this option of newer nvcc.
+  # CMake versions before about 3.26 do not know this option of newer nvcc versions.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()

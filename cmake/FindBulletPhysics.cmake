@@ -13,7 +13,7 @@
 # searched. Headers and libraries are from the same Bullet. If that Bullet is incomplete or has the other
 # precision, that is an error, and no other Bullet is tried. A Debug build uses the Debug libraries if
 # there are any, as in vcpkg's Bullet. This file is installed with the package, for find_dependency.
-cmake_policy(VERSION 3.22)  # The program's project may require an older version.
+cmake_policy(VERSION 3.22)  # The program's project may require an older version of CMake.
 if(TARGET Bullet::Dynamics)  # found before
   set(BulletPhysics_FOUND TRUE)
   return()
@@ -186,7 +186,7 @@ function(_bullet_target name part dependencies)
   endif()
 endfunction()
 
-# Makes the targets. Sets BulletPhysics_PLACE, which an installed package passes on as BulletPhysics_HINT.
+# Makes the targets. Sets BulletPhysics_PLACE, which an installed package uses as BulletPhysics_HINT.
 # Sets BulletPhysics_SUMMARY to a text for a message. If no Bullet can be used, sets BulletPhysics_REASON
 # instead.
 function(_bullet_find)

@@ -66,7 +66,7 @@ if(TARGET gpulbvh_dbvt)  # has its own folder, because programs are not linked w
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT dbvt OPTIONAL)
 endif()
 
-# A shared library contains the CUDA runtime.
+# Programs need the CUDA Toolkit only if the library is static. A shared library contains the CUDA runtime.
 set(_static_with_cuda OFF)
 if(GPULBVH_HAS_CUDA AND NOT BUILD_SHARED_LIBS)
   set(_static_with_cuda ON)

@@ -12,7 +12,7 @@ if(BUILD_SHARED_LIBS AND (GPULBVH_TESTS OR GPULBVH_SAMPLES))
 endif()
 
 # Sets the library's version, and hides all symbols that broadphase/export.h does not export. Before 1.0 a minor
-# version may break the ABI, so it is part of the SOVERSION.
+# version may break the ABI, so the SOVERSION contains the minor version.
 function(gpulbvh_as_shared_library target)
   set_target_properties(${target} PROPERTIES
     VERSION ${PROJECT_VERSION}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Links only if Bullet's libraries were built with the btScalar of its headers. The program calls
-// one constructor of each library. The constructor's mangled name depends on btScalar.
+// one constructor of each library. The mangled names of these constructors depend on btScalar.
 // FindBulletPhysics.cmake links this program without running it, so that cross-compilation works.
 #include <BulletCollision/CollisionShapes/btCapsuleShape.h>
 #include <BulletDynamics/Dynamics/btRigidBody.h>

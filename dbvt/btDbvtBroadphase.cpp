@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Replaces Bullet's btDbvtBroadphase.cpp. Implements the class of Bullet's own header, and defines
-// every symbol of that file, so that the linker takes nothing from Bullet's file. Each object
-// passes its calls to a GpuLbvhBroadphase. For programs that link Bullet statically, or that
-// compile Bullet's sources with this file in place of the original. Requires C++17.
+// Replaces Bullet's btDbvtBroadphase.cpp. Implements the class that Bullet's own header declares.
+// Defines every symbol of the replaced file, so that the linker takes nothing from it. Each object
+// passes its calls to a GpuLbvhBroadphase. This file is for programs that link Bullet statically,
+// or that compile Bullet's sources with this file in place of the original. Requires C++17.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 
 #include "members.h"

@@ -161,7 +161,7 @@ void start() {
   totals.started = totals.lastLine = now();
 }
 
-/// Resets the totals in a child process, which has made no step yet.
+/// Resets the totals in a child process, which has made no step yet but has the parent's objects.
 void forgetParent() {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   const int objects = totals.objects;

@@ -36,7 +36,7 @@ struct DbvtObject {
 struct DbvtImplementation {
   const char* const* (*bulletsNames)();  ///< names of Bullet's symbols to find; the last is null
   void** (*bulletsAddresses)();          ///< receives their addresses before the first call
-  /// Constructs the members of a btDbvtBroadphase in `memory`, but not its vtable.
+  /// Constructs the members of a btDbvtBroadphase in `memory`, but does not set its vtable pointer.
   /// @return its GpuLbvhBroadphase, to be passed to `destroy`
   void* (*construct)(void* memory, btOverlappingPairCache* pairCache);
   void (*destroy)(void* object, void* ours);

@@ -60,7 +60,7 @@ struct GPULBVH_HIDDEN GpuLbvhBroadphase::Impl {
     const GpuLbvhCorners box(aabbMin, aabbMax);
     if (proxies.setExactAabb(proxy, box)) queries.markChanged(proxy);
   }
-  /// setAabb() if there is a margin, double precision or a ghost callback.
+  /// The part of setAabb() for a margin, for double precision and for ghost callbacks.
   GPULBVH_NOINLINE void setAnyAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
                                    const btVector3& aabbMax) {
     if (isSameBox(GpuLbvhBox(proxy), GpuLbvhBox(aabbMin, aabbMax))) return;
@@ -254,7 +254,7 @@ const char* GpuLbvhBroadphase::error() const { return m_impl->step.error(); }
 
 void GpuLbvhBroadphase::printStats() {
   const lbvh::Stats& s = stats();
-  m_impl->sink->refusedPairs().applyNotes();  // drops pairs of proxies destroyed since the step
+  m_impl->sink->refusedPairs().applyNotes();  // drops the pairs of destroyed proxies
   const auto count = [](const char* name, std::size_t n) {
     std::printf("  %-22s %12zu\n", name, n);
   };

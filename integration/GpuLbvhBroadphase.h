@@ -17,7 +17,7 @@
 
 class btOverlappingPairCache;
 
-/// The options of the pair finder, and five options that only programs with Bullet need.
+/// The options of the pair finder, and five more for programs with Bullet.
 struct GpuLbvhOptions : lbvh::Options {
   /// @param finder options of the pair finder; the five options below keep their defaults
   GpuLbvhOptions(const lbvh::Options& finder = {}) : lbvh::Options(finder) {}
@@ -37,7 +37,7 @@ struct GpuLbvhOptions : lbvh::Options {
   bool cacheHasGhosts = true;
 
   /// Whether the program announces each change of a proxy's m_collisionFilterGroup or
-  /// m_collisionFilterMask before the next step. If so, a step does not read the groups and masks
+  /// m_collisionFilterMask before the next step. If true, a step need not read the groups and masks
   /// of all proxies. Any of these announces a change:
   /// - filterChanged(proxy)
   /// - btCollisionWorld::refreshBroadphaseProxy(object)
@@ -49,16 +49,16 @@ struct GpuLbvhOptions : lbvh::Options {
   /// if there are more than 4,096 objects.
   bool announcedFilters = false;
 
-  /// True: each step reads all groups and masks, also in a large world. So a change in place takes
+  /// True: each step reads all groups and masks, even in a large world. So a change in place takes
   /// effect at the next step, even if its object rests. Has no effect with announcedFilters.
   bool readsAllFilters = false;
 
-  /// True: each step ends by sorting the pairs of the broad phase's own cache. The order is
-  /// ascending, by the first object's unique id, then by the second's. So the order does not depend
-  /// on earlier steps. A program that restores a saved world gets the same pairs in the same order
-  /// (docs/contract.md). A step in which pairs come or go takes 15 to 50 ns more per pair. False: a
-  /// removed pair is replaced by the last one, as in btHashedOverlappingPairCache. Ignored for a
-  /// cache that was passed to the constructor.
+  /// True: each step ends by sorting the pairs of the broad phase's own cache. Pairs are in
+  /// ascending order of the first object's unique id, then of the second's. So the order does not
+  /// depend on earlier steps. A program that restores a saved world gets the same pairs in the same
+  /// order (docs/contract.md). A step in which pairs come or go takes 15 to 50 ns more per pair.
+  /// False: a removed pair is replaced by the last one, as in btHashedOverlappingPairCache. Ignored
+  /// for a cache that was passed to the constructor.
   bool sortsPairs = false;
 };
 
@@ -85,7 +85,7 @@ struct GpuLbvhNewProxy {
 };
 
 /// A btBroadphaseInterface that searches for pairs in blocks of boxes. The blocks follow a
-/// space-filling curve; the boxes are sorted again when that order has degraded.
+/// space-filling curve. The boxes are sorted again when their order has degraded.
 ///
 /// Pairs: calculateOverlappingPairs() finds the exact pairs of the closed boxes. It passes the
 /// changes since the previous call to the cache: removed pairs, then added pairs, each sorted.
@@ -107,9 +107,9 @@ struct GpuLbvhNewProxy {
 ///
 /// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
-/// have parted are removed in the next step, as by btDbvtBroadphase. So a loop over a ghost's list
-/// may move the objects in it. A cache with deferred removal (btSortedOverlappingPairCache) gets
-/// even the new pairs only in the step.
+/// have parted are removed in the next step, as btDbvtBroadphase does. So a loop over a ghost's
+/// list may move the objects in it. If the cache has deferred removal
+/// (btSortedOverlappingPairCache), new pairs are also added only in the step.
 ///
 /// Queries: rayTest() and aabbTest() see every createProxy(), setAabb() and destroyProxy() at once.
 /// Many threads may query at the same time, as long as no thread changes the broad phase.
@@ -123,12 +123,12 @@ struct GpuLbvhNewProxy {
 /// Errors: only the constructors throw exceptions of this library. These are std::bad_alloc, and
 /// std::runtime_error if Backend::cuda was requested and a device is present but cannot be used. If
 /// a step cannot be finished (no memory, more than Options::maxPairs), errorCode() and error() say
-/// why; see GpuLbvhError. The first step with more than Options::maxPairs also writes to stderr. An
-/// exception of a program's callback reaches the caller, and the next step does the remaining work.
+/// why. The first step with more than Options::maxPairs also writes to stderr. An exception of a
+/// program's callback reaches the caller, and the next step does the remaining work.
 class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
  public:
   /// @param options may be an lbvh::Options, too. An unavailable backend is replaced by the best
-  ///   available one, and stats().reason says why. Negative `threads` mean 0: all cores
+  ///   available one, and stats().reason says why. A negative `threads` means all cores, as 0 does
   /// @param pairCache used but not owned. Null: the broad phase makes and owns a cache
   explicit GpuLbvhBroadphase(const GpuLbvhOptions& options = {},
                              btOverlappingPairCache* pairCache = nullptr);
@@ -138,27 +138,28 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
-  /// Unique ids count from 1, unless setNextUniqueId() has chosen one. Callbacks are called here
-  /// only for pairs of ghosts. If one throws, no proxy is created.
+  /// The new proxy gets the next unique id, unless setNextUniqueId() has chosen one. The ids start
+  /// at 1. Callbacks are called here only for pairs of ghosts. If one throws, no proxy is created.
   /// @return null if there is no memory, or if a filter callback destroyed the new proxy
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
   /// Chooses the unique id of the next proxy that is created, for a program that restores a saved
-  /// world (docs/contract.md). Later proxies continue from the largest id that was given since the
-  /// last resetPool(). If `id` is not larger than that one, the call makes a pass over all proxies.
+  /// world (docs/contract.md). Later proxies continue from the largest id that any proxy has had
+  /// since the last resetPool(). If `id` is not larger than this, the call makes a pass over all
+  /// proxies.
   /// @param id from 1 to 2^30. 0: undoes an earlier call
   /// @return false if the id is out of range or a proxy has it; the next proxy then gets an id from
   ///   the counter
   bool setNextUniqueId(int id);
-  /// Removes the proxy with its pairs.
+  /// Removes the proxy and its pairs.
   /// @param dispatcher frees the pairs' algorithms. If it is null, the next step frees them
   void destroyProxy(btBroadphaseProxy* proxy, btDispatcher* dispatcher) override;
   /// Sets the proxy's box, in units of the world. The next step updates its pairs; new pairs of
   /// ghosts are added at once. The dispatcher is not read.
   void setAabb(btBroadphaseProxy* proxy, const btVector3& aabbMin, const btVector3& aabbMax,
                btDispatcher* dispatcher) override;
-  /// The box of the latest createProxy() or setAabb(), without the margin.
+  /// The box that the latest createProxy() or setAabb() set, without the margin.
   void getAabb(btBroadphaseProxy* proxy, btVector3& aabbMin, btVector3& aabbMax) const override;
 
   /// Calls createProxy() for each of `count` objects. Creates all proxies or none, even if a
@@ -170,13 +171,13 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// Calls setAabb() for each of `count` proxies.
   void setAabbs(btBroadphaseProxy* const* proxies, const btVector3* aabbMins,
                 const btVector3* aabbMaxs, int count, btDispatcher* dispatcher);
-  /// Calls destroyProxy() for each of `count` proxies. A cache of one of Bullet's classes that was
-  /// passed to the constructor is searched once for the pairs of all proxies, not once per proxy.
+  /// Calls destroyProxy() for each of `count` proxies. If a cache of one of Bullet's classes was
+  /// passed to the constructor, it is searched only once, not once per proxy.
   void destroyProxies(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
   /// Calls rayCallback.process() for each proxy whose box the ray hits or touches. The order is
-  /// unspecified, and the return value is ignored. Every box with min <= max that Bullet's own test
-  /// (btRayAabb2) accepts is visited. Inverted boxes and boxes with a NaN are not visited.
+  /// unspecified, and the return value is ignored. Visits every box with min <= max that Bullet's
+  /// own test (btRayAabb2) accepts. Inverted boxes and boxes with a NaN are not visited.
   /// @param rayTo not read: direction and length of the ray come from the callback
   /// @param aabbMin, aabbMax corners of a box that is swept along the ray, relative to rayFrom
   void rayTest(const btVector3& rayFrom, const btVector3& rayTo,
@@ -195,32 +196,32 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   /// The pair cache, read-only.
   const btOverlappingPairCache* getOverlappingPairCache() const override;
 
-  /// Makes the proxy, usually one of a btStaticPlaneShape, a half space: all points with
-  /// normal * point <= constant. From the next step on the proxy pairs only with boxes that overlap
-  /// its box and reach into the half space. Without this call a static plane pairs with every
-  /// object, because its box covers the whole world. Rays and box queries still use the box.
+  /// Makes the proxy a half space: all points with normal * point <= constant. The proxy usually
+  /// belongs to a btStaticPlaneShape. From the next step on the proxy pairs only with boxes that
+  /// overlap its box and reach into the half space. Without this call a static plane pairs with
+  /// every object, because its box covers the whole world. Rays and box queries still use the box.
   /// @param normal in world coordinates, of any length: the shape's normal, rotated by the object's
   ///   transform
   /// @param constant the shape's constant plus the dot product of the rotated normal and the
   ///   object's origin. An equation with a NaN is ignored
   /// @return false if there is no memory
   bool setPlane(btBroadphaseProxy* proxy, const btVector3& normal, btScalar constant);
-  /// Undoes setPlane(): the proxy pairs with all that its box overlaps.
+  /// Undoes setPlane(): the proxy pairs with everything that its box overlaps.
   void clearPlane(btBroadphaseProxy* proxy);
 
   /// Makes the next calculateOverlappingPairs() call the filter callback for every overlapping
   /// pair. That call removes pairs that are now refused and adds pairs that are now accepted. All
-  /// other pairs stay as they are. Call this when the callback's answers have changed. Without it,
-  /// a refused pair is checked again only when one of its boxes changes, and an accepted pair is
-  /// never checked again. Without a callback, it is not needed after a change of group or mask. The
-  /// exception is a pair cache of your own class: the next step then calls its
-  /// needsBroadphaseCollision().
+  /// other pairs stay as they are. Call this when the callback's answers have changed. Without
+  /// refilter(), a refused pair is checked again only when one of its boxes changes, and an
+  /// accepted pair is never checked again. If there is no callback, refilter() is not needed after
+  /// a change of group or mask, except with a pair cache of your own class. The next step then
+  /// calls that cache's needsBroadphaseCollision().
   void refilter();
 
-  /// Call this after changing a proxy's group or mask in place; the next step uses the new values.
-  /// Needed with GpuLbvhOptions::announcedFilters. Also needed for a resting object in a world of
-  /// more than 4,096 objects, if the change must take effect at the next step. If the answers of a
-  /// filter callback have changed, call refilter() instead.
+  /// Call this after changing a proxy's group or mask in place. The next step then uses the new
+  /// values. Needed with GpuLbvhOptions::announcedFilters. Also needed for a resting object in a
+  /// world of more than 4,096 objects, if the change must take effect at the next step. If the
+  /// answers of a filter callback have changed, call refilter() instead.
   void filterChanged(btBroadphaseProxy* proxy);
 
   // For programs that call these members of btDbvtBroadphase:
@@ -232,31 +233,30 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
                           const btVector3& aabbMax, btDispatcher* dispatcher) {
     setAabb(proxy, aabbMin, aabbMax, dispatcher);
   }
-  /// Stores the number and does not use it: motion is not predicted.
+  /// Only stores the number, because motion is not predicted.
   void setVelocityPrediction(btScalar prediction) { m_prediction = prediction; }
-  /// The number of the latest setVelocityPrediction(); 0 by default.
+  /// The number that the latest setVelocityPrediction() stored; 0 by default.
   btScalar getVelocityPrediction() const { return m_prediction; }
   /// The type of m_rayTestStacks.
   struct RayTestStacks {
     /// How many threads may cast rays at once.
     static constexpr int size() { return BT_MAX_THREAD_COUNT; }
   };
-  /// Has no stacks, only their number. Programs read the number of stacks of a btDbvtBroadphase to
-  /// learn how many threads may cast rays at once. Here it is the maximum number of Bullet's
-  /// threads.
+  /// Only has a size(). Programs read the number of stacks of a btDbvtBroadphase to learn how many
+  /// threads may cast rays at once. Here it is the maximum number of Bullet's threads.
   static constexpr RayTestStacks m_rayTestStacks{};
 
-  /// The box around all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
+  /// The bounds of all proxies; (0, 0, 0) to (0, 0, 0) if there are none.
   void getBroadphaseAabb(btVector3& aabbMin, btVector3& aabbMax) const override;
 
-  /// Restarts the unique ids at 1. Does nothing while proxies exist, or within a callback of a step
-  /// or a query.
+  /// Makes the unique ids start at 1 again. Does nothing while proxies exist, or within a callback
+  /// of a step or a query.
   void resetPool(btDispatcher* dispatcher) override;
 
   /// Prints a table of the last step's statistics to stdout.
   void printStats() override;
 
-  /// Counts and times of the last step, and where it ran.
+  /// Counts and times of the last step, and the backend on which it ran.
   const lbvh::Stats& stats() const;
 
   /// Why the last calculateOverlappingPairs() could not be finished.

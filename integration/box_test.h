@@ -22,7 +22,7 @@ class GpuLbvhBoxTest {
     return lbvh::overlap(*this, other);
   }
 
-  /// Which of several boxes overlap the box, one bit per box.
+  /// Tests several boxes at once. Bit i of the result is set if box i overlaps.
   /// @param corners minima of all boxes on each axis, then their maxima
   template <std::size_t kCount>
   std::uint32_t lanes(const float (&corners)[6][kCount]) const {

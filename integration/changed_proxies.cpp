@@ -5,8 +5,8 @@
 
 namespace {
 
-/// The box enlarged by an eighth of its size on each side. A proxy usually stays within it for some
-/// steps.
+/// The proxy's box, enlarged by an eighth of its size on each side. A proxy usually stays within it
+/// for some steps.
 btDbvtVolume enlargedBoxOf(const GpuLbvhProxy* proxy) {
   const btVector3 size = proxy->m_aabbMax - proxy->m_aabbMin;
   btVector3 margin(0, 0, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the proxies that have changed since the blocks that queries search were packed. A query
-// tests the newest of these proxies one by one in a list, and searches a tree for the rest. So the
-// cost of a query depends on what it finds, and the cost of a move depends on the depth of the
-// tree. Not installed.
+// Queries search packed blocks of boxes. This class keeps the proxies that have changed since the
+// blocks were packed. A query tests the newest of them one by one, and searches a tree for the
+// rest. So the cost of a query depends on what it finds, and the cost of a move depends on the
+// depth of the tree. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>
@@ -38,8 +38,8 @@ class GpuLbvhChangedProxies {
   }
 
  private:
-  /// Traverses the tree without a stack. After a subtree it continues with the right child of the
-  /// nearest ancestor whose right child was not visited yet.
+  /// Traverses the tree without a stack. After a subtree, goes up to the nearest ancestor whose
+  /// right child has not been visited, and continues with that child.
   template <class Hits, class Visit>
   static void queryTree(const btDbvtNode& root, const Hits& hits, const Visit& visit) {
     const btDbvtNode* node = &root;

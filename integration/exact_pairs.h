@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Corrects the finder's pairs to the exact ones. The finder knows only float boxes, and no planes.
-// Pairs that it cannot decide are decided here, in double precision or by a plane's equation.
-// Filters are not applied. Not called if the finder can decide all pairs (single-precision Bullet
-// without planes): then the finder's lists are exact. Not installed.
+// Rejects those pairs of the finder that do not overlap exactly, and corrects the finder's lists of
+// changes. The finder knows only boxes of floats, and no planes. Pairs that it cannot decide are
+// decided here, in double precision or with a plane's equation. Filters are not applied. Not called
+// if the finder can decide all pairs (single-precision Bullet without planes): then the finder's
+// lists are exact. Not installed.
 #pragma once
 
 #include <vector>
@@ -15,8 +16,8 @@ class GpuLbvhExactPairs {
   GpuLbvhExactPairs(const GpuLbvhProxies& proxies, lbvh::PairFinder& finder)
       : m_proxies(proxies), m_finder(finder) {}
 
-  /// Call this after each update of the finder that changed something, if pairs may be undecided
-  /// now or were rejected in the previous update.
+  /// Call this after each update of the finder that changed something. It is needed only if pairs
+  /// may be undecided now, or if the previous update rejected pairs.
   /// @throws std::bad_alloc; then all of the finder's pairs are treated as exact
   void update();
 

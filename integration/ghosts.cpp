@@ -37,11 +37,11 @@ void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxe
 #endif
 }
 
-/// A ghost with more than this number of proxies near it searches for them whenever it moves.
+/// A ghost with more proxies near it does not reuse their list. It searches whenever it moves.
 constexpr std::size_t kMaxNear = 256;
 
-/// The box enlarged by a fifth of its size on each side. A ghost usually stays within it for some
-/// steps.
+/// A ghost's box, enlarged by a fifth of its size on each side. A ghost usually stays within it for
+/// some steps.
 lbvh::Aabb enlargedBoxOf(const lbvh::Aabb& box) {
   lbvh::Aabb enlarged = box;
   for (int axis = 0; axis < 3; ++axis) {
@@ -90,7 +90,7 @@ void GpuLbvhGhosts::addIfGhost(GpuLbvhProxy* proxy) {
   try {
     m_ghosts.push_back({proxy});
   } catch (const std::bad_alloc&) {
-    return;  // then its pairs wait for the step, as those of other proxies do
+    return;  // the step then adds its pairs, as it does for other proxies
   }
   proxy->m_isGhost = true;
   proxy->m_ghost = static_cast<std::uint32_t>(m_ghosts.size() - 1);
@@ -128,7 +128,8 @@ void GpuLbvhGhosts::removeProxy(GpuLbvhProxy* proxy) {
   m_ghosts.pop_back();
 }
 
-/// Packing all boxes takes about as long as forty tests of a ghost against all boxes.
+/// Whether a query should pack all boxes. Packing takes about as long as forty tests of a ghost
+/// against all boxes.
 bool GpuLbvhGhosts::isPackingWorthIt() {
   constexpr std::size_t kEnough = 32;
   const bool wouldLast = std::exchange(m_moves, 0) <= m_queries.mostWaiting();
@@ -166,7 +167,7 @@ void GpuLbvhGhosts::renewNear(Ghost& ghost) {
   ghost.knowsNear = ghost.near.size() <= kMaxNear;
 }
 
-/// Lists a proxy that has come into the ghost's enlarged box.
+/// Lists a proxy that has entered the ghost's enlarged box.
 void GpuLbvhGhosts::addNear(Ghost& ghost, std::uint32_t slot) {
   if (!ghost.knowsNear) return;
   if (std::find(ghost.near.begin(), ghost.near.end(), slot) != ghost.near.end()) return;
@@ -241,7 +242,7 @@ void GpuLbvhGhosts::addPairsOf(GpuLbvhProxy* proxy) {
   for (GpuLbvhProxy* other : partners) {
     if (proxy->m_serial != serial) break;
     if (!other->isAlive() || !m_proxies.overlap(proxy, other)) continue;
-    // A step that is running may remove the pair, because it found its pairs before the move.
+    // A running step found its pairs before this move, so it may still remove the pair.
     if (!m_isInStep && m_sink.has(proxy, other)) continue;
     const lbvh::Pair pair = lbvh::makePair(proxy->m_slot, other->m_slot);
     if (!rememberEarly(pair)) break;
@@ -265,13 +266,13 @@ void GpuLbvhGhosts::confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* d
     if (!pairs.isPair(pair)) {
       m_sink.remove(a, b, dispatcher);
     } else if (!m_sink.has(a, b) && !m_sink.refusedPairs().contains(pair)) {
-      // The program removed the pair from the cache, and then one of the two moved.
+      // The program removed the pair from the cache, and then one of the two objects moved.
       const bool isIn = m_sink.add(a, b);
       if (m_proxies.wereInLastStep(pair)) m_sink.refusedPairs().note(pair, !isIn);
     }
   }
   m_unconfirmed.clear();
-  // The step may have removed a pair whose boxes a callback has moved together again meanwhile.
+  // The step may have removed a pair although a callback has moved its boxes together again.
   for (std::size_t i = 0, end = m_early.size(); i < end; ++i) addPair(m_early[i]);
   m_isInStep = false;
 }

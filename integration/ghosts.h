@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Adds the pairs of ghost objects between two steps. A program may move a btGhostObject and read
-// its overlaps in the next line, as btKinematicCharacterController does. Knows which proxies are
-// ghosts, and adds their pairs at once. Pairs are removed in the step, as btDbvtBroadphase does: a
-// program may move the objects of a ghost's list while it iterates over that list. All other pairs
-// wait for the step.
-// Not installed.
+// its overlaps in the next line, as btKinematicCharacterController does. So this class knows which
+// proxies are ghosts, and adds their pairs at once. Pairs whose boxes have parted are removed in
+// the step, as in btDbvtBroadphase. So a program may move the objects of a ghost's list while it
+// iterates over that list. All other pairs are added in the step. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>
@@ -42,10 +41,11 @@ class GpuLbvhGhosts {
   void addProxy(GpuLbvhProxy* proxy) {
     if (areActive()) addNewProxy(proxy);
   }
-  /// Adds the pairs of a proxy that has moved. Requires areActive(). Finds its partners in the tree
-  /// of ghosts. A ghost that has left its enlarged box searches all boxes with a query. If the
-  /// query would have to pack all boxes first, or if boxes are fattened, each box is tested
-  /// instead.
+  /// Adds the pairs of a proxy that has moved. Requires areActive(). If the proxy is not a ghost,
+  /// searches the tree of ghosts. A ghost within its enlarged box is tested against the proxies
+  /// near it. For a ghost that has left its enlarged box, a query searches all boxes. If the query
+  /// would have to pack all boxes first, or if boxes are fattened, the ghost is tested against each
+  /// box instead.
   void moveProxy(GpuLbvhProxy* proxy);
   void removeProxy(GpuLbvhProxy* proxy);
   /// Forgets all pairs, because slots and unique ids restart. Requires that there are no proxies.
@@ -60,15 +60,16 @@ class GpuLbvhGhosts {
   /// @return whether another rule was applied since the last step
   bool beginStep(const void* rule) {
     forgetRepeated();
-    m_unconfirmed
-        .clear();  // has pairs if the last step was interrupted; then this step checks all pairs
+    // If the last step was interrupted, some pairs are left. Then this step checks all pairs.
+    m_unconfirmed.clear();
     m_unconfirmed.swap(m_early);
     m_isInStep = true;
     m_rule = rule;
     return std::exchange(m_hasAskedAnother, false);
   }
-  /// Call this at the end of a step. Makes the pairs that were added before the step agree with the
-  /// step's result: boxes may have parted again, and only the step has read changed filters.
+  /// Call this at the end of a step. Compares the pairs that were added before the step with the
+  /// step's result, and corrects the cache. Boxes may have parted again, and only the step has read
+  /// changed filters.
   void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
 
  private:
@@ -79,7 +80,7 @@ class GpuLbvhGhosts {
     GpuLbvhProxy* proxy;
     btDbvtNode* leaf = nullptr;  ///< the enlarged box; null while the box has a NaN
     bool knowsNear = false;
-    std::vector<std::uint32_t> near = {};  ///< slots; some may be free or given back by now
+    std::vector<std::uint32_t> near = {};  ///< slots; some may be free or no longer exist
   };
 
   void setActive(bool active);
@@ -102,7 +103,7 @@ class GpuLbvhGhosts {
   GpuLbvhPairSink& m_sink;
   std::vector<Ghost> m_ghosts;
   btDbvt m_tree;                          ///< the enlarged boxes of all ghosts
-  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: what the moved proxy may overlap
+  std::vector<GpuLbvhProxy*> m_partners;  ///< scratch: possible partners of one proxy
   /// Pairs that were added or refused since the last step found its pairs.
   std::vector<lbvh::Pair> m_early;
   /// Pairs that were added or refused before the running step found its pairs.
@@ -111,6 +112,6 @@ class GpuLbvhGhosts {
   bool m_hasAskedAnother = false;  ///< another rule was applied since that step
   bool m_isInStep = false;         ///< from beginStep() until all pairs are confirmed
   bool m_isActive = false;         ///< result of the last areActive()
-  std::size_t m_moves = 0;  ///< moves of all proxies since a ghost was tested against all boxes
+  std::size_t m_moves = 0;  ///< moves of proxies since the last test of a ghost against all boxes
   std::size_t m_tests = 0;  ///< tests of a ghost against all boxes, with few moves between them
 };

@@ -17,7 +17,7 @@ void* copyOf(const void* bytes, std::size_t size, std::size_t capacity) {
 
 namespace {
 
-/// Smaller arrays are copied: system calls and page faults would cost more.
+/// Smaller arrays are copied, because system calls and page faults would cost more.
 constexpr std::size_t kMinMapped = 65536;
 
 bool areMapped(std::size_t bytes) { return bytes >= kMinMapped; }
@@ -37,7 +37,7 @@ void* movePages(void* pages, std::size_t from, std::size_t to) {
 #if !defined(__SANITIZE_THREAD__)
   if (areMapped(from)) return mremap(pages, from, to, MREMAP_MAYMOVE);
 #endif
-  // ThreadSanitizer does not see mremap. It would report earlier accesses at the new address as
+  // ThreadSanitizer does not know mremap. It would report earlier accesses at the new address as
   // races.
   void* const moved = newPages(to);
   if (moved == MAP_FAILED) return moved;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Defines an array that Linux can grow without a copy: mremap moves its pages to another address.
-// Growing takes microseconds, and memory is touched only as it is used. On other systems growing
-// copies the array. On Linux small arrays are copied, too, because they share their pages with
-// other allocations. With 6,000 objects of debris the longest of 12 steps takes 4.3 ms if pages are
-// moved. It takes 5.8 ms if arrays are copied and grow by a quarter, and 4.7 ms if they are copied
-// and double (median of 10 interleaved runs). Not installed.
+// Growing takes microseconds, and Linux allocates a page only when it is first used. On other
+// systems growing copies the array. On Linux small arrays are copied, too, because they share their
+// pages with other allocations. With 6,000 objects of debris the longest of 12 steps takes 4.3 ms
+// if pages are moved. It takes 5.8 ms if arrays are copied and grow by a quarter, and 4.7 ms if
+// they are copied and double (median of 10 interleaved runs). Not installed.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class GpuLbvhPages {
   }
 
   void* data() const { return m_data; }
-  /// Keeps the bytes up to the previous size; the address may change. @throws std::bad_alloc, with
+  /// Keeps the bytes up to the previous size. The address may change. @throws std::bad_alloc, with
   /// nothing changed
   void grow(std::size_t bytes);
   /// On Linux, gives back whole pages after the first `bytes` bytes. The address does not change.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Implements the sinks for pair caches that a program passes to the constructor. A cache of the
 // program's own class gets only the calls that btDbvtBroadphase makes, because its other functions
-// may do anything. Bullet's own classes are known. So their contents are also read, and
-// the search applies their rule. Not installed.
+// may do anything. The behaviour of Bullet's own caches is known. So the sinks also read the
+// contents of these caches, and the search applies their rule. Not installed.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class HandedInPairSink : public GpuLbvhPairSink {
     }
     return true;
   }
-  /// The cache may return null even though it has added the pair, because Bullet ignores the
-  /// result. The pair is then the last one in the cache's array.
+  /// The cache may return null although it has added the pair, because Bullet ignores the result.
+  /// Then the pair is the last one in the cache's array.
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
     if (offer(a, b) != nullptr) return true;
     const btBroadphasePairArray& pairs = m_cache.getOverlappingPairArray();
@@ -71,7 +71,7 @@ class HandedInPairSink : public GpuLbvhPairSink {
   void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
 
  protected:
-  // In both calls the smaller unique id is first, as in the calls of btDbvtBroadphase.
+  // Both functions pass the proxy with the smaller unique id first, as btDbvtBroadphase does.
   btBroadphasePair* offer(GpuLbvhProxy* a, GpuLbvhProxy* b) {
     if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
     return m_cache.addOverlappingPair(a, b);
@@ -121,7 +121,7 @@ void HandedInPairSink::removeInOnePass(btBroadphaseProxy* const* proxies, int co
 }
 
 /// The sink for a cache of the program's own class with deferred removal. Such a cache cannot
-/// remove a single pair. The broad phase edits the cache's array instead.
+/// remove a single pair, so the sink edits the cache's array.
 class DeferredPairSink : public HandedInPairSink {
  public:
   DeferredPairSink(GpuLbvhProxies& proxies, btOverlappingPairCache& cache)
@@ -153,7 +153,7 @@ class SortedPairSink final : public DeferredPairSink {
  public:
   using DeferredPairSink::DeferredPairSink;
   const void* rule() override { return m_cache.getOverlapFilterCallback(); }
-  /// btNullPairCache returns null for every pair, but null does not mean that it refuses the pair.
+  /// btNullPairCache returns null even for pairs that it does not refuse.
   bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) override {
     return offer(a, b) != nullptr || (m_cache.getOverlapFilterCallback() == nullptr &&
                                       m_cache.needsBroadphaseCollision(a, b));
@@ -173,7 +173,7 @@ struct GhostCallback : private btHashedOverlappingPairCache {
 };
 
 /// The sink for Bullet's hashed cache. That cache identifies proxies by their unique ids, and two
-/// broad phases may use the same ids. So it may have a pair of another broad phase in place of
+/// broad phases may use the same ids. So the cache may have another broad phase's pair in place of
 /// ours.
 class HashedPairSink final : public HandedInPairSink {
  public:
@@ -222,8 +222,8 @@ class HashedPairSink final : public HandedInPairSink {
 };
 
 /// Whether the cache is exactly of the class Cache. Compares vtable pointers, because Bullet or the
-/// program may be built without RTTI. May be false for a cache of that class from another library,
-/// which may have its own copy of Bullet.
+/// program may be built without RTTI. May be false for a cache that another library created,
+/// because that library may have its own copy of Bullet.
 template <class Cache>
 bool isExactly(const btOverlappingPairCache& cache) {
   Cache sample;

@@ -45,7 +45,8 @@ struct KeptAlgorithm {
   void* info;
 };
 
-/// The world's objects in the order of their unique ids, so that the new ids have the same order.
+/// Lists the world's objects in the order of their unique ids, so that their new ids have the same
+/// order.
 std::vector<MovedObject> objectsOf(btCollisionWorld& world) {
   std::vector<MovedObject> moved;
   const btCollisionObjectArray& objects = world.getCollisionObjectArray();
@@ -121,7 +122,7 @@ void attachAlgorithms(std::vector<KeptAlgorithm>& algorithms, btOverlappingPairC
   }
 }
 
-/// Empties a ghost object's own list, because a ghost must not keep a proxy that is about to be
+/// Empties a ghost object's own list, because a ghost must not refer to a proxy that is about to be
 /// destroyed. Some caches (btSortedOverlappingPairCache) do not report removals to their ghost
 /// callback.
 void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
@@ -134,7 +135,7 @@ void emptyGhost(btCollisionObject& object, btDispatcher* dispatcher) {
   }
 }
 
-/// Destroys the last proxy first, so that a broad phase with a stack of free ids reuses them in
+/// Destroys the last proxy first. A broad phase with a stack of free ids then reuses the ids in
 /// order.
 void destroyProxies(const std::vector<MovedObject>& moved, btBroadphaseInterface& broadphase,
                     btDispatcher* dispatcher) {

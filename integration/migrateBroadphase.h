@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 /// @file
-/// migrateBroadphase: replaces a running world's broad phase by this library's or any of Bullet's.
-/// The caller makes and owns both broad phases. Requires C++17.
+/// migrateBroadphase: replaces the broad phase of a running world with this library's or one of
+/// Bullet's. The caller makes and owns both broad phases. Requires C++17.
 #pragma once
 
 #include "../broadphase/export.h"
@@ -20,14 +20,14 @@ class btOverlappingPairCallback;
 /// - the filter callback
 /// - velocities and activation
 /// - the collision algorithm, contact manifolds and impulses of each pair that both broad phases
-///   have; so a heap at rest stays asleep
+///   have. So a heap at rest stays asleep
 ///
 /// The btSoftBodyWorldInfo of each soft body, and of a soft world, refers to the new broad phase
 /// afterwards.
 ///
 /// Not kept:
-/// - the order of the pairs; so the simulation does not continue bit for bit, unless both broad
-///   phases have GpuLbvhOptions::sortsPairs
+/// - the order of the pairs, unless both broad phases have GpuLbvhOptions::sortsPairs. If the
+///   order changes, the simulation does not continue bit for bit
 /// - algorithms of pairs that only the old broad phase had
 /// - algorithms of pairs whose two objects have the opposite order in the new broad phase, which
 ///   can happen if it already had proxies
@@ -35,8 +35,9 @@ class btOverlappingPairCallback;
 /// - the planes of setPlane()
 /// - proxies that belong to no object of the world; they stay in the old broad phase
 ///
-/// The program's pointers to proxies become invalid. A ghost callback is called for the removal of
-/// every pair, and for its addition if the new broad phase has the pair.
+/// The program's pointers to proxies become invalid. The ghost callback is called for each pair
+/// that the old cache removes, and for each pair that the new cache adds. A
+/// btSortedOverlappingPairCache does not call it for removals.
 ///
 /// Call it between two steps or in a tick callback. Do not call it while Bullet visits pairs or
 /// proxies (in contact, ray and filter callbacks).
@@ -54,8 +55,8 @@ GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
     btCollisionWorld* world, btBroadphaseInterface* newBroadphase,
     btOverlappingPairCallback* ghostCallback = nullptr);
 
-/// Also updates getWorldInfo() of a soft world, which new soft bodies use. The overload for
-/// btCollisionWorld does not, because only a btDynamicsWorld has getWorldType(), which
+/// Also updates the getWorldInfo() of a soft world, which new soft bodies use. The overload for
+/// btCollisionWorld cannot do this, because only a btDynamicsWorld has getWorldType(), which
 /// identifies soft worlds.
 GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
     btDynamicsWorld* world, btBroadphaseInterface* newBroadphase,

@@ -31,10 +31,11 @@ void prefetchManifold(const btBroadphasePair& pair) {
 }
 
 /// With fewer pairs, the narrow phase finds most of their data in the processor's caches. Then
-/// prefetching would only cost time: for 1,000 pairs nearly as much as the broad phase (measured).
+/// prefetching would only cost time. For 1,000 pairs it took nearly as long as the broad phase.
 constexpr int kMinPrefetched = 8192;
 
-/// Number of pairs that are prefetched together. With 16 the processor still waited for memory.
+/// The number of pairs that are prefetched together. With 16 pairs the processor still waited for
+/// memory.
 constexpr std::size_t kBatch = 64;
 
 /// Calls apply(few) for consecutive batches of at most kBatch pairs.
@@ -117,12 +118,12 @@ btBroadphasePair* GpuLbvhPairCache::addKnown(btBroadphaseProxy* a, btBroadphaseP
   }
 }
 
-// Tests the filter although the finder has tested groups and masks: callbacks of the preceding
-// removals may have changed them. This takes less than 0.6 % of a replay's instructions.
+// Tests the filter although the finder has tested groups and masks, because callbacks of the
+// preceding removals may have changed these. This takes less than 0.6 % of a replay's instructions.
 bool GpuLbvhPairCache::add(lbvh::View<const lbvh::Pair> pairs) {
   if (pairs.empty()) return true;
   m_table.reserve(m_filter == nullptr ? pairs.size() : 1,
-                  slots());  // a callback may refuse most of them
+                  slots());  // a callback may refuse most pairs
   forBatches(pairs, [this](lbvh::View<const lbvh::Pair> few) {
     prefetchToAdd(few);
     for (const lbvh::Pair pair : few) {
@@ -168,7 +169,7 @@ void GpuLbvhPairCache::prefetchToAdd(lbvh::View<const lbvh::Pair> few) const {
   lookups.prefetch();
 }
 
-/// @param freesManifolds false without a dispatcher
+/// @param freesManifolds false if there is no dispatcher
 void GpuLbvhPairCache::prefetchToRemove(lbvh::View<const lbvh::Pair> few,
                                         bool freesManifolds) const {
   const GpuLbvhPairIndex& index = m_table.index();
@@ -235,7 +236,7 @@ void GpuLbvhPairCache::cleanOverlappingPair(btBroadphasePair& pair, btDispatcher
 void GpuLbvhPairCache::cleanProxyFromPairs(btBroadphaseProxy* proxy, btDispatcher* dispatcher) {
   if (!m_proxies.owns(proxy)) return;
   const std::uint32_t slot = static_cast<GpuLbvhProxy*>(proxy)->m_slot;
-  // Programs call this after changing a group or mask, or the answers of their filter callback.
+  // Programs call this after a change of a group, a mask, or the answers of their filter callback.
   m_proxies.filterChanged(static_cast<GpuLbvhProxy*>(proxy));
   m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   const GpuLbvhPairTable::PlacesOf places(m_table, slot);
@@ -256,8 +257,8 @@ void GpuLbvhPairCache::removeOverlappingPairsContainingProxy(btBroadphaseProxy* 
   m_proxies.askAgain(static_cast<GpuLbvhProxy*>(proxy));
   bool mayBeMore = m_ghost != nullptr;  // callbacks may move pairs, and add pairs of the proxy
   do {
-    // Removes the pairs in the order in which a scan from the front would. The last pair moves to
-    // the index of the removed one. If the moved pair also has this proxy, it is removed next.
+    // Removes the pairs in the same order as a scan from the front. The last pair moves to the
+    // index of the removed one. If the moved pair also has this proxy, it is removed next.
     const GpuLbvhPairTable::PlacesOf places(m_table, slot);
     if (!places.areListed()) return removeByScan(slot, dispatcher);
     mayBeMore = mayBeMore && places.size() != 0;
@@ -283,8 +284,8 @@ void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher
       ++pair;
 }
 
-// The callback is usually that of the narrow phase. The data that it reads for a pair are scattered
-// in memory. Waiting for them took up to two fifths of the narrow phase's time. The narrow phase
+// The callback usually belongs to the narrow phase. The data that it reads for a pair are scattered
+// in memory. The narrow phase spent up to two fifths of its time waiting for them. The narrow phase
 // skips sleeping pairs, so only pairs that moved are prefetched.
 void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   const auto ahead = [&](int stages) {
@@ -309,7 +310,8 @@ void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   if (pair != nullptr && isMoving(*pair)) prefetchManifold(*pair);
 }
 
-/// Calls the callback, which may change this cache, and removes the pair if it returns true.
+/// Calls the callback, and removes the pair if the callback returns true. The callback may change
+/// this cache.
 /// @return what the callback returned
 bool GpuLbvhPairCache::process(std::uint32_t pair, btOverlapCallback* callback,
                                btDispatcher* dispatcher) {

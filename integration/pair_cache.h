@@ -38,7 +38,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   void processAllOverlappingPairs(btOverlapCallback* callback, btDispatcher* dispatcher,
                                   const btDispatcherInfo& info) override;
 
-  /// Sorts in descending order of unique ids. Pairs keep their algorithms.
+  /// Sorts the pairs in descending order of unique ids. Pairs keep their algorithms.
   void sortOverlappingPairs(btDispatcher* dispatcher) override;
 
   bool needsBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override;
@@ -56,7 +56,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   btBroadphasePairArray& getOverlappingPairArray() override { return m_table.array(); }
   int getNumOverlappingPairs() const override { return m_table.array().size(); }
 
-  // For the step and the ghosts, which pass only proxies of this broad phase:
+  // Called by the step and the ghosts, which pass only proxies of this broad phase:
 
   btOverlappingPairCache& cache() override { return *this; }
   bool add(lbvh::View<const lbvh::Pair> pairs) override;
@@ -81,7 +81,7 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
 
  private:
   std::size_t slots() const { return m_proxies.boxes().size(); }
-  /// Whether the pair at index `place` now has this slot.
+  /// Whether the pair at index `place` has a proxy in this slot. False if there is no such index.
   bool contains(std::uint32_t place, std::uint32_t slot) const {
     if (place >= m_table.size()) return false;
     const lbvh::Pair pair = m_table.slots(place);

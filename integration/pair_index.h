@@ -33,7 +33,7 @@ class GpuLbvhPairIndex {
     while (m_buckets.size() < bucketsFor(all)) addBucket();
   }
 
-  /// Frees memory if there were far more pairs before.
+  /// Frees memory if there were many more pairs before.
   void giveBackMemory() noexcept {
     if (m_buckets.size() <= 8 * bucketsFor(size())) return;
     m_buckets.clear();
@@ -73,7 +73,7 @@ class GpuLbvhPairIndex {
     return place;
   }
 
-  /// Adapts to a new order of the array.
+  /// Updates the index after the array has been reordered.
   /// @param places for each new index, the pair's previous index
   /// @throws std::bad_alloc, with nothing changed
   void reorder(lbvh::View<const std::uint32_t> places) {
@@ -107,7 +107,7 @@ class GpuLbvhPairIndex {
     const std::uint32_t first = m_buckets[bucket];
     if (first != lbvh::kNullIndex) lbvh::prefetch(&m_entries[first]);
   }
-  /// The last stage, because few buckets have more than two pairs.
+  /// This is the last stage, because few buckets have more than two pairs.
   void prefetchSecond(std::size_t bucket) const {
     const std::uint32_t first = m_buckets[bucket];
     if (first == lbvh::kNullIndex) return;
@@ -136,7 +136,7 @@ class GpuLbvhPairIndex {
   /// receives its pairs from one other bucket. So no step has to rebuild the whole table, which
   /// would be slow.
   void addBucket() {
-    constexpr std::size_t kAhead = 16;  // prefetches the bucket that is split kAhead calls later
+    constexpr std::size_t kAhead = 16;  // prefetches for the bucket to be split kAhead calls later
     const std::size_t added = m_buckets.size();
     if (added == 2 * m_whole) m_whole = added;
     m_buckets.push_back(lbvh::kNullIndex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Defines one interface to every pair cache. The broad phase's own cache implements it
+// Defines a common interface to all kinds of pair caches. The broad phase's own cache implements it
 // (pair_cache.h). handed_in_cache.cpp implements it for each kind of cache that a program can pass
 // to the constructor. The sink is chosen when the broad phase is created. No other code depends on
 // the kind of sink. Does not decide which pairs exist. Not installed.
@@ -28,9 +28,9 @@ class GpuLbvhPairSink {
   virtual btOverlappingPairCache& cache() = 0;
 
   /// Identifies the rule by which the cache accepts overlapping pairs. Null: groups and masks
-  /// decide, so the search can leave out pairs that they refuse. Otherwise the address of the
-  /// filter callback, or of the cache if it can have its own rule. Then the cache is offered all
-  /// pairs.
+  /// decide, so the search can leave out pairs that they refuse. Otherwise the result is the
+  /// address of the filter callback, or of the cache if it can have its own rule. In both cases the
+  /// cache is offered all pairs.
   virtual const void* rule() { return cache().getOverlapFilterCallback(); }
   bool hasOwnRule() { return rule() == &cache(); }
 
@@ -46,18 +46,18 @@ class GpuLbvhPairSink {
   virtual void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) = 0;
 
   /// Adds a pair of two living proxies. Requires needsGhostPairsAtOnce(). A refusal is not
-  /// remembered, because later steps report the end of an overlap only for pairs that a step found.
+  /// remembered, because steps report the end of an overlap only for pairs that a step has found.
   /// @return whether the cache has the pair now
   virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
-  /// Whether the cache has the pair. Also false if this is unknown. Then the pair may be added
-  /// again.
+  /// Whether the cache has the pair. If this is unknown, the result is false, and the pair may be
+  /// added again.
   virtual bool has(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
   virtual void remove(GpuLbvhProxy* a, GpuLbvhProxy* b, btDispatcher* dispatcher) = 0;
 
   /// Removes the pairs of a proxy that is about to be destroyed.
   virtual void removePairsOf(GpuLbvhProxy* proxy, btDispatcher* dispatcher) = 0;
-  /// Call this before removePairsOf() for each of `count` proxies. Removes all their pairs in one
-  /// pass, if that is cheaper than one pass per proxy.
+  /// Call this before removePairsOf() is called for each of `count` proxies. Removes all their
+  /// pairs in one pass, if that is cheaper than one pass per proxy.
   virtual void prepareRemovalOf(btBroadphaseProxy* const* proxies, int count,
                                 btDispatcher* dispatcher) = 0;
 

@@ -17,8 +17,8 @@ std::uint64_t keyOf(const btBroadphasePair& pair) {
          static_cast<std::uint32_t>(pair.m_pProxy1->m_uniqueId);
 }
 
-/// The indices of the keys, in ascending order of the keys. Usually nearly all are in order. So the
-/// others are removed, sorted, and merged with the rest.
+/// The indices of the keys, in ascending order of the keys. Usually nearly all keys are in order
+/// already. Only the others are sorted, and then merged with the rest.
 std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) {
   std::vector<std::uint32_t> inOrder, others, places;
   inOrder.reserve(keys.size());
@@ -111,6 +111,7 @@ void GpuLbvhPairTable::sort(Order order) {
   m_isAscending = order == Order::ascending;
 }
 
+/// Writes the indices of the slot's pairs to `places`.
 /// @return false if there is no memory
 bool GpuLbvhPairTable::list(std::uint32_t slot, Places& places) {
   if (!m_partners.isValid())
@@ -131,7 +132,7 @@ bool GpuLbvhPairTable::list(std::uint32_t slot, Places& places) {
     *one = m_index.find(lbvh::makePair(slot, *one));
   std::sort(begin, end);
   end = std::unique(begin, end);
-  // Partners whose pairs were removed have the index kNullIndex.
+  // find() returned kNullIndex for each partner whose pair was removed.
   if (end > begin && end[-1] == lbvh::kNullIndex) --end;
   places.truncate(static_cast<std::size_t>(end - begin));
   m_partners.keep(slot, places.size(), [&](std::size_t k) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Holds the pairs of the broad phase's own cache: Bullet's array, the index of each pair in it, and
-// the partners of each proxy. As in Bullet's cache, the last pair moves to the index of a removed
-// one. Pairs are identified by slots, because the memory of proxies may be freed before their pairs
-// are removed. Calls no filter and no callback. Not installed.
+// the partners of each proxy. When a pair is removed, the last pair takes its index, as in Bullet's
+// cache. Pairs are identified by slots, because the memory of proxies may be freed before their
+// pairs are removed. Calls no filter and no callback. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -37,7 +37,7 @@ class GpuLbvhPairTable {
   void reserve(std::size_t more, std::size_t slots) {
     if (size() + more > m_reserved || slots > m_reservedSlots) grow(more, slots);
   }
-  /// Frees memory if there were far more pairs before. The pairs keep their addresses.
+  /// Frees memory if the table once had far more pairs. The pairs keep their addresses.
   void giveBackMemory(std::size_t slots) noexcept;
 
   /// Appends a new pair. Requires reserved memory.
@@ -46,13 +46,12 @@ class GpuLbvhPairTable {
   std::uint32_t& linkTo(lbvh::Pair slots) { return m_index.linkTo(slots); }
   void takeOut(std::uint32_t& link);
 
-  /// The orders of pairs by unique ids: by the first object's id, then by the second's.
+  /// Orders pairs by the unique id of the first object, and then by the id of the second object.
   enum class Order { ascending, descending };
   /// The indices of the pairs in this order. @throws std::bad_alloc
   std::vector<std::uint32_t> placesIn(Order order) const;
   /// Puts the pairs in this order. They keep their algorithms. Takes one pass over all pairs if few
-  /// are out of order. Takes no time if the table is known to be in ascending order and is sorted
-  /// in that order again.
+  /// are out of order. Returns at once if the order is ascending and the table is known to have it.
   /// @throws std::bad_alloc, with nothing changed
   void sort(Order order);
 
@@ -79,8 +78,8 @@ class GpuLbvhPairTable {
 
 /// Lists the indices of one proxy's pairs in ascending order. Later changes of the table do not
 /// change the list. Allocates only if another list exists, which happens if a callback calls the
-/// cache. A program may free its bodies before its world. The world then reads the bodies' proxy
-/// pointers in freed memory, and removes those proxies. An allocation could overwrite that memory.
+/// cache. An allocation could do harm if a program frees its bodies before its world. The world
+/// then reads the bodies' proxy pointers in freed memory, which the allocation could overwrite.
 class GpuLbvhPairTable::PlacesOf {
  public:
   PlacesOf(GpuLbvhPairTable& table, std::uint32_t slot) : m_table(table) {

@@ -3,7 +3,7 @@
 // removed without a scan of all pairs. Removing a pair does not update the list, so the caller
 // checks which of the listed pairs still exist. The list is built from all pairs when it is needed.
 // New pairs are added to it until its capacity is used up. Then the list becomes invalid. So in a
-// world of n pairs it is built at most once in n / 4 additions. Its memory is reserved when pairs
+// world of n pairs it is built at most once per n / 4 new pairs. Its memory is reserved when pairs
 // are added, so building it allocates nothing. On Linux the memory is not touched before the list
 // is built. Proxies are identified by slot. Not installed.
 #pragma once
@@ -59,9 +59,8 @@ class GpuLbvhPartners {
     for (std::uint32_t at = m_first[slot]; at != lbvh::kNullIndex; at = m_nodes[at].next)
       visit(m_nodes[at].partner);
   }
-  /// Replaces the listed partners of a slot by `count` of them: partnerOf(k) for each k below
-  /// `count`. Without this, a pair that is removed and added again and again would be listed ever
-  /// more often.
+  /// Keeps only the partners partnerOf(0) to partnerOf(count - 1) of a slot. Without this, a pair
+  /// would be listed once more each time it is removed and added again.
   template <class PartnerOf>
   void keep(std::uint32_t slot, std::size_t count, const PartnerOf& partnerOf) {
     if (slot >= m_first.size()) return;

@@ -2,7 +2,7 @@
 // Stores the proxies of one broad phase, with their boxes and filters in the dense arrays that the
 // core reads. A living proxy keeps its address and its slot. A new proxy gets the lowest free slot.
 // Free slots at the end are given back, with their memory.
-// Code that each step runs for each proxy is in this header, the rest in proxies.cpp. Not
+// Code that each step runs for each proxy is in this header. The rest is in proxies.cpp. Not
 // installed.
 #pragma once
 
@@ -30,7 +30,7 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
   bool m_isChanged : 1, m_isWaiting : 1;
   bool m_isPlane : 1;     ///< has a plane's equation in addition to its box
   bool m_hasNoPairs : 1;  ///< its pairs were removed, because the proxy is about to be destroyed
-  bool m_isGhost : 1;     ///< its pairs do not wait for the step (ghosts.h)
+  bool m_isGhost : 1;     ///< its new pairs are added at once (ghosts.h)
 
   GpuLbvhProxy()
       : m_isChanged(false),
@@ -136,8 +136,8 @@ class GpuLbvhCorners {
 };
 #endif
 
-/// Proxies of consecutive slots. A block is aligned to its size, so a proxy's slot follows from its
-/// address. The proxy, which is larger than a cache line, need not be read for that.
+/// Proxies of consecutive slots. A block is aligned to its size, so slotOf() needs only a proxy's
+/// address. It does not read the proxy, which is larger than a cache line.
 struct GpuLbvhProxyBlock {
   static constexpr std::size_t kBytes = 16384;
   static constexpr std::uint32_t kProxies = (kBytes - sizeof(btVector3)) / sizeof(GpuLbvhProxy);
@@ -236,11 +236,11 @@ class GpuLbvhProxies {
   /// are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
-  /// Makes the next create() use this unique id. Cancels an earlier call in any case; 0 does only
-  /// that.
+  /// Makes the next create() use this unique id. Always cancels an earlier call. The id 0 does
+  /// nothing else.
   /// @return false if the id is out of range or a proxy has it
   bool setNextId(int id);
-  /// Restarts slots and unique ids. Does nothing while there are proxies.
+  /// Restarts slot numbers and unique ids. Does nothing while there are proxies.
   void reset();
 
   /// Gives back the free slots at the end. Afterwards boxes() has fewer boxes.
@@ -267,7 +267,7 @@ class GpuLbvhProxies {
   /// The proxies whose groups and masks a step reads.
   enum class Read {
     none,    ///< only those for which filterChanged() was called
-    inTurn,  ///< changed proxies and kInTurn others; in a small world all
+    inTurn,  ///< changed proxies and kInTurn others; in a small world, all
     all
   };
   /// Reads the filters that `read` selects. @return all filters by slot, as last read
@@ -306,8 +306,8 @@ class GpuLbvhProxies {
     return pair.second < m_boxes.size() &&
            areFrom(m_lastSerialOfStep, at(pair.first), at(pair.second));
   }
-  /// wereInLastStep() for a pair of the last step, but usually faster. False if a callback has
-  /// destroyed one of the two objects since.
+  /// Like wereInLastStep(), but usually faster, and only for a pair of the last step. False if
+  /// a callback has destroyed one of the two objects since.
   bool stillLives(lbvh::Pair pair) const { return !m_anyDestroyed || wereInLastStep(pair); }
   bool movedInLastStep(const GpuLbvhProxy* proxy) const { return m_moved.contains(proxy->m_slot); }
 
@@ -353,7 +353,8 @@ class GpuLbvhProxies {
     m_changed.add(proxy.m_slot);
     return true;
   }
-  /// Also lets the step offer refused pairs again: the cache may have tested an old filter.
+  /// Also lets the step offer the proxy's refused pairs again, because the old filter may have
+  /// refused them.
   void readFilterInStep(const GpuLbvhProxy& proxy) {
     if (readFilter(proxy)) m_toAsk.add(proxy.m_slot);
   }
@@ -369,7 +370,7 @@ class GpuLbvhProxies {
   std::vector<GpuLbvhProxyBlock*> m_blocks;  ///< by slot
   std::vector<const GpuLbvhProxyBlock*> m_byAddress;
   std::vector<lbvh::Aabb> m_boxes;
-  std::vector<Plane> m_planes;  ///< only a few, so they are searched one by one
+  std::vector<Plane> m_planes;  ///< only a few, so a linear search is fast
   std::vector<lbvh::Filter> m_filters;
   std::size_t m_nextFilter = 0;  ///< the slot whose filter is next in turn
   lbvh::SparseBits m_changed;

@@ -82,8 +82,8 @@ void GpuLbvhQueries::clearChanged() {
 
 /// Brings the scene up to date. Returns false if all boxes must be tested instead. Several threads
 /// may call this at the same time. Each sees the scene as stale or behind until one thread has
-/// updated it, and none traverses it before that. The exception is a nested query: it packs and
-/// places nothing, because the outer query is still traversing the scene.
+/// updated it, and none traverses it before that. A nested query does not update the scene,
+/// because the outer query is still traversing it.
 bool GpuLbvhQueries::refreshScene(const Running& running) {
   const auto isStale = [this] { return m_isStale.load(std::memory_order_acquire); };
   const auto isBehind = [this] { return m_isBehind.load(std::memory_order_acquire); };
@@ -97,7 +97,7 @@ bool GpuLbvhQueries::refreshScene(const Running& running) {
   return !m_isLost;
 }
 
-/// Moves the listed proxies to the tree. Without memory they stay in the list.
+/// Moves the listed proxies to the tree. If memory runs out, they stay in the list.
 void GpuLbvhQueries::placeChanged() {
   try {
     m_changed.place();

@@ -45,7 +45,7 @@ class GpuLbvhQueries {
   /// How many proxies may change between two queries before all boxes are packed again.
   std::size_t mostWaiting() const { return 64 + m_proxies.boxes().size() / 64; }
 
-  /// Whether a query would neither pack all boxes nor test all boxes.
+  /// False if the next query would have to pack all boxes, or test each of them.
   bool areQuick() {
     noteEarlier();
     return !m_isStale.load(std::memory_order_relaxed) && !m_isLost;

@@ -26,8 +26,8 @@ class GpuLbvhRay {
   }
 
   /// Whether the ray hits or touches the box. Accepts every box with min <= max that Bullet's own
-  /// test (btRayAabb2) accepts, even if it does so only because of rounding. A NaN anywhere or an
-  /// inverted box is a miss.
+  /// test (btRayAabb2) accepts, even boxes that it accepts only because of rounding. A NaN
+  /// anywhere or an inverted box is a miss.
   template <class Box>
   bool operator()(const Box& box) const {
     lbvh::RayInterval<btScalar> interval(m_length);
@@ -57,9 +57,9 @@ class GpuLbvhRay {
 
  private:
   /// For a zero in the direction, Bullet multiplies by BT_LARGE_FLOAT (1e18; 1e30 with double
-  /// precision) instead of the inverse. So such a ray also reaches faces that are nearer than its
-  /// length / BT_LARGE_FLOAT. For a ray of length 0 Bullet writes NaN on all axes. Such a ray hits
-  /// only boxes that contain its origin.
+  /// precision) instead of the inverse. So such a ray also hits faces whose distance is less than
+  /// its length / BT_LARGE_FLOAT. For a ray of length 0 Bullet writes NaN on all axes. Such a ray
+  /// hits only boxes that contain its origin.
   static lbvh::RayAxis axisOf(btScalar inverse) {
     if (!std::isfinite(inverse)) return lbvh::RayAxis::parallel;
     return btFabs(inverse) < BT_LARGE_FLOAT ? lbvh::RayAxis::oblique

@@ -16,7 +16,7 @@ void release(std::vector<T>&... vectors) {
   (std::vector<T>().swap(vectors), ...);
 }
 
-/// Inserts the second slot of each pair, from the end, so that each entry moves once.
+/// Inserts the second slot of each pair. Works from the end, so that each entry moves only once.
 void insertInto(Row& row, lbvh::View<const lbvh::Pair> sorted) {
   const std::size_t size = row.size() + sorted.size();
   if (size > row.capacity()) row.reserve(size + size / 4 + 2);
@@ -110,7 +110,7 @@ void GpuLbvhRefusedPairs::applyAnyNotes() noexcept {
   } catch (const std::bad_alloc&) {
     return lose();
   }
-  // Otherwise they would keep as much memory as the largest step needed.
+  // Otherwise these vectors would keep as much memory as the largest step needed.
   release(m_ended, m_accepted, m_refused);
   if (m_entries == 0) release(m_pages);
 }
@@ -148,8 +148,8 @@ void GpuLbvhRefusedPairs::forget(lbvh::View<const lbvh::Pair> gone) noexcept {
   applyNotes();
 }
 
-// The partners' rows are edited together, before the next step: destroyed proxies often share a
-// partner, which may have a long row.
+// The partners' rows are edited together, before the next step, because destroyed proxies often
+// share a partner with a long row.
 void GpuLbvhRefusedPairs::forgetPairsOf(const GpuLbvhProxy* proxy) noexcept {
   if (!m_refused.empty() || !m_accepted.empty()) applyNotes();
   Row* row = rowOf(proxy->m_slot);

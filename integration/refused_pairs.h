@@ -52,7 +52,7 @@ class GpuLbvhRefusedPairs {
   using Page = std::array<Row, 64>;
 
   bool find(lbvh::Pair pair) const;
-  /// contains(), but faster for a pair of withMarked().
+  /// Like contains(), but faster for the pairs that withMarked() returned.
   bool wasRefused(lbvh::Pair pair) {
     if (!m_isOffering) return contains(pair);
     while (m_added.size() != 0 && m_added[0] < pair)
@@ -75,8 +75,8 @@ class GpuLbvhRefusedPairs {
   GpuLbvhProxies& m_proxies;
   std::vector<std::unique_ptr<Page>> m_pages;     ///< null: no proxy of the page has refused pairs
   std::size_t m_entries = 0;                      ///< in all rows; each pair has two
-  std::vector<lbvh::Pair> m_refused, m_accepted;  ///< notes that were not applied yet
-  /// Entries (slot, partner) in rows of live proxies; the partner was destroyed.
+  std::vector<lbvh::Pair> m_refused, m_accepted;  ///< notes that are not yet applied
+  /// Entries (slot, partner) to erase, because the partner was destroyed.
   std::vector<lbvh::Pair> m_ended;
   std::vector<lbvh::Pair> m_behind, m_toOffer;  ///< scratch and result of withMarked()
   lbvh::View<const lbvh::Pair> m_added;         ///< the rest of withMarked()'s `added`

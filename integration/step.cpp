@@ -141,8 +141,8 @@ void GpuLbvhStep::settleOrder() {
   }
 }
 
-/// Removes pairs that no longer overlap, but are in the cache because the previous step was
-/// interrupted, because the program added them, or because a GPU found them and was lost.
+/// Removes pairs from the cache that do not overlap. The cache has such pairs if the previous
+/// step was interrupted, if the program added them, or if a GPU found them before it was lost.
 void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
   m_sink.remove(viewOf(difference(viewOf(m_sink.pairs()), viewOf(overlapping()))), dispatcher);
 }
@@ -174,7 +174,7 @@ std::vector<lbvh::Pair> GpuLbvhStep::overlapping() const {
 void GpuLbvhStep::fail(GpuLbvhError code, const char* why) {
   m_errorCode = code;
   std::snprintf(m_error, sizeof m_error, "%s", why);
-  // Few programs read error(), and without new contacts objects fall through the floor.
+  // Warns, because few programs read error(), and objects without contacts fall through the floor.
   if (code != GpuLbvhError::tooManyPairs || std::exchange(m_hasWarned, true)) return;
   std::fprintf(stderr,
                "GpuLbvhBroadphase: %s. Until there are fewer, new contacts are missing. Look for "

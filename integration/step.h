@@ -83,7 +83,7 @@ class GpuLbvhStep {
   bool m_wasByGroup = true;     ///< the finder's last step used groups and masks
   bool m_mustRefilter = false;  ///< the next step must call the filter for every pair
   bool m_cacheHadAll = true;    ///< the cache was offered every pair of the last step
-  std::size_t m_losses = 0;     ///< lossesOf() the finder, as of the last step
+  std::size_t m_losses = 0;     ///< lossesOf(m_finder) after the last step
   bool m_isRunning = false;     ///< a step is running, so a call comes from one of its callbacks
   bool m_hasWarned = false;     ///< the message about maxPairs was printed
   GpuLbvhError m_errorCode = GpuLbvhError::none;

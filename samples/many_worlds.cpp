@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// many_worlds: steps thousands of small worlds whose boxes never leave the memory of the GPU, or of
+// many_worlds: steps thousands of small worlds. Their boxes stay in the memory of the GPU, or of
 // the host. One DevicePairFinder searches all worlds. Every 100 steps, and at the end, the
-// program compares the pairs of one world with PairFinder's.
+// program compares the pairs of one world with those that PairFinder finds.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Place {
   std::unique_ptr<worlds::Space> space;
   lbvh::DeviceOptions options;
   const char* word;    ///< value of backend= in the line of --summary
-  std::string reason;  ///< why it was chosen; empty in a build without CUDA
+  std::string reason;  ///< why this place was chosen; empty in a build without CUDA
 };
 
 Place choosePlace(const lbvh::Options& options) {
@@ -75,7 +75,7 @@ void compareOne(worlds::Simulation& simulation, Run& run) {
     throw std::runtime_error(fmt::format("step {}: {}", run.ms.size(), difference));
 }
 
-/// Ends early, but after a complete step, if the program is interrupted.
+/// If the program is interrupted, the run ends after the current step.
 Run runAll(const Settings& settings, worlds::Simulation& simulation) {
   std::optional<BoxWriter> recorder;
   if (!settings.record.empty())

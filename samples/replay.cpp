@@ -196,7 +196,7 @@ void printSummary(const Contestant& one, std::uint32_t objects, std::uint32_t fr
 }
 
 /// The finders alternate frame by frame, and each frame begins with a different finder. So
-/// noise on the machine affects all of them equally.
+/// other load on the machine affects all of them equally.
 int replay(const Settings& settings) {
   const bool usesBackend =
       settings.finder == "core" || settings.finder == "gpu-lbvh" || settings.finder == kAll;

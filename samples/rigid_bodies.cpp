@@ -102,7 +102,7 @@ void step(LiveRun& live) {
 }
 
 /// Steps the worlds in turn, so that other load on the machine affects all of them equally.
-/// Ends early, but after a complete step, if the program is interrupted.
+/// If the program is interrupted, the run ends after the current step.
 void runAll(const Settings& settings, std::vector<LiveRun>& lives, std::optional<CsvFile>& csv,
             std::optional<BoxWriter>& recorder) {
   ProgressBar bar(settings.steps);

@@ -17,7 +17,7 @@ struct PickRay {
 
 class Camera {
  public:
-  btScalar yaw = 35;    ///< degrees around the vertical axis; 0 looks from +z
+  btScalar yaw = 35;    ///< degrees around the vertical axis; 0: the scene is seen from +z
   btScalar pitch = 30;  ///< degrees above the horizon
   btScalar distance = 30;
   btVector3 target{0, 0, 0};
@@ -25,7 +25,8 @@ class Camera {
   btVector3 eye() const;
   Matrix viewProjection(btScalar aspect) const;
 
-  /// The ray through a point of the picture; x and y from -1 (left, bottom) to 1.
+  /// The ray from the camera through a point of the picture.
+  /// @param x, y from -1 (left, bottom) to 1 (right, top)
   PickRay rayThrough(btScalar x, btScalar y, btScalar aspect) const;
 
   void orbit(btScalar yawBy, btScalar pitchBy);
@@ -33,8 +34,8 @@ class Camera {
   /// Moves the target in the picture's plane, in units of the picture's height.
   void pan(btScalar right, btScalar up);
 
-  /// Looks at a box so that it fills the picture. A long box is seen along its length, and only its
-  /// middle is framed, because the whole box would be too small to see.
+  /// Moves the camera so that a box fills the picture. The camera looks along a long box and frames
+  /// only its middle, because the whole box would be too small to see.
   void frame(const btVector3& low, const btVector3& high);
 
  private:

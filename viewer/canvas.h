@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // A picture that is drawn without a window and saved as PNG. It is a framebuffer with four samples
-// per pixel. Needs a current context.
+// per pixel. Needs a current OpenGL context.
 #pragma once
 
 #include <string>
@@ -21,6 +21,6 @@ class Canvas {
 
  private:
   int width_, height_;
-  unsigned framebuffers_[2] = {};  ///< one is drawn into, the other is read
+  unsigned framebuffers_[2] = {};  ///< the first is drawn into, the second is read back
   unsigned renderbuffers_[3] = {};
 };

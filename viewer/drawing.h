@@ -31,15 +31,14 @@ inline Colour mixed(Colour a, Colour b, float share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue), mix(a.alpha, b.alpha)};
 }
 
-/// Every colour with a meaning, for the picture, its legend and the tests.
+/// The colours that have a meaning. The picture, its legend and the tests share them.
 namespace colours {
 inline constexpr Colour active{222, 160, 100}, sleeping{92, 122, 156}, fixed{122, 129, 140},
     kinematic{84, 178, 160}, soft{196, 98, 90}, picked{255, 255, 255}, partner{255, 92, 170};
 inline constexpr Colour box{120, 190, 255, 150}, touchingPair{255, 214, 64, 255},
     nearPair{64, 200, 255, 255}, addedPair{80, 255, 110, 255}, removedPair{255, 72, 60, 255},
     oversizedBox{255, 140, 30, 255}, ghost{190, 120, 255, 200};
-/// Successive nodes of the tree, in the order of their leaves, have successive colours of this
-/// list.
+/// Nodes of the tree take these colours in turn, in the order of their leaves.
 inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
                                        {130, 150, 255, 235},
                                        {255, 100, 220, 235},
@@ -49,20 +48,20 @@ inline constexpr Colour treeNodes[] = {{90, 255, 170, 235},
 
 struct Vertex {
   float place[3];
-  float normal[3];  ///< has length 1, or is 0 to use the triangle's normal (flat shading)
+  float normal[3];  ///< has length 1; 0: the triangle's normal is used (flat shading)
 };
 
 /// A mesh with three indices per triangle.
 struct Mesh {
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> triangles;
-  bool isClosed = false;  ///< seen only from outside, where corners are counterclockwise
+  bool isClosed = false;  ///< visible only from outside; corners are counterclockwise
 };
 
-/// Not a transparency: a solid with this alpha shows a grid of metres on faces that point up.
+/// A solid with this alpha is opaque. Its faces that point up show a grid with lines every metre.
 inline constexpr std::uint8_t kGridAlpha = 128;
 
-/// The transform and colour of a mesh. `model` contains three scaled axes as columns, and then the
+/// The transform and colour of a mesh. The columns of `model` are the three scaled axes and the
 /// position.
 struct Instance {
   float model[12];
@@ -88,7 +87,7 @@ struct Drawing {
   std::vector<MeshInstances> solids;
   Mesh softFaces;                  ///< faces of soft bodies, in the world's coordinates
   std::vector<Line> lines;         ///< faint where solids hide them
-  std::vector<Line> linesBetween;  ///< hidden only by solids at least an object's size in front
+  std::vector<Line> linesBetween;  ///< hidden only by solids `objectSize` or more in front
   std::vector<Line> linesOnTop;    ///< never hidden
   float objectSize = 1;            ///< half the diagonal of a typical object's box, in metres
   btVector3 low{-1, -1, -1}, high{1, 1, 1};  ///< bounds of moving objects, for shadows

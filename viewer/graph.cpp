@@ -11,7 +11,7 @@ namespace {
 
 constexpr ImU32 kText = IM_COL32(214, 218, 226, 255), kAxis = IM_COL32(255, 255, 255, 60),
                 kFaint = IM_COL32(255, 255, 255, 24), kSwap = IM_COL32(255, 255, 255, 130);
-constexpr float kLeft = 46;  // pixels, for the labels of the vertical axis
+constexpr float kLeft = 46;  // width of the vertical axis's labels in pixels
 
 ImU32 packed(Colour c) { return IM_COL32(c.red, c.green, c.blue, c.alpha); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Draws a graph of values over steps with Dear ImGui: title, axes with units, and a legend with the
-// latest values. history.h stores the values.
+// Draws a graph of values over steps with Dear ImGui: a title, axes with units, and a legend with
+// the latest values. history.h stores the values.
 #pragma once
 
 #include <vector>

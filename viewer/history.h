@@ -18,7 +18,7 @@ struct StepRecord {
   lbvh::StepStats stages;  ///< all 0 if the broad phase is not ours
   int pairs = 0;
   std::size_t added = 0, removed = 0;
-  std::string swappedTo;  ///< name of the broad phase in its first step after a swap, or empty
+  std::string swappedTo;  ///< first step after a swap: the new broad phase's name; else empty
 };
 
 class History {
@@ -47,8 +47,8 @@ struct Series {
 
 /// The largest value that a graph's axis must reach.
 /// @param cutsSpikes whether to limit the value to 2.5 times the third quartile of the steps'
-///   values. On a busy machine, single steps are so slow that they would flatten the rest of the
-///   curve
+///   values. On a busy machine, individual steps can be so slow that they would flatten the rest
+///   of the curve
 double reachOf(const History& history, const std::vector<Series>& series, bool cutsSpikes);
 
 /// Rounds up to 1, 2 or 5 times a power of ten, for the end of an axis.

@@ -53,7 +53,7 @@ void Input::apply(const Event& event) {
   const bool isScene = !ui_.covers(float(event.x), float(event.y));
   switch (event.kind) {
     case Kind::key:
-      // WantCaptureKeyboard is the state of the previous frame; IsAnyItemActive includes a click in
+      // WantCaptureKeyboard is the state of the previous frame. IsAnyItemActive includes a click in
       // the current frame.
       if (!ImGui::GetIO().WantCaptureKeyboard && !ImGui::IsAnyItemActive()) key(event);
       break;

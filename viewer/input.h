@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Mouse and keys of the viewer's window. Stores GLFW's events in order and applies them once per
-// frame, so that a click between two frames is not lost. Does not draw.
+// The mouse and the keyboard of the viewer's window. Stores GLFW's events in order and applies them
+// once per frame, so that a click between two frames is not lost. Does not draw.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  /// Applies the events since the last call. The size is the framebuffer's, in pixels.
+  /// Applies the events since the last call.
+  /// @param width, height the framebuffer's size in pixels
   void update(int width, int height);
 
  private:
@@ -29,7 +30,7 @@ class Input {
     Kind kind;
     int code = 0;         ///< GLFW's code of the key or button
     double x = 0, y = 0;  ///< position of the mouse, in points from the upper left corner
-    double wheel = 0;     ///< notches upward
+    double wheel = 0;     ///< notches; positive: upward
   };
   struct Button {
     bool isHeld = false;  ///< whether it is down, and was pressed over the scene

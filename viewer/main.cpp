@@ -58,7 +58,7 @@ void readSwaps(Settings& settings) {
   }
 }
 
-/// Whether all values are from -most to most. False if one is NaN.
+/// Whether all values are between -most and most. False if one is NaN.
 bool areWithin(const std::vector<double>& values, double most) {
   return std::all_of(values.begin(), values.end(),
                      [most](double value) { return std::abs(value) <= most; });

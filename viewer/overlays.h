@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Draws lines over a scene that show what the broad phase does. Each kind can be switched on and
-// off. Does not draw solids (scene_drawing.h).
+// Draws lines over a scene to show what the broad phase does. Each kind of line can be switched on
+// and off. Does not draw solids (scene_drawing.h).
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@
 /// Which overlays are on.
 struct OverlaySwitches {
   bool boxes = false;      ///< the broad phase's boxes of all objects
-  bool tree = false;       ///< nodes at `treeLevel` of the hierarchy; with dbvt, of Bullet's tree
+  bool tree = false;       ///< nodes at `treeLevel` of the hierarchy, or of dbvt's tree
   bool pairs = false;      ///< lines between the centres of overlapping objects
   bool changes = false;    ///< recently added and removed pairs, fading
-  bool oversized = false;  ///< boxes that are not in the hierarchy, but tested one by one
+  bool oversized = false;  ///< boxes outside the hierarchy, which are tested one by one
   int treeLevel = 2;
 };
 inline constexpr int kMaxTreeLevel = 20;

@@ -30,12 +30,12 @@ std::pair<btVector3, btVector3> endsOf(World& world, const btCollisionObject& a,
 
 class PairChanges {
  public:
-  static constexpr int kLifetime = 15;  ///< steps that a flash lasts
+  static constexpr int kLifetime = 15;  ///< steps for which a flash is shown
 
   /// Call this after each step.
   void update(World& world);
   /// Stores the current pairs without showing changes. Call this for a new world, and for a new
-  /// broad phase, which may find other pairs of the same boxes.
+  /// broad phase, which may find different pairs for the same boxes.
   void reset(World& world);
 
   const std::deque<Flash>& flashes() const { return flashes_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Finds the object that a ray hits, and the objects that it is paired with. Does not draw.
+// Finds the object that a ray hits, and its partners in the pair cache. Does not draw.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct Partner {
 };
 
 /// The first object that Bullet's ray test hits; null if there is none.
-/// @param seenThrough static objects that are drawn as outlines and not picked
+/// @param seenThrough static objects that are drawn as outlines and cannot be picked
 const btCollisionObject* pick(World& world, const PickRay& ray,
                               const std::vector<const btCollisionObject*>& seenThrough = {});
 

@@ -14,7 +14,7 @@ namespace {
 
 using Frame = std::vector<lbvh::Aabb>;
 
-constexpr btScalar kFar = 1e6;              // m; infinite boxes are cut at this distance
+constexpr btScalar kFar = 1e6;              // m; infinite boxes are clipped at this distance
 constexpr btScalar kThin = btScalar(1e-4);  // m; the minimum size, because shapes cannot be flat
 
 struct Shown {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Draws a Drawing with OpenGL 3.3: first the solids, with one instanced call per mesh and the light
-// and shadows of one sun; then the lines. Needs a current context (window.h, headless.h).
+// Draws a Drawing with OpenGL 3.3: first the solids, then the lines. Each mesh takes one instanced
+// draw call. One sun lights the solids and casts shadows. Needs a current context (window.h,
+// headless.h).
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ bool isBetween(const WorldBox& box, const btVector3& eye, const btVector3& point
          btRayAabb(eye, point, box.low, box.high, share, normal);
 }
 
-/// Gives each object its own tone, the same in every picture, so that neighbours can be
-/// distinguished.
+/// Gives each object its own tone, so that neighbours can be distinguished. The tone is the same in
+/// every picture.
 Colour toned(Colour colour, int index) {
   const unsigned hash = unsigned(index) * 2654435761u;
   const float share = float(hash >> 24) / 255, light = float(hash >> 16 & 255) / 255;
@@ -51,8 +51,8 @@ Instance instanceOf(const btTransform& place, Colour colour) {
   return instance;
 }
 
-/// Draws the faces of a soft body. If it has no faces, like a rope, draws its links. Uses only
-/// inline functions of Bullet's header, so that the soft body library is not needed.
+/// Draws the faces of a soft body, or its links if it has no faces (a rope). Uses only inline
+/// functions of Bullet's header, so that the soft body library is not needed.
 void drawSoft(const btSoftBody& body, Drawing& drawing) {
   for (int i = 0; i < body.m_faces.size(); ++i) {
     for (const btSoftBody::Node* node : body.m_faces[i].m_n) {

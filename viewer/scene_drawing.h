@@ -10,11 +10,11 @@
 #include "picking.h"
 #include "shape_meshes.h"
 
-/// The bounds of all moving objects, without the outermost 1 % at each side. If nothing moves,
+/// The bounds of all moving objects, without the outermost 1 % on each side. If nothing moves,
 /// these are the bounds of all objects.
 struct Extent {
   btVector3 low{-5, 0, -5}, high{5, 5, 5};
-  btScalar objectSize = 1;  ///< half the diagonal of an object's box, as the median of all objects
+  btScalar objectSize = 1;  ///< the median of half the diagonal of the objects' boxes
 };
 Extent extentOf(World& world);
 
@@ -29,8 +29,8 @@ class SceneDrawing {
   void clear();
 
   /// Fills `drawing` with every object of the world.
-  /// @param picked object that is drawn white, with its partners in the partners' colour; may be
-  ///   null
+  /// @param picked object that is drawn white; may be null
+  /// @param partners the partners of `picked`; those that are not static have the colour `partner`
   /// @param dims whether all other objects are darkened, so that lines stand out
   void draw(World& world, const Camera& camera, const btCollisionObject* picked,
             const std::vector<Partner>& partners, bool dims, Drawing& drawing);

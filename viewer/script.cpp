@@ -110,7 +110,7 @@ bool runScript(const Script& script, View& view) {
     isGood = check(view, view.session().world().objects(), "at the end") && isGood;
   if (!script.screenshot.empty()) {
     if (script.picks) {
-      view.draw();  // determines the objects that are drawn as outlines, which are not picked
+      view.draw();  // determines which objects are drawn as outlines; these cannot be picked
       view.pickAt(script.pickX, script.pickY, studio->area().aspect());
     }
     studio->shoot(view, script.screenshot);

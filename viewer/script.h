@@ -15,7 +15,7 @@ struct Swap {
 };
 
 /// Reads a list like "150:dbvt,300:gpu-lbvh".
-/// @throws std::invalid_argument if the text has another form
+/// @throws std::invalid_argument if the text does not have this form
 std::vector<Swap> parseSwaps(const std::string& text);
 
 struct Script {
@@ -35,6 +35,6 @@ std::string pictureOf(const Script& script, int step);
 
 /// Runs the script and prints the results of the checks. Makes an OpenGL context only if there is a
 /// picture to draw.
-/// @return whether all checks held
+/// @return whether all checks passed
 /// @throws std::runtime_error if a step or a picture fails
 bool runScript(const Script& script, View& view);

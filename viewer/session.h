@@ -36,11 +36,11 @@ class Session {
   /// Names of the broad phases that are fast enough for the number of objects in the world.
   std::vector<std::string> broadphases() const;
 
-  /// Swaps the broad phase of the running world for another one, or for the same with other
+  /// Replaces the broad phase of the running world by another one, or by the same kind with other
   /// options.
   void swap(const std::string& broadphase, const lbvh::Options& finder);
 
-  /// Throws a box along a ray. If kShots boxes have been thrown, throws the oldest box again.
+  /// Throws a box along a ray. If kShots boxes exist already, throws the oldest box again.
   void shoot(const PickRay& ray);
   static constexpr int kShots = 100;
 

@@ -4,7 +4,7 @@
 
 namespace shaders {
 
-/// An instance's three axes may be scaled. Normals are rotated and scaled inversely.
+/// An instance's three axes may be scaled. Normals are rotated, and scaled by the inverse factors.
 inline constexpr const char* solidVertex = R"(#version 330 core
 layout(location = 0) in vec3 place;
 layout(location = 1) in vec3 normal;
@@ -86,7 +86,7 @@ inline constexpr const char* shadowFragment = R"(#version 330 core
 void main() {}
 )";
 
-/// Each instance is a line. Four corners make it a strip, some pixels wide.
+/// Each instance is a line. Four corners make it a strip a few pixels wide.
 inline constexpr const char* lineVertex = R"(#version 330 core
 layout(location = 0) in vec3 from;
 layout(location = 1) in vec4 fromColour;

@@ -175,7 +175,7 @@ btTransform scaled(const btTransform& place, const btVector3& scale) {
   return btTransform(place.getBasis().scaled(scale), place.getOrigin());
 }
 
-/// The rotation of the y axis to another axis.
+/// The rotation that turns the y axis into another axis.
 btMatrix3x3 uprightTo(int axis) {
   btMatrix3x3 basis = btMatrix3x3::getIdentity();
   if (axis == 0) basis.setRotation(btQuaternion(btVector3(0, 0, 1), -SIMD_HALF_PI));
@@ -191,7 +191,7 @@ btTransform standing(const btTransform& place, int axis, btScalar radius, btScal
 }  // namespace
 
 ShapeMeshes::ShapeMeshes() {
-  add(unitBox());  // the order is that of UnitMesh
+  add(unitBox());  // in the order of UnitMesh
   add(capsule(1, 0));
   add(unitCylinder());
   add(unitCone());
@@ -266,6 +266,6 @@ void ShapeMeshes::append(std::vector<ShapePart>& parts, const btCollisionShape& 
         parts.push_back({add(hull(pointsOf(static_cast<const btConvexShape&>(shape)))), place});
       else if (shape.isConcave())
         parts.push_back({add(trianglesOf(static_cast<const btConcaveShape&>(shape))), place});
-      // The shape of a soft body has no triangles; scene_drawing.cpp draws the body's faces.
+      // The shape of a soft body has no triangles. scene_drawing.cpp draws the body's faces.
   }
 }

@@ -23,7 +23,7 @@ class ShapeMeshes {
   ShapeMeshes();
 
   /// The meshes of a shape, valid until the next call for the same shape. The shape must outlive
-  /// this object. A hull or a mesh of triangles is made at the first call; later changes of the
+  /// this object. A hull or a mesh of triangles is made in the first call. Later changes of such a
   /// shape are ignored.
   const std::vector<ShapePart>& partsOf(const btCollisionShape& shape);
 

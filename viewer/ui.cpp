@@ -32,7 +32,7 @@ void heading(const char* text) {
   ImGui::Separator();
 }
 
-/// A small coloured square; the next item follows on the same line.
+/// Draws a small coloured square. The next item follows on the same line.
 void swatch(Colour colour) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = ImGui::GetTextLineHeight();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Draws the panel, the graphs and the list of a picked object's pairs with Dear ImGui, in a window
-// or without one. Applies the user's changes to the View. input.h reads mouse and keys.
+// or without one. Applies the user's changes to the View. input.h reads the mouse and the
+// keyboard.
 #pragma once
 
 #include "renderer.h"

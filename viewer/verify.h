@@ -18,5 +18,5 @@ PairPromise promiseOf(const std::string& broadphase);
 /// finds. Checks that the pairs in the cache are as promised. The pairs are compared with brute
 /// force, which applies collision filters. Brute force uses the boxes of half spaces, not the
 /// planes of setPlane().
-/// @return a line that says what is wrong, or an empty string
+/// @return a line that says what is wrong; empty if nothing is wrong
 std::string verifyWorld(World& world, int objects, PairPromise promise);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The viewer's window. input.h reads mouse and keys, ui.h lays out the panel.
+// The viewer's window. input.h reads the mouse and the keyboard, and ui.h lays out the panel.
 #pragma once
 
 #include "view.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Builds bottom-up in one pass, and numbers inner nodes by their splits (Apetrei 2014; Prokopenko
-// and Lebrun-Grandie, Algorithm 3). The tree equals that of the other builders, except for the
+// and Lebrun-Grandie, Algorithm 3). The tree is the same as with the other builders, except for the
 // numbers. Siblings are not adjacent and any node may be the root, so there are no ropes.
 // Production (lbvh/hierarchy.h) uses this algorithm, and restores Karras's numbers.
 #pragma once
@@ -15,8 +15,8 @@ struct ApetreiNode {
   const std::uint32_t* ids;
   Difference<std::uint32_t> difference;
   std::uint32_t*
-      /// By split: a range end of the first child that arrives. The caller must set all elements to
-      /// kNullIndex.
+      /// By split: the outer end of the range of the first child that arrives. The caller must set
+      /// all elements to kNullIndex.
       ends;
   std::uint32_t* root;
   Node* nodes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Builds top-down, one level at a time (Garanzha, Pantaleoni, McAllister 2011; "Thinking Parallel,
 // Part III"). One thread per node splits the node's range, and appends the children to the next
-// level with an atomic counter. Teaches what it costs that the upper levels have few threads, and
-// that the host waits for the size of each level.
+// level with an atomic counter. Teaches two disadvantages: the upper levels have few threads, and
+// the host waits for the size of each level.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"

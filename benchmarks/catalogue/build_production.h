@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes production's builder of binary trees (lbvh/hierarchy.h) a variant.
+// Wraps production's builder of binary trees (lbvh/hierarchy.h) as a variant.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"

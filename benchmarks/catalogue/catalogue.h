@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The table of all variants, which tests compare and benchmarks time. To add a variant, write its
-// header, and add its row here. The milliseconds are from the founding documents: they were
-// measured with 12,486 pieces of debris on a GeForce GTX 690.
+// header, and add its row here. The milliseconds come from the documents that this folder's
+// README.md lists. They were measured with 12,486 pieces of debris on a GeForce GTX 690.
 #pragma once
 
 #include <vector>

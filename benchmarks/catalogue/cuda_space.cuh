@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A GPU as an execution space of the catalogue (contract: space.h). Adds to a step's CudaSpace what
-// only variants need.
+// A GPU as an execution space of the catalogue (contract: space.h). Extends CudaSpace, the space of
+// a step, with the functions that only variants need.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -15,7 +15,7 @@
 
 namespace lbvh::variants {
 
-/// Appends with one atomic addition for all threads of a warp that push at the same time.
+/// Appends pairs with one atomic addition for all threads of a warp that push at the same time.
 struct DeviceSink {
   PairOutput out;
 

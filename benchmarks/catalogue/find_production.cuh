@@ -35,7 +35,7 @@ inline void findOnDevice(FindProblem<CatalogueCuda>& problem) {
   space.fill(counts, 0);
   const LeafBlocks leaves = layout.in(corners, n);
   space.fill(leaves.closed, 0);
-  // `ids` lists all boxes. Only the first n boxes are in the tree and belong to the problem.
+  // `ids` lists all boxes. Only the first n of these are in the tree and belong to the problem.
   const View<const Aabb> boxes{problem.boxes.data(), n};
   space.launch<packBlocksKernel>(leaves.groupCount, PackBlocks::kGroup,
                                  PackBlocks{boxes, problem.ids, leaves, header});

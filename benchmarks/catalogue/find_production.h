@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Makes production's search a variant. On the host it also packs its blocks (host/blocks.h) and
-// sorts its lists (host/pair_lists.h). Other variants leave this to other stages.
+// Wraps production's search as a variant. It also packs the blocks. On the host it sorts the lists
+// of neighbours, too (host/pair_lists.h). Other variants leave this to other stages.
 #pragma once
 
 #include <algorithm>

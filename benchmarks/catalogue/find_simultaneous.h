@@ -13,8 +13,9 @@ template <class Counter>
 struct FindSimultaneously {
   static constexpr std::uint32_t kCut = 256;
   static constexpr int kCutLevels = 8;
-  // A step replaces a pair by two pairs, one level lower on one side. If both nodes are the same,
-  // it makes three pairs, one level lower on both sides. So each level adds at most two entries.
+  // An iteration of visit() replaces a pair by two pairs, one level lower on one side. If both
+  // nodes are the same, it makes three pairs, one level lower on both sides. So each level adds at
+  // most two entries.
   static constexpr int kMaxPairs = 2 * FindByStack<Order::leaves, Counter>::kMaxLevels + 4;
 
   const Node* nodes;
@@ -27,8 +28,8 @@ struct FindSimultaneously {
 
   GPULBVH_HD static std::uint32_t cutPairs() { return kCut * (kCut + 1) / 2; }
 
-  /// Finds the overlapping pairs of one leaf below node `pair.a` and one below node `pair.b`. Both
-  /// nodes must be the same, or the leaves of `pair.a` must come before those of `pair.b`.
+  /// Finds the overlapping pairs with one leaf below node `pair.a` and the other below `pair.b`.
+  /// Both nodes must be the same, or the leaves of `pair.a` must come before those of `pair.b`.
   template <class Sink>
   GPULBVH_HD void visit(NodePair pair, Sink& sink) const {
     NodePair stack[kMaxPairs];

@@ -73,7 +73,7 @@ enum class Order { objects, leaves, leavesHalf };
 template <Order kOrder, class Counter>
 struct FindByStack {
   // One subtree per level may be postponed. The number of levels is at most the number of bits of a
-  // key plus that of a position.
+  // key plus the number of bits of a position.
   static constexpr int kMaxLevels = 30 + 31;
 
   View<const Aabb> boxes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Uses a uniform grid instead of a tree ("Thinking Parallel, Part I"). Cells are larger than the
-// largest box, and boxes are sorted by the cell of their centre. Each box is tested in its own cell
-// and in half of the 26 cells around it. Teaches that one large box makes all queries slow.
+// largest box, and boxes are sorted by the cell of their centre. Each box is tested against the
+// boxes in its own cell and in half of the 26 cells around it. Teaches that one large box makes all
+// queries slow.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ struct Cells {
   }
 };
 
-/// The longest edge of all boxes. If the centres of two boxes are farther apart on an axis, the
-/// boxes do not overlap.
+/// The longest edge of all ordinary boxes. If the centres of two boxes are farther apart than this
+/// on an axis, the boxes do not overlap.
 struct MeasureLongest {
   struct Longest {
     float length = 0;
@@ -86,9 +87,9 @@ struct AssignCells {
   }
 };
 
-/// Element k is the k-th box in the order of cells. It is tested against later boxes of its own
-/// cell, and against all boxes of the 13 neighbour cells that precede its cell in the order (z, y,
-/// x).
+/// Thread k tests the k-th box in the order of the cells. It tests this box against later boxes of
+/// the same cell, and against all boxes of the 13 neighbouring cells that precede this cell in the
+/// order (z, y, x).
 template <class Counter>
 struct FindInCells {
   View<const Aabb> boxes;
@@ -139,7 +140,8 @@ struct FindInCells {
   }
 };
 
-/// Includes the sort of the boxes into cells, because a grid needs this instead of a tree.
+/// First sorts the boxes into cells, because a grid needs this instead of a tree. Then finds the
+/// pairs.
 template <class Space, class Counter>
 void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   struct Head {

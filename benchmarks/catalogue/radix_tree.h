@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The binary radix tree over sorted codes (Karras 2012), which the builders share. Finds where a
-// range of leaves is split, and which leaves are below an inner node.
+// Functions for the binary radix tree over sorted codes (Karras 2012), which the builders share.
+// They find where a range of leaves is split, and which leaves are below an inner node.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ struct CommonPrefix {
   std::uint32_t n;
 
   GPULBVH_HD int operator()(std::uint32_t i, std::uint32_t j) const {
-    if (j >= n) return -1;  // an index of -1 has wrapped around
+    if (j >= n) return -1;  // an index of -1 wraps around
     const std::uint32_t difference = codes[i] ^ codes[j];
     return difference != 0 ? leadingZeros(difference) : 32 + leadingZeros(i ^ j);
   }

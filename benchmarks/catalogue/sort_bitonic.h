@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, whose order depends only on n
-// ("Thinking Parallel"; Batcher 1968). All exchanges move the larger element up. So elements beyond
-// the end are treated as infinite, and n need not be a power of two.
+// ("Thinking Parallel"; Batcher 1968). All exchanges move the larger element to the higher index.
+// So elements beyond the end are treated as infinite, and n need not be a power of two.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes production's sort a variant: CUB on CUDA, host/parallel/radix_sort.h on the host.
+// Wraps production's sort as a variant: CUB on CUDA, host/parallel/radix_sort.h on the host.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Radix sort by splitting ("Thinking Parallel"; Harris, Sengupta, Owens 2007). For each bit, keys
 // with a 0 move to the front and keys with a 1 move after them. An exclusive scan computes the new
-// positions. Teaches why practical radix sorts take eight bits at a time.
+// positions. Teaches why practical radix sorts take several bits at a time.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"

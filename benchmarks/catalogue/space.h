@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// Defines the contract of an execution space, on which variants run, and CatalogueHost, the space
-// of the host's cores. CatalogueCuda (cuda_space.cuh) is the space of a GPU. Only this comment
-// states the whole contract. The compiler checks only what a variant uses.
+// Variants run on an execution space. This file defines the contract of such a space, and
+// CatalogueHost, the space of the host's cores. CatalogueCuda (cuda_space.cuh) is the space of a
+// GPU. Only this comment states the whole contract. The compiler checks only what a variant uses.
 //
-// A stage is a named struct of views with a call operator, marked GPULBVH_HD, that handles element
-// i:
+// A stage is a named struct of views. Its call operator, marked GPULBVH_HD, handles element i. A
+// space has these members:
 //
 //   space.forEach(n, body)            body(i) for i in [0, n), in any order, in parallel
-//                                     (Body::kGrain: how many elements are worth a thread)
+//                                     (Body::kGrain: fewest elements that are worth a thread)
 //   space.append(n, body, out)        body(i, sink); sink.push(pair) appends to `out` in any order,
 //                                     and returns false once more than out.limit pairs were pushed
 //   space.reduce(n, body, &sum)       writes the sum of all body(i) by +=, which must be exact and
@@ -18,7 +18,8 @@
 //                                     values
 //   space.timed(name, ms)             an object whose lifetime is added to `ms`; profilers show it
 //   space.upload(view, buffer)        a copy of the view that the space can read; may be padded
-//                                     (boxes with NaN, others with 0), so its size seldom changes
+//                                     (boxes with NaN, others with 0) so that its size seldom
+//                                     changes
 //   space.wait()                      waits until all work is done, so that the host may then read
 //                                     HostBuffers
 //
@@ -43,7 +44,7 @@ namespace lbvh::variants {
 /// `pairs.size()` pairs were written.
 struct PairOutput {
   View<Pair> pairs;
-  std::uint64_t limit;  ///< append() may stop early beyond this count
+  std::uint64_t limit;  ///< if *count exceeds this, append() may stop early
   std::uint64_t* count;
 };
 

@@ -93,7 +93,7 @@ template <class Problem>
 struct Variant {
   const char* name;
   const char* source;  ///< the document or paper
-  /// Milliseconds in the founding documents for 12,486 boxes; 0: the documents give none.
+  /// Milliseconds for 12,486 boxes in the documents that README.md lists; 0: they give none.
   double gtx690Ms;
   void (*run)(Problem&);  ///< null: the variant does not run on this space
 };

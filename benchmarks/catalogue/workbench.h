@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Prepares a scene for variants: boxes in the space's memory, and codes, order and tree as a step
-// makes them. So each stage can be replaced separately. Not for production: it keeps all arrays,
-// and always uses 30-bit codes.
+// over a binary tree makes them. So each stage can be replaced separately. Not for production: it
+// keeps all arrays, and always uses 30-bit codes.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class Workbench {
     space_.wait();
   }
 
-  /// A problem with unsorted keys, which each call makes again.
+  /// A problem with unsorted keys. Each call computes the keys again.
   SortProblem<Space> sortProblem() {
     const std::size_t all = boxes_.size();
     const View<std::uint32_t> keys = keys_.ensure(all), ids = ids_.ensure(all);
@@ -69,7 +69,7 @@ class Workbench {
             AssignCodes<std::uint32_t>::kKeyBits};
   }
 
-  /// Requires sorted keys. The new tree replaces the one that findProblem() uses.
+  /// The keys must be sorted. The new tree replaces the one that findProblem() uses.
   BuildProblem<Space> buildProblem() {
     return {space_,
             memory_,
@@ -87,7 +87,7 @@ class Workbench {
     space_.wait();
   }
 
-  /// Allocates `capacity` pairs for the result. found() returns how many were found.
+  /// Allocates memory for `capacity` pairs. found() returns how many were found.
   FindProblem<Space> findProblem(std::size_t capacity) {
     space_.forEach(1, NoPairs{&header_.data()->pairs});
     return {space_,        memory_,

@@ -16,7 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After a trial without enough memory, so that its copies are not repeated in each step.
+// After a trial for which memory ran out, no trial begins for this many steps. Otherwise each step
+// would copy its input again.
 constexpr std::uint64_t kStepsWithoutTrial = 1024;
 
 constexpr const char* kForked = "a child process after fork() cannot use the GPU";
@@ -61,7 +62,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
   if (chooser_->wantsGpu()) warmUp();
   const auto begin = Clock::now();
   const bool triesGpu = chooser_->next() == Where::gpu && canUseGpu();
-  if (triesGpu && gpuIsBehind_) takeOver();  // so that the host has the pairs that the GPU needs
+  if (triesGpu && gpuIsBehind_) takeOver();  // the GPU needs the previous pairs from the host
   const StepStats untouched = stats;
   if (!triesGpu || !stepOnGpu(input, stats)) {
     stats = untouched;
@@ -82,8 +83,8 @@ bool AdaptivePipeline::canUseGpu() const {
          step_ >= retryAt_;
 }
 
-/// Runs the step on the GPU's thread. The caller's thread copies the boxes meanwhile, and threads
-/// of the GPU's pipeline help while they wait.
+/// Runs the step on the GPU's thread. Meanwhile the caller's thread copies the boxes. Threads of
+/// the GPU's pipeline help to copy while they wait.
 bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
   try {
     const View<const Pair> before = gpuIsBehind_ ? host_->pairs() : View<const Pair>{};
@@ -96,7 +97,7 @@ bool AdaptivePipeline::stepOnGpu(const StepInput& input, StepStats& stats) {
       try {
         gpu.step(shared, stats);
       } catch (const std::length_error&) {
-        gpuIsBehind_ = false;  // not a failure of the GPU, which kept the previous pairs
+        gpuIsBehind_ = false;  // the GPU has not failed, and still has the previous pairs
         throw;
       }
       added_ = gpu.added();
@@ -126,9 +127,9 @@ void AdaptivePipeline::stepOnHost(const StepInput& input, StepStats& stats) {
   removed_ = host_->removed();
 }
 
-/// Sets the host's pairs to those of the last step. If the GPU found them, they are copied from the
-/// GPU. If they are wrong, the changes of the next step then correct them. If the GPU has lost
-/// them, the host searches for them again.
+/// Gives the host the pairs of the last step. If the GPU found these pairs, they are copied from
+/// the GPU. If they are wrong, the changes of the next step correct them. If the GPU has lost them,
+/// the host searches for them again.
 /// @throws std::bad_alloc, with nothing changed
 void AdaptivePipeline::takeOver() {
   if (serving_ == Where::host) return lastScene_.clear();
@@ -211,7 +212,7 @@ void AdaptivePipeline::endTrials() {
     hostTrial_->destroy();
 }
 
-/// Evaluates the thread's job, if that has ended.
+/// Evaluates the thread's job if it has ended.
 void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   if (!thread.isHere() || thread.isBusy()) return;
   try {
@@ -229,7 +230,7 @@ void AdaptivePipeline::endTrial(PipelineThread& thread, Where where) {
   }
 }
 
-/// Handles a trial whose pairs differ from those of the step. Treats the host's pairs as correct.
+/// Handles a trial whose pairs differ from the step's pairs. Treats the host's pairs as correct.
 void AdaptivePipeline::disagreed(Where where, const Trial& trial) noexcept {
   gpuWasWrong = true;
   try {

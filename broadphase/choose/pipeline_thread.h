@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Runs a pipeline on its own thread, which makes, uses and destroys the pipeline. So no caller
-// waits while the pipeline is made or tried. A driver keeps a state for each thread (device, last
-// error, capture mode). The state of a caller's thread is never changed.
+// Runs a pipeline on its own thread, which makes, uses and destroys the pipeline. So a caller need
+// not wait while the pipeline is made or tried. A driver keeps a state for each thread (device,
+// last error, capture mode). The state of a caller's thread is never changed.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class PipelineThread {
   bool isMade() const { return isMade_; }
   /// False until await() has been called for the last job, so that no outcome of a job is lost.
   bool isIdle() const { return isHere() && !isAwaited_ && isMade(); }
-  /// Whether the pipeline could not be made, or was destroyed. False until await(), as isIdle().
+  /// Whether the pipeline could not be made, or was destroyed. Like isIdle(), false until await().
   bool isEmpty() const { return isHere() && !isAwaited_ && !isMade(); }
 
   /// Waits until the running job has ended. @throws what the job threw
@@ -72,8 +72,8 @@ class PipelineThread {
 
   const std::string& name() const { return made_.name; }
 
-  /// Runs f(pipeline) on the thread and meanwhile() on the caller's thread, and waits. @throws what
-  /// f throws
+  /// Runs f(pipeline) on the thread and meanwhile() on the caller's thread. Returns when both have
+  /// ended. @throws what f throws
   template <class F, class Meanwhile>
   void run(const F& f, const Meanwhile& meanwhile) {
     const auto job = [&] {
@@ -95,12 +95,12 @@ class PipelineThread {
   using Clock = std::chrono::steady_clock;
 
   /// Starts a trial: copies the input's arrays, starts the step on the copies, and returns. Ignores
-  /// `input.removedObjects` and `input.changed`. After the step, compares its pairs with those of
-  /// `served`.
+  /// `input.removedObjects` and `input.changed`. After the step, compares its pairs with
+  /// `served.pairs`.
   /// @param began when the caller began to prepare the trial
   /// @throws std::bad_alloc
   void tryStep(const StepInput& input, const ServedStep& served, Clock::time_point began);
-  /// Returns a trial that has ended, but each trial only once.
+  /// Returns the trial that has ended, if there is one. Returns each trial only once.
   std::optional<Trial> takeTrial() { return std::exchange(trial_, std::nullopt); }
 
   std::size_t memoryBytes() const { return bytes_; }  ///< may be called at any time

@@ -38,8 +38,8 @@ class ShrinkingPipeline final : public Pipeline {
   std::size_t memoryBytes() const override { return pipeline_->memoryBytes(); }
 
  private:
-  /// A pipeline is replaced if one of its steps had over kMaxRatio times the present number of
-  /// boxes, plus kExtraBoxes.
+  /// A pipeline is replaced if one of its steps had more than kMaxRatio * n + kExtraBoxes boxes.
+  /// Here n is the number of boxes of the last step or of the next one, whichever is larger.
   static constexpr std::size_t kMaxRatio = 8, kExtraBoxes = 256;
 
   /// If memory runs out, the old pipeline stays.

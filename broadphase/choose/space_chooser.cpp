@@ -8,11 +8,11 @@ namespace lbvh {
 namespace {
 
 constexpr int kMinLongSteps = 6;  // after this many long steps in a row the GPU is tried
-constexpr int kMaxCounted = 64;   // after this many steps the comparison is a draw
+constexpr int kMaxCounted = 64;   // after this many steps the chosen space is kept
 constexpr double kMargin = 1.05;  // the other space must be faster by this factor
-// Number of hitches, each as long as a step, by which the sums may differ by chance. While steps
-// run on the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the
-// GPU must be faster in two comparisons in a row.
+// By chance the sums may differ by this many hitches, each as long as a step. While steps run on
+// the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the GPU
+// must be faster in two comparisons in a row.
 constexpr double kHitchesForGpu = 4, kHitchesForHost = 3, kHitchesToStay = 1;
 constexpr double kCheckShare = 99;          // time on the GPU / time for trials of the host
 constexpr std::uint64_t kMinPause = 64;     // minimum number of steps between two series
@@ -47,7 +47,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
   warmMs_ = 0;
 }
 
-/// Discards the counted steps, because they were of another scene.
+/// Requests a trial of the host at once. Discards the counted steps, because the scene has changed.
 void FasterSpace::checkAtOnce() {
   endSeries();
   nextCheckMs_ = 0;
@@ -102,8 +102,8 @@ void FasterSpace::forget() {
   triedMs_ = servedMs_ = 0;
 }
 
-/// Keeps the chosen space. The pauses between series grow with the number of steps. So all
-/// series together cost only a small share of the whole time.
+/// Ends the comparison. The pauses between series grow with the number of steps. So all series
+/// together cost only a small share of the whole time.
 void FasterSpace::endSeries() {
   forget();
   isToBeConfirmed_ = false;
@@ -124,7 +124,7 @@ void FasterSpace::switchOver() {
     nextCheckMs_ = 0;
     return;
   }
-  // The GPU was slower than in its trials.
+  // The GPU's steps were slower than its trials.
   pause_ = std::max(kMinPause, 2 * pause_);
   nextSeries_ = step_ + pause_;
 }

@@ -23,11 +23,11 @@ struct StepFigures {
   double atMs = 0;  ///< time at its end, on a clock with any starting point
 };
 
-/// The figures of one step on the space that serves and, as a trial, on the other.
+/// The figures of a step that both spaces have run, one for the caller and the other as a trial.
 struct TrialFigures {
   double ms = 0;        ///< how long a caller would have waited for the trial
   double servedMs = 0;  ///< duration of the step on the space that serves
-  double costMs = 0;    ///< all work for the trial: copies, the step, the comparison
+  double costMs = 0;    ///< duration of the whole trial: copies, the step, the comparison
 };
 
 class SpaceChooser {
@@ -69,14 +69,14 @@ class AlwaysGpu final : public SpaceChooser {
 /// Measures both spaces, and chooses the faster one.
 ///
 /// Both spaces run the same steps, one for the caller and the other as a trial. Their times are
-/// summed, hitches included, and the sums are compared. The fewer steps were counted, the farther
-/// apart the sums must be.
+/// summed, hitches included, and the sums are compared. The fewer steps have been counted, the more
+/// the sums must differ.
 ///
 /// The host serves first. Meanwhile the GPU is tried in series of steps. The first trials of a
 /// series are ignored, until the GPU has worked for some milliseconds. While the GPU serves, the
 /// trials of the host take a hundredth of the whole time. The host is tried at once when the number
-/// of boxes or pairs has changed by a factor of four. Where this happens again and again, these
-/// trials take another hundredth.
+/// of boxes or pairs has changed by a factor of four. If this happens often, these trials take
+/// another hundredth.
 class FasterSpace final : public SpaceChooser {
  public:
   /// @param leastMs a step that takes less time than this on the host is faster there than on any
@@ -107,9 +107,9 @@ class FasterSpace final : public SpaceChooser {
   Where serving_ = Where::host;
   bool isWorthAGpu_ = false;
   std::uint64_t step_ = 0;
-  int longSteps_ = 0;             ///< number of steps of leastMs or more, in a row
+  int longSteps_ = 0;             ///< number of consecutive steps of leastMs or more
   StepFigures now_, decidedFor_;  ///< the last step, and the step of the last decision
-  /// Whether the series or the next check began early, because the counts have changed.
+  /// Whether the series or the next check is early, because the number of boxes or pairs changed.
   bool isByChange_ = false;
 
   // Sums over the trials since the last decision, and over the same steps on the space that serves.
@@ -128,8 +128,8 @@ class FasterSpace final : public SpaceChooser {
   std::uint64_t nextSeries_ = 0, nextChange_ = 0;
   std::uint64_t pause_ = 0;  ///< between two series, in steps
 
-  // Used while steps run on the GPU: the times of the next trial of the host, and of the first that
-  // may follow at once from another number of boxes or pairs.
+  // Used while steps run on the GPU. The host is next tried at nextCheckMs_. From
+  // nextCheckAtOnceMs_ on, it is tried at once if the number of boxes or pairs has changed.
   double nextCheckMs_ = 0, nextCheckAtOnceMs_ = 0;
 };
 

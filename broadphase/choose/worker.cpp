@@ -29,10 +29,11 @@ long processId() noexcept { return 0; }  // there is no fork()
 enum State : int { kIdle, kBusy, kQuit };
 
 // Waking a sleeping thread takes 5 to 50 us, as long as a small step on a GPU. So a waiting thread
-// first spins. It spins for a job about as long as a wake-up takes, and for the end of a job as
-// long as a step of some 100,000 boxes takes. With at most two processors it does not spin, because
-// it might take the only free processor from the other thread or from the program. If spinning was
-// in vain, because steps take longer or no processor is free, the next few waits do not spin.
+// first spins. If it waits for a job, it spins about as long as a wake-up takes. If it waits for
+// the end of a job, it spins about as long as a step of some 100,000 boxes takes. With at most two
+// processors it does not spin, because it might take the only free processor from the other thread
+// or from the program. A thread may spin to the end of this time, because steps take longer or no
+// processor is free. Then its next few waits do not spin.
 constexpr std::chrono::microseconds kLook[] = {std::chrono::microseconds(40),    // by state: kIdle,
                                                std::chrono::microseconds(500)};  // kBusy
 constexpr int kBlindWaits = 15;
@@ -88,8 +89,8 @@ struct Worker::Thread {
     changed.notify_all();
   }
 
-  // All threads of this process, so that it can wait for them at its end. Never destroyed, because
-  // statics of the program may be destroyed later.
+  // All threads of this process, so that the process can wait for them at exit. Never destroyed,
+  // because statics of the program may be destroyed later.
   struct All {
     std::mutex mutex;
     Thread* first = nullptr;
@@ -114,7 +115,8 @@ void Worker::Thread::loop() noexcept {
   }
 }
 
-// Does nothing if the lock is taken: in a child after fork() the thread that took it may not exist.
+// Does nothing if the lock is taken: in a child process after fork(), the thread that took the lock
+// may not exist.
 void Worker::Thread::awaitAll() noexcept {
   const std::unique_lock<std::mutex> lock(all().mutex, std::try_to_lock);
   if (!lock) return;

@@ -9,10 +9,10 @@
 namespace lbvh {
 
 /// Only one thread at a time, the owner, may use an instance. A job sees what the owner wrote
-/// before it started. The owner sees what the job wrote once isBusy() has returned false.
+/// before start(). Once isBusy() has returned false, the owner sees what the job wrote.
 ///
-/// At its end a process waits for all running jobs, even if their workers were never destroyed.
-/// Ending the process while a driver starts up would crash.
+/// At exit the process waits for all running jobs, even if their workers were never destroyed. It
+/// would crash if it ended while a driver starts up.
 class Worker {
  public:
   /// @throws std::system_error if no thread can be started
@@ -46,8 +46,8 @@ class Worker {
     run(f, []() noexcept {});
   }
 
-  /// Registers the wait for running jobs at exit again. Exit handlers run in reverse order, and a
-  /// job may have made libraries register their own handlers.
+  /// Registers again the exit handler that waits for running jobs. Exit handlers run in reverse
+  /// order, and this one must run before the handlers that libraries have registered in a job.
   static void awaitAtExit() noexcept;
 
   /// False in a child process after fork(), which has no copy of the thread. Then nothing may be

@@ -13,8 +13,8 @@ namespace lbvh {
 /// address sees all writes that were made before this call.
 GPULBVH_HD inline std::uint32_t exchangeAndPublish(std::uint32_t* p, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
-  // A single instruction. Fences around atomicExch would be sequentially consistent, which is more
-  // than needed.
+  // One instruction is enough. Fences around atomicExch would be sequentially consistent, which is
+  // more than needed.
   std::uint32_t old;
   asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;"
                : "=r"(old)

@@ -16,7 +16,7 @@ namespace lbvh {
 
 /// @tparam Memory a small copyable policy. allocate(bytes) may throw; release(pointer, bytes) must
 ///   not. requireMayGrow() throws while allocation is forbidden. keepsReleased() is true if
-///   released memory is freed only later. Has kIsLazy if untouched pages take no memory.
+///   released memory is freed only later. A policy has kIsLazy if untouched pages take no memory.
 template <class T, class Memory>
 class GrowBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -36,8 +36,8 @@ class GrowBuffer {
   }
 
   /// Returns n elements with undefined contents. Growth adds an eighth and at least 128 bytes, so
-  /// that a slowly growing scene rarely allocates. On the host, growth of a buffer that has memory
-  /// adds a third, because pages that are never touched take no memory there.
+  /// that a slowly growing scene rarely allocates. On the host, if a buffer already has memory,
+  /// growth adds a third, because untouched pages take no memory there.
   View<T> ensure(std::size_t n) {
     if (n > capacity_) grow(n);
     return {data_, n};

@@ -18,7 +18,7 @@ GPULBVH_HD inline std::uint32_t worldsOf(const DeviceScene& scene) {
   return scene.worlds == nullptr && scene.worldCount == 0 ? 1 : scene.worldCount;
 }
 
-/// Decides which pairs are kept, among the boxes that overlap in a common world.
+/// Decides which pairs are kept, among the pairs of boxes that overlap in a common world.
 struct PairRule {
   const Filter* filters = nullptr;
   const std::uint32_t* bodies = nullptr;
@@ -58,14 +58,14 @@ struct PairRule {
   }
 };
 
-/// Thread i packs box i, and checks that excluded pair i is sorted. There are elements() threads.
+/// Thread i packs box i, and checks that excluded pair i is in order. There are elements() threads.
 struct GatherBoxes {
   DeviceScene scene;
   Aabb* boxes;  ///< receives the boxes; ignored boxes become all NaN
   /// Receives for each box the rank of its world, or worldsOf() if it is in all worlds, or
   /// nowhere() if it is in none.
   std::uint32_t* ranks;
-  std::uint32_t* errors;  ///< receives DeviceError bits; must be 0 before
+  std::uint32_t* errors;  ///< receives DeviceError bits; must be 0 at first
 
   GPULBVH_HD static std::size_t elements(const DeviceScene& scene) {
     const std::size_t least = scene.boxCount != nullptr ? 1 : 0;

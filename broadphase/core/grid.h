@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs between stages 1 and 2: chooses the position and the cell size of the grid for the codes,
-// from what stage 1 has measured.
+// Runs between stages 1 and 2. From the measurements of stage 1, it chooses the position and the
+// cell size of the grid for the codes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lbvh {
 
-/// A kernel of one element. Resets the header of a step, except the scene, and writes the grid.
+/// A kernel with one thread. Begins the header of a step (StepHeader::begin), and writes the grid.
 struct ChooseGrid {
   View<const Aabb> boxes;
   const StepArguments* arguments;  ///< null: there is no padding, and there are no old pairs
@@ -38,8 +38,8 @@ struct ChooseGrid {
     grid.bits = 10;
     for (const int finer : {14, 21})
       if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
-    // The inverse of a denormal length is infinite. With the largest finite number and 21
-    // bits, each denormal coordinate still has its own cell.
+    // The inverse of a denormal length is infinite. If it is replaced by the largest finite number,
+    // and codes have 21 bits per axis, each denormal coordinate still has its own cell.
     if (grid.perLength > kMaxPerLength) {
       grid.perLength = kMaxPerLength;
       grid.bits = 21;
@@ -49,16 +49,16 @@ struct ChooseGrid {
     header->grid = grid;
   }
 
-  /// A box is large if its longest side reaches about 8 to 16 times the geometric mean of those of
-  /// all boxes. The factor varies, because the mean is that of the exponents, as an integer.
+  /// A box is large if its longest side is at least about 8 to 16 times the geometric mean of all
+  /// longest sides. The factor varies, because the mean of the exponents is rounded to an integer.
   static constexpr int kLargeBits = 4;
 
   static constexpr float kMaxPerLength = 3.40282347e+38f;
 
   /// Narrows the grid, because otherwise one body that fell out of the world could put all others
-  /// into one cell. Takes a sample of 31 boxes at evenly spaced indices, without the lowest and the
-  /// highest centre on each axis. The grid becomes the bounds of the sample, extended on all sides
-  /// by 8 times their longest side.
+  /// into one cell. Takes a sample of 31 boxes at evenly spaced indices. On each axis it ignores
+  /// the lowest and the highest centre of the sample. The grid becomes the bounds of the other
+  /// centres, extended on all sides by 8 times their longest side.
   GPULBVH_HD void dropOutliers(float (&lo)[3], float (&hi)[3]) const {
     const std::uint64_t n = header->arguments.boxes, samples = n < 31 ? n : 31;
     float lowest[3], low[3], high[3], highest[3];

@@ -21,7 +21,7 @@ GPULBVH_HD inline std::uint32_t append(std::uint32_t word, std::uint32_t other) 
 #endif
 }
 
-/// The position on the curve of a cell, whose coordinates have kBits bits (Skilling 2004,
+/// The position of a cell on the curve. The cell's coordinates have kBits bits (Skilling 2004,
 /// "Programming the Hilbert curve"). In the paper each level flips or exchanges the lower bits of
 /// the coordinates. Here the higher bits are shifted out first, so a level works on whole words.
 /// The lowest bits of these words become garbage, but are never read. Then the paper's Gray code
@@ -77,7 +77,7 @@ struct AssignHilbertCodes {
 };
 
 /// Writes the sort keys of the boxes of several worlds. The high bits of a key are the rank of the
-/// box's world (device_input.h). Below it are the highest `codeBits` bits of the key that
+/// box's world (device_input.h). The low bits are the highest `codeBits` bits of the key that
 /// AssignHilbertCodes writes. So large and oversized boxes come last in their world.
 struct AssignWorldKeys {
   View<const Aabb> boxes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs stages 1 and 2: the class of each box, the bounds of the scene, and Morton codes over a
-// grid. The grid affects only the speed. The pairs are the same with any grid.
+// Runs stages 1 and 2: computes the class of each box, the bounds of the scene, and Morton codes on
+// a grid. The grid affects only the speed. The pairs are the same with any grid.
 #pragma once
 
 #include <cstdint>
@@ -115,7 +115,7 @@ GPULBVH_HD inline bool isLarge(const Aabb& box, const Grid& grid) {
   return longestSide(box.min, box.max) >= grid.largeFrom;
 }
 
-/// Writes the sort key of each box. The highest bits of a key are the box's layer, the bits below
+/// Writes the sort key of each box. The highest bits of a key are the box's layer. The other bits
 /// are its Morton code. The layers are, in this order: ordinary boxes, large ones, oversized ones,
 /// and boxes with a NaN. The search for a box visits only boxes later in the order. So the pairs of
 /// a large box are found in the searches for its many small partners, in parallel. Also, a large

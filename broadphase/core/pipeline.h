@@ -31,7 +31,7 @@ struct SpaceInfo {
   }
 };
 
-/// Copies the results of stage 1 to `stats`.
+/// Copies the results of stage 1 and the length of the codes to `stats`.
 inline void describe(const StepHeader& header, StepStats& stats) {
   stats.oversizedBoxes = header.scene.oversized;
   stats.nanBoxes = header.scene.nan;

@@ -28,7 +28,8 @@ void prefetchObject(const T& object) {
 }
 
 /// Calls visit(k) for each k less than n. Before that, it calls each stage with the same k. A stage
-/// is kAhead elements ahead of the next stage or of visit, and prefetches what that one reads.
+/// is kAhead elements ahead of its successor: the next stage, or visit(). It prefetches what its
+/// successor reads.
 /// @param prefetches if false, only visit() is called
 template <class Visit, class... Stages>
 void forPrefetched(bool prefetches, std::size_t n, const Visit& visit, const Stages&... stages) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Defines work that several threads share. Each thread takes the next piece of it.
+// Defines work that several threads share. A free thread takes the next piece.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ class SharedWork {
     return begun < pieces_ ? pieces_ - begun : 0;
   }
 
-  /// Runs pieces until none is left. Any number of threads may call it at once. The work is done
-  /// once all their calls have returned.
+  /// Runs pieces until none is left. Any number of threads may call help() at once. The work is
+  /// done once all their calls have returned.
   void help() noexcept {
     for (;;) {
       const std::size_t piece = begun_.fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Defines a set of indices as bits in two levels. The time to clear or to read a set depends
-// almost only on the number of indices that are in it.
+// almost only on the number of indices in the set.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ class SparseBits {
     words_.reserve(wordsFor(n));
     used_.reserve(wordsFor(wordsFor(n)));
   }
-  /// Reserves memory for the indices below n, and removes all others. @throws std::bad_alloc
+  /// Reserves memory for the indices below n, and removes all other indices from the set.
+  /// @throws std::bad_alloc
   void resize(std::size_t n) {
     for (std::size_t word = wordsFor(n); word < words_.size(); ++word) set(word, 0);
     used_.resize(wordsFor(wordsFor(n)));
@@ -81,7 +82,7 @@ class SparseBits {
     other.forWords(
         [this](std::size_t word, std::uint64_t bits) { addMask(bits, word * kMaskBits); });
   }
-  /// Removes the lowest index and returns it. Requires that there is one.
+  /// Removes the lowest index and returns it. The set must not be empty.
   std::size_t takeLowest() {
     std::size_t group = 0;
     while (used_[group] == 0) ++group;

@@ -10,14 +10,14 @@
 
 namespace lbvh {
 
-/// The measurements of a pass over the boxes. Sums integers, so that the result does not depend on
-/// the order.
+/// The measurements of a pass over the boxes. Only integers are added, so the sums do not depend on
+/// the order of the additions.
 struct SceneBounds {
   static constexpr float kFar = 3e38f;
 
   float lo[3] = {kFar, kFar, kFar};     ///< minimum of the centres of the measured boxes
   float hi[3] = {-kFar, -kFar, -kFar};  ///< maximum of these centres
-  std::int64_t exponents = 0;  ///< sum over measured boxes of the exponent of their longest side
+  std::int64_t exponents = 0;  ///< sum of the exponents of the measured boxes' longest sides
   std::uint32_t measured = 0;  ///< ordinary boxes that are not inverted
   std::uint32_t ordinary = 0, oversized = 0, nan = 0;
 
@@ -66,7 +66,7 @@ struct StepArguments {
 
 class SharedWork;
 
-/// The input of a step, in the host's memory or in the space's.
+/// The input of a step, in the host's memory or in the space's memory.
 struct StepInput {
   View<const Aabb> boxes;
   View<const Filter> filters;  ///< by box, or empty
@@ -74,15 +74,15 @@ struct StepInput {
   View<const std::uint8_t> removedObjects;
   std::uint64_t maxPairs;
   View<const std::uint64_t> changed = {};  ///< as for PairFinder::update, or null
-  /// A bit for each word of `changed`. If it is 0, the word is 0, and none of the word's boxes is
-  /// new or belongs to a removed object. Null: all bits count as set.
+  /// A bit for each word of `changed`. If a bit is 0, its word is 0, and none of the word's boxes
+  /// is new or belongs to a removed object. Null: all bits count as set.
   View<const std::uint64_t> changedWords = {};
   /// Work of the caller. A pipeline whose threads wait for a device may help with it. May be null.
   SharedWork* beside = nullptr;
 };
 
 struct StepHeader {
-  /// Clears all counters of a step, except those of its boxes, which are in `scene`.
+  /// Sets the arguments of a step, and clears its counters. The counts of boxes in `scene` stay.
   GPULBVH_HD void begin(const StepArguments& ofStep) {
     arguments = ofStep;
     pairs = 0;

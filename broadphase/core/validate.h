@@ -17,7 +17,7 @@ inline constexpr bool kValidate = false;
 #endif
 
 /// Checks that pairs are sorted and unique, and that each one is valid, overlaps and should
-/// collide. Looks for missing pairs only for a sample of the boxes.
+/// collide. Looks for missing pairs of only a sample of the boxes.
 std::string whyPairsAreWrong(View<const Pair> pairs, View<const Aabb> boxes,
                              View<const Filter> filters);
 

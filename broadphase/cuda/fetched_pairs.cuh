@@ -26,7 +26,7 @@ class FetchedPairs {
     pairs_ = n <= mostLocked ? locked(n) : ordinary_.ensure(n);
     return pairs_;
   }
-  /// The memory of the last call.
+  /// The memory that the last call of ensure() returned.
   View<const Pair> pairs() const { return pairs_; }
   /// The size of the memory that is not page-locked.
   std::size_t ordinaryBytes() const { return ordinary_.bytes(); }

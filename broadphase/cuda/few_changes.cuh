@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// The stages of a step in which few boxes have changed: they update the results of the last step.
-// They launch kernels and return, as in stages.cuh.
+// Runs the stages of a step in which few boxes have changed: they update the results of the last
+// step. Like the stages in stages.cuh, they launch kernels and return.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,8 @@ class StreamSearch {
   StreamSearch(const StreamSearch&) = delete;
   StreamSearch& operator=(const StreamSearch&) = delete;
 
-  /// Marks the last search as lost. Must be called if it threw: the caller has none of its pairs.
+  /// Marks the last search as lost. Must be called if that search threw, because the caller has
+  /// none of its pairs.
   void forgetLast() { search_.forgetLast(); }
 
   DeviceLists find(const DeviceScene& scene, const DeviceRequest& request, cudaStream_t stream) {
@@ -59,8 +60,8 @@ class StreamSearch {
         [&] { return findInCapture(scene, request); });
   }
 
-  /// Allocates all memory by running searches of empty boxes, with codes of both lengths and with
-  /// each kind of sort.
+  /// Allocates all memory by running searches without valid boxes, with codes of both lengths and
+  /// with each kind of sort.
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) {
     reservedPairs_ = std::max(reservedPairs_, pairs);
     initialPairCapacity_ = std::max(initialPairCapacity_, pairs);
@@ -138,7 +139,7 @@ class StreamSearch {
       search_.startAfreshIfBroken();
       return ask();
     }
-    // A graph must not clear the state, because each of its launches would.
+    // A graph must not clear the state, because each launch would clear it again.
     if (search_.isBroken())
       throw std::runtime_error(
           "DevicePairFinder: the stream is captured, and the last search failed: reserve() before "
@@ -214,13 +215,14 @@ class StreamSearch {
     scene.excluded = {};
     return scene;
   }
-  /// The same request, but lists that are written even without pairs are in our memory.
+  /// The same request, but with our memory for the lists that a search writes even if there are no
+  /// pairs.
   static DeviceRequest withoutWritten(DeviceRequest request) {
     request.offsets = request.byWorld = {};
     return request;
   }
 
-  /// The box query of a reservation, and the memory for its results.
+  /// The box query of a reservation, and memory for the results of its ray queries.
   struct NoQuery {
     Aabb box;
     RayHit hit;
@@ -263,7 +265,7 @@ class CudaDevicePipeline final : public DevicePipeline {
     try {
       run(nullptr, [&] { search_.reset(); });
     } catch (...) {
-      // The device is not available any more.
+      // The device is no longer available.
     }
   }
 

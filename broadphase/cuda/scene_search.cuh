@@ -63,8 +63,8 @@ class DeviceSearch {
     return answer(request, lists);
   }
 
-  /// Whether a search can work like that of a step: it finds pairs, and uses packed boxes in place.
-  /// For any other search, the boxes are packed first, and searched world by world.
+  /// Whether a search can work as in a step: it uses packed boxes in place, and lists each pair
+  /// once. For any other search, the boxes are packed first, and searched world by world.
   static bool isPlain(const DeviceScene& scene, const DeviceRequest& request) {
     const bool isPacked = scene.min.stride == sizeof(Aabb) && scene.max.stride == sizeof(Aabb) &&
                           scene.max.data == scene.min.data + 3;
@@ -78,14 +78,14 @@ class DeviceSearch {
   /// Prevents the lists kept for `changes` from moving later, because a graph uses them.
   void fixKept() { isKeptFixed_ = true; }
 
-  /// Marks the last search as lost. Must be called if it threw, perhaps before it began: the caller
-  /// has none of its pairs.
+  /// Marks the last search as lost. Must be called if the search threw, even before it began,
+  /// because the caller has none of its pairs.
   void forgetLast() { isRunning_ = true; }
   /// Whether the last search is incomplete or lost.
   bool isBroken() const { return isRunning_; }
 
   /// Clears the state after an incomplete search. The next search then reports no pairs of earlier
-  /// searches as removed, and queries hit nothing until then.
+  /// searches as removed. Until that search, queries hit nothing.
   void startAfreshIfBroken() {
     if (!isRunning_) return;
     space_.fill(View<StepHeader>{header(), 1}, 0);
@@ -205,7 +205,7 @@ class DeviceSearch {
   void reserveKept(std::size_t boxes, std::size_t pairs) {
     if (boxes <= keptBoxes_ && pairs <= keptPairs_ && kept_.offsets.data() != nullptr) return;
     if (isKeptFixed_) {
-      isRunning_ = false;  // nothing was queued yet
+      isRunning_ = false;  // nothing has been queued yet
       throw std::length_error(
           "DevicePairFinder: a captured search with changes fixes their memory at " +
           std::to_string(keptBoxes_) + " boxes and " + std::to_string(keptPairs_) +
@@ -310,7 +310,7 @@ class DeviceSearch {
   Buffer<Searched> searched_{space_.memory()};
   Buffer<DeviceReport> report_{space_.memory()};
   Buffer<Aabb> boxes_{space_.memory()};  ///< packed boxes
-  /// Ranks of the boxes' worlds; slots of the worlds.
+  /// The ranks of the boxes' worlds, and the slots of the worlds.
   Buffer<std::uint32_t> ranks_{space_.memory()}, slots_{space_.memory()};
   /// Scratch for sorting pairs.
   Buffer<std::uint32_t> words_{space_.memory()};

@@ -44,8 +44,8 @@ struct ListBuffers {
   }
 };
 
-/// Memory for two kernels: a chain for each, through which its thread blocks exchange sums. Also
-/// has the hubs that the first kernel finds for the second one.
+/// Memory for two kernels. Each has a chain, through which its thread blocks exchange sums. The
+/// first kernel lists hubs for the second one.
 struct Chains {
   /// All words; the caller must set them to 0 before the kernels run.
   View<unsigned long long> words;
@@ -172,8 +172,8 @@ void sortTies(const StepRun& run, View<const Key> keys, const Filter* filters) {
       SortTies<Key>{keys, run.buffers.order.data(), filters, run.header()});
 }
 
-/// The bits to sort by: those of codes on a grid of 2^gridBits cells per axis, and one bit above
-/// for the keys that sort after all codes.
+/// The bits to sort by. Codes on a grid of 2^gridBits cells per axis have 3 * gridBits bits. The
+/// keys that sort after all codes need one more bit.
 template <class Key>
 SortBits bitsOf(int gridBits) {
   return {AssignCodes<Key>::lowestBit(gridBits), 3 * gridBits + 1};
@@ -227,8 +227,8 @@ inline LeafBlocks buildBlocks(const StepRun& run, View<const Aabb> boxes, const 
 
 /// Stages 2 to 4 for the binary hierarchy: Morton codes, a sort, and a tree over all boxes. The
 /// last leaves are the oversized boxes, followed by the NaN boxes. So oversized boxes widen only
-/// the bounds of their own ancestors. A node keeps a NaN only from its left child, and only if all
-/// boxes below the node are NaN boxes.
+/// the bounds of their own ancestors. A node's bounds take a NaN only from its left child. So they
+/// are NaN only if all boxes below the node are NaN boxes.
 template <class Key>
 View<const Node> buildTreeBy(const StepRun& run, View<const Aabb> boxes, int gridBits) {
   StepBuffers& buffers = run.buffers;
@@ -254,8 +254,8 @@ inline unsigned long long* countOf(std::uint64_t* count) {
   return reinterpret_cast<unsigned long long*>(count);
 }
 
-/// Stage 5: finds pairs, in no order. Their number is in the header. If `out.counts` is set, the
-/// pairs of each first box are counted, too.
+/// Stage 5: finds pairs, in no particular order. The header receives their number. If `out.counts`
+/// is set, the pairs of each first box are counted, too.
 /// @param worlds null: there is one world
 inline void findPairs(const StepRun& run, const LeafBlocks& leaves, std::size_t boxes,
                       const FoundPairs& out, const WorldSlots* worlds = nullptr) {
@@ -269,7 +269,7 @@ inline void findPairs(const StepRun& run, const LeafBlocks& leaves, std::size_t 
                                                  FindBlockPairs::kBlockThreads<true>, search);
 }
 
-/// Stage 5 over a binary tree, with results like those of findPairs().
+/// Stage 5 over a binary tree. Writes its results as findPairs() does.
 inline void findTreePairs(const StepRun& run, View<const Node> nodes, std::size_t boxes,
                           const FoundPairs& out) {
   const auto timer = run.timed("traversal", &StepStats::traversalMs);

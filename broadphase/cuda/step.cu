@@ -35,7 +35,7 @@ struct Obstacle {
   bool isForGood = false;
 };
 
-/// An obstacle that holds for all devices as long as the process runs.
+/// An obstacle that affects all devices as long as the process runs.
 struct Known {
   std::mutex mutex;
   std::string why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs the stages of a step in order, on an NVIDIA GPU. After them the host waits once, and reads
-// the counts. pair_finder.cpp checks the arguments.
+// Runs the stages of a step in order, on an NVIDIA GPU. Then the host waits once, and reads the
+// counts. pair_finder.cpp checks the arguments.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class CudaPipeline final : public Pipeline {
     guarded([&] { copyPreviousPairs(pairs); });
   }
 
-  /// Copies the pairs to the host's memory, unless this was done since the last step.
+  /// Copies the pairs to the host's memory, unless they have been copied since the last step.
   View<const Pair> pairs() override {
     if (!hasFetched_) guarded([&] { fetchPairs(); });
     return fetched_.pairs();
@@ -71,7 +71,7 @@ class CudaPipeline final : public Pipeline {
             pairScratch_.lend<std::uint32_t>("partners", pairs).data()};
   }
 
-  /// Where the launches of a step write the added and removed pairs. The header has their numbers.
+  /// Where the launches of a step write the added and removed pairs. The header has their counts.
   struct Outcome {
     View<Pair> added, removed;
   };
@@ -83,8 +83,8 @@ class CudaPipeline final : public Pipeline {
   ListBuffers& oldLists() { return lists_[old_]; }
   ListBuffers& newLists() { return lists_[1 - old_]; }
 
-  /// Runs f so that it does not disturb captures of the program. After an error it waits until none
-  /// of our work is running.
+  /// Runs f so that it does not disturb captures of the program. If f throws, waits until none of
+  /// our work is running.
   template <class F>
   void guarded(const F& f) {
     const RelaxedCapture relaxed;
@@ -126,7 +126,7 @@ class CudaPipeline final : public Pipeline {
       if (input.beside != nullptr) helpWith(*input.beside);
       space_.wait();
       requireAtMost(input.maxPairs, report().pairs);
-      if (report().pairs > there.maxPairs)  // the host can count more pairs
+      if (report().pairs > there.maxPairs)  // the kernels' limit may be lower than the caller's
         throw SpaceError("more than 2^31 - 1 pairs, which a GPU's kernels cannot count", false);
     } while (fellShort());
     if (!plan_.lists(report().delta)) copyLists(outcome, there);
@@ -176,8 +176,8 @@ class CudaPipeline final : public Pipeline {
     return outcome;
   }
 
-  /// Does the same as runStages(), but searches only for boxes that have changed since the previous
-  /// step.
+  /// Does the same as runStages(), but searches only for the pairs of boxes that have changed since
+  /// the previous step.
   Outcome runFew(const StepRun& run, const StepInput& there) {
     const Outcome outcome = lendChanges();
     const OldPairs old{oldLists().of(boxesBefore_),
@@ -191,8 +191,8 @@ class CudaPipeline final : public Pipeline {
     return outcome;
   }
 
-  /// Decides whether the step searches only for changed boxes. Such a step needs the boxes, the
-  /// order and the lists of the previous step.
+  /// Decides whether the step searches only for the pairs of changed boxes. Such a step needs the
+  /// boxes, the order and the lists of the previous step.
   /// @return the number of changed boxes, or 0 if the data of the previous step cannot be used
   std::size_t chooseFew(const StepInput& input, const StepInput& there) {
     searchesFew_ = false;
@@ -244,13 +244,13 @@ class CudaPipeline final : public Pipeline {
             space_.upload(input.removedObjects, removedObjects_), limitOf(input.maxPairs)};
   }
 
-  /// Everything on which the launches of a step without a sort depend, except the addresses of
-  /// their memory. Two such steps with equal keys have the same launches. Values that may differ
-  /// between such steps are in StepArguments.
+  /// Everything that determines the launches of a step without a sort, except addresses of memory.
+  /// Two such steps with equal keys have the same launches. Values that may differ between such
+  /// steps are in StepArguments.
   struct LaunchKey {
     std::size_t boxes, filters, removedObjects;
     std::uint64_t maxPairs;
-    std::size_t few;  ///< maximum number of boxes to search for; 0: all boxes
+    std::size_t few;  ///< capacity for changed boxes; 0: a step for all boxes
     bool knowsSlots;
     std::size_t pairs, listed;
     int old;
@@ -309,8 +309,8 @@ class CudaPipeline final : public Pipeline {
   }
 
   /// Copies lists of changes that do not fit in the mapped memory. The pairs are written again, to
-  /// device memory that is free now, and copied to ordinary memory. If that memory is too small for
-  /// both lists together, they are written one after the other.
+  /// device memory that is free now, and copied to ordinary memory. If the device memory is too
+  /// small for both lists together, they are written one after the other.
   void copyLists(Outcome& outcome, const StepInput& there) {
     const auto added = static_cast<std::size_t>(report().delta.added);
     const auto removed = static_cast<std::size_t>(report().delta.removed);

@@ -66,8 +66,8 @@ class OrderPlan {
   std::uint64_t tests_ = 0;
 };
 
-/// Decides whether a step searches only for changed boxes, and keeps the previous pairs of all
-/// other boxes.
+/// Decides whether a step searches only for the pairs of changed boxes, and keeps the previous
+/// pairs of all other boxes.
 class FewPlan {
  public:
   /// @param changed number of changed boxes
@@ -79,9 +79,9 @@ class FewPlan {
     return kBoxesPerChanged * changed <= boxes;
   }
 
-  /// Must be called if a step must run again for all boxes, because it had too many pairs or too
-  /// wide blocks. Such steps usually follow each other, so the next steps search for the pairs of
-  /// all boxes.
+  /// Must be called if a step had too many pairs or too wide blocks, and must search again for the
+  /// pairs of all boxes. Such steps usually follow each other, so the next steps search for the
+  /// pairs of all boxes.
   void fellShort() {
     resting_ = pause_;
     pause_ = std::min(2 * pause_, kLongestPause);
@@ -98,7 +98,7 @@ class FewPlan {
       pause_ = 1;    ///< value of `resting_` after the next failure
 };
 
-/// The sizes of the launches: those that the previous step needed, and a margin.
+/// The sizes of the launches: what the previous step needed, plus a margin.
 struct StepPlan {
   static constexpr std::size_t kMinListed = 1024;
 

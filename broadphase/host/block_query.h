@@ -47,10 +47,10 @@ inline void prefetchBlock(const BoxBlock& block) {
 #endif
 }
 
-/// Calls visit(box index) for each box in the blocks for which hits(Aabb) is true. The order is
-/// unspecified. `hits` must be true for bounds that contain a box for which it is true. Several
-/// threads may query the same blocks at once. For a ray, one call of lanes() takes half the time of
-/// calls of hits() for all boxes of the block.
+/// Calls visit(box index) for each box in the blocks if hits(Aabb) is true for the box. The order
+/// is unspecified. If `hits` is true for a box, it must also be true for all bounds that contain
+/// the box. Several threads may query the same blocks at once. For a ray, one call of lanes() takes
+/// half as long as calls of hits() for all boxes of the block.
 template <class Hits, class Visit>
 void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
   std::uint32_t stack[7 * kLanes];  // at most seven levels for 2^30 boxes
@@ -77,8 +77,8 @@ void queryBlocks(const BlockTree& tree, const Hits& hits, const Visit& visit) {
 /// Calls visit(box index) for the boxes that queryBlocks() finds, and for all oversized boxes, even
 /// those for which `hits` would be false. It never visits a box with a NaN.
 ///
-/// Oversized boxes are not tested because the array of boxes may have moved: a caller that creates
-/// a box in `visit` can move it.
+/// Oversized boxes are not tested, because the array of boxes may have moved. `visit` may create a
+/// box, which can move the array.
 template <class Hits, class Visit>
 void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
   queryBlocks(packed.tree, hits, visit);

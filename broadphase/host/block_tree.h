@@ -63,11 +63,11 @@ struct ShortBlocks;
 struct BlockTree {
   BoxBlock* blocks = nullptr;
   FilterBlock* filters = nullptr;  ///< one for each block; null: all pairs should collide
-  /// For searches by rank; or null. One for each parent of leaf blocks. A lane has the group bits
-  /// and mask bits that all boxes of a leaf block share. If the shared bits of two leaf blocks
-  /// match, so do the filters of all their boxes.
+  /// For searches by rank; otherwise null. One element for each parent of leaf blocks. A lane has
+  /// the group bits and mask bits that all boxes of a leaf block share. If the shared bits of two
+  /// leaf blocks match, so do the filters of all their boxes.
   FilterBlock* common = nullptr;
-  const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, for searches by rank; or null
+  const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, or null; for searches by rank
   std::uint32_t boxes = 0;              ///< number of used lanes in the leaf blocks
   std::uint32_t leafBlocks = 0;
   std::uint32_t root = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Measures how much wider leaf blocks have become since they were packed, because boxes were
-// replaced in them (blocks.h). Decides when the blocks have slowed queries down for so long that
-// they should be packed again. The measure is the sum of surface areas, because the chance that a
-// ray opens a block is proportional to its surface area. Does not pack the blocks itself.
+// Measures how much wider leaf blocks have become since they were packed, because boxes in them
+// were replaced (blocks.h). Decides when blocks that slow queries down should be packed again. The
+// measure is the sum of surface areas, because the chance that a ray opens a block is proportional
+// to its surface area. Does not pack the blocks itself.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class BlockWear {
 
   /// Must be called once per step.
   void endStep();
-  /// Whether the blocks have been too wide for so many steps that they should be packed again.
+  /// Whether the blocks have been too wide for too many steps, and should be packed again.
   bool isDue() const { return waste_ > kMaxWaste * packed_; }
 
  private:
@@ -35,7 +35,8 @@ class BlockWear {
   /// Maximum surface area of a block, in units.
   static constexpr double kMaxUnits = double(std::uint64_t{1} << 32);
   /// Blocks are packed again after this many steps with twice the surface area or more. Steps with
-  /// a smaller increase count in proportion. Packing costs a quarter of a search of all boxes.
+  /// a smaller increase count in proportion. Packing costs a quarter of a search for the pairs of
+  /// all boxes.
   static constexpr std::uint64_t kMaxWaste = 32;
 
   double unit_ = 0;  ///< factor from half a surface area to units

@@ -15,9 +15,10 @@ constexpr std::size_t kParentGrain = 64;
 constexpr std::size_t kReplaceGrain = 512;
 constexpr std::size_t kBlockGrain = 16;  // leaf blocks; small, because their costs differ widely
 
-/// Splits the range [begin, end) of the elements of all parts at the boundaries of parts. Calls
-/// body(part, begin, end) for each piece, with indices within the part, until body returns false.
-/// @param firsts the number of the first element of each part, then the number of all elements
+/// Splits [begin, end), a range of the elements of all parts, at the boundaries between parts.
+/// Calls body(part, begin, end) for each piece, with indices within the part, until body returns
+/// false.
+/// @param firsts the index of the first element of each part, then the number of all elements
 template <class Body>
 bool forParts(const std::vector<std::size_t>& firsts, std::size_t begin, std::size_t end,
               const Body& body) {

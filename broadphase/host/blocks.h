@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Runs stages 4 and 5 of a step on the host's threads. Packs boxes into blocks of sixteen
 // (block_tree.h), in which single boxes can be replaced. Searches the blocks for the neighbours of
-// each box. The inner loops are in simd/blocks.inl,
-// simd/rank_search.inl and simd/list_search.inl.
+// each box. The inner loops are in simd/blocks.inl, simd/rank_search.inl and simd/list_search.inl.
 #pragma once
 
 #include <atomic>
@@ -47,7 +46,8 @@ class BlockBuilder {
   void findPlaces();
 
   /// Whether replaced boxes have made the blocks so wide that they should be packed again. Must be
-  /// called once per step. False in index order, where packing makes no block tighter.
+  /// called once per step. Always false if the boxes are in index order, because packing again
+  /// would make no block tighter.
   bool wears() {
     if (!knowsPlaces_ || packed_.tree.isInIndexOrder) return false;
     wear_.endStep();
@@ -98,14 +98,14 @@ struct SearchLimits {
   std::uint64_t tests = ~std::uint64_t{0};
 };
 
-/// Searches blocks instead of the binary tree (lbvh/), because that was measured to be faster. A
-/// random walk of 65,536 boxes takes 5 ms per step on one thread instead of 25 ms.
+/// Searches blocks instead of the binary tree (lbvh/), because measurements showed that blocks are
+/// faster. A random walk of 65,536 boxes takes 5 ms per step on one thread instead of 25 ms.
 class NeighbourSearch {
  public:
   NeighbourSearch(HostTasks& tasks, const SimdKernels& kernels)
       : tasks_(tasks), kernels_(kernels) {}
 
-  /// Writes the list of each query box: the targets that it overlaps, as `kind` says.
+  /// Writes the list of each query box: the targets that it overlaps (see ListKind).
   /// @param filter is called by all threads; null: all neighbours are kept
   /// @return the number of neighbours. If it exceeds the size of lists.indices, some lists were not
   ///   written. If a limit was exceeded, not all neighbours were counted.

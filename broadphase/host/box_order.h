@@ -32,7 +32,7 @@ class BoxOrder {
   }
 
   /// Writes the indices of the boxes in their order: ordinary boxes along the curve, then oversized
-  /// boxes, then those with a NaN. Long runs of boxes with equal keys are sorted by their filters.
+  /// boxes, then boxes with a NaN. Long runs of boxes with equal keys are sorted by their filters.
   /// Resets the header.
   /// @param filters by box, or empty
   /// @param few up to this many boxes are written in index order, whatever their class; then

@@ -18,8 +18,8 @@ class FilterOrder {
  public:
   FilterOrder(HostTasks& tasks, HostRadixSort& sort) : tasks_(tasks), sort_(sort) {}
 
-  /// Sorts boxes with equal keys by group, then by mask, then by index. Runs of fewer than
-  /// 2 * kFew equal keys may stay as they are: a search of so few boxes is short in any order.
+  /// Sorts boxes with equal keys by group, then by mask, then by index. Runs of fewer than 2 * kFew
+  /// equal keys may stay unsorted, because a search of so few boxes is fast in any order.
   /// @param filters by box, or empty
   /// @param ids the boxes sorted by key, and by index if keys are equal
   /// @param keyAt keyAt(k) is the key of box ids[k]

@@ -7,17 +7,18 @@
 namespace lbvh {
 namespace {
 
-constexpr std::size_t kGrain = 512;  // blocks per thread
+constexpr std::size_t kGrain = 512;  // minimum number of blocks per thread
 
 /// The number of blocks in a chunk. If all blocks are in one group, there are up to two chunks per
-/// thread. Otherwise the number divides a group, so that no chunk has blocks of two groups.
+/// thread. Otherwise the number divides the size of a group, so that no chunk has blocks of two
+/// groups.
 std::size_t blocksAChunk(const HostTasks& tasks, std::size_t blocks) {
   if (blocks > BlockHits::kGroup) return BlockHits::kGroup / 16;
   const std::size_t chunks = 2 * tasks.parts(blocks, kGrain);
   return (blocks + chunks - 1) / chunks;
 }
 
-/// Compares the hits that a kernel has left. @return the end of the changes
+/// Compares the hits that the kernel has not compared. @return the end of the changes
 HitsChange* mergeRest(HitsMerge merge) {
   while (merge.now != merge.nowEnd || merge.old != merge.oldEnd) {
     const bool hasNow = merge.now != merge.nowEnd, hasOld = merge.old != merge.oldEnd;

@@ -54,12 +54,12 @@ class PairHistory {
   /// Replaces the pairs of the last step. @throws std::bad_alloc
   void set(View<const Pair> pairs);
 
-  /// Lists the pairs of the last step, if the pairs of the step before it are listed, so that only
-  /// the changes must be applied.
+  /// Lists the pairs of the last step by applying its changes, if the pairs of the step before it
+  /// are listed.
   /// @return whether the pairs are listed now; if not, only list() can list them
   /// @throws std::bad_alloc
   bool listByChange();
-  /// Lists the pairs. @param lists as for compare(), of the pairs of the last step
+  /// Lists the pairs. @param lists the pairs of the last step, in the form that compare() takes
   /// @throws std::bad_alloc
   void list(NeighbourLists lists, std::size_t boxes);
 
@@ -78,8 +78,8 @@ class PairHistory {
  private:
   /// Which pairs are in pairs_.
   enum class Listed {
-    all,          ///< those of the last step
-    lacksChange,  ///< those of the step before it; added_ and removed_ are the changes since
+    all,          ///< the pairs of the last step
+    lacksChange,  ///< the pairs of the step before it; added_ and removed_ are the changes since
     none
   };
   void patchList();
@@ -89,8 +89,8 @@ class PairHistory {
   NeighbourSort sort_;
   HostPairDelta delta_;
   Listed listed_ = Listed::all;
-  bool isAsked_ = false;  ///< whether the list was requested since the last step; if not, even a
-                          ///< step without changes does not keep it
+  bool isAsked_ = false;  ///< whether the list was requested since the last step; only then does a
+                          ///< step without changes keep it
   std::size_t size_ = 0;
   HostBuffer<Pair> list_;   ///< memory of pairs_
   Scratch found_;           ///< results of a search, later overwritten by added pairs

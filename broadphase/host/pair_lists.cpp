@@ -19,7 +19,7 @@ std::size_t lowerBound(View<const Pair> pairs, Pair pair) {
                                   pairs.begin());
 }
 
-/// The first index >= `from` in a sorted list whose pair is not less than `pair`. The time is
+/// In a sorted list, the first index >= `from` whose pair is not less than `pair`. The time is
 /// logarithmic in the distance from `from`.
 std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) {
   std::size_t step = 1;
@@ -28,8 +28,8 @@ std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) 
   return from + lowerBound({pairs.data() + from, end - from}, pair);
 }
 
-/// Writes a number for each change, in ascending order. It is twice the index of the first pair
-/// that is not less than the change, plus 1 for an added pair.
+/// Writes a number for each change, in ascending order. The number is twice the index of the first
+/// pair that is not less than the change, plus 1 for an added pair.
 void findPlaces(View<const Pair> pairs, View<const Pair> added, View<const Pair> removed,
                 View<std::uint64_t> places) {
   const Pair *add = added.begin(), *remove = removed.begin();

@@ -50,7 +50,7 @@ class NeighbourSort {
 // Two ways to apply changes to a sorted list of pairs. The changes are sorted. Each removed pair
 // must be in the list, and no added pair may be in it.
 
-/// Copies the list. Takes time for each pair, and little more for each change.
+/// Copies the list. The time depends on the number of pairs, and little on the number of changes.
 /// @param out receives the result; needs capacity for old.size() + added.size() - removed.size()
 /// pairs
 void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,

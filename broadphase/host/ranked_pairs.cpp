@@ -18,7 +18,7 @@ std::size_t bytesOf(const RankedPairs::Found& found) {
          words * sizeof(std::uint32_t);
 }
 
-/// Calls visit(pair) for each pair of an oversized box.
+/// Calls visit(pair) for each pair that contains an oversized box.
 template <class Visit>
 void forOversized(const RankedPairs::Found& found, const Visit& visit) {
   for (std::size_t k = 0; k < found.oversized.size(); ++k)
@@ -51,8 +51,8 @@ std::size_t countHits(View<const Pair> sorted) {
   return hits;
 }
 
-/// Turns sorted pairs of ranks into hits, without branches that depend on them.
-/// @param hits countHits() numbers
+/// Turns sorted pairs of ranks into hits, without branches that depend on the pairs.
+/// @param hits memory for countHits(sorted) hits
 /// @param starts one for each block, and one more
 void gather(View<const Pair> sorted, View<BlockHits> hits, std::vector<std::size_t>& starts) {
   std::fill(starts.begin(), starts.end(), std::size_t{0});
@@ -74,8 +74,8 @@ void gather(View<const Pair> sorted, View<BlockHits> hits, std::vector<std::size
     starts[block] = std::max(starts[block], starts[block - 1]);
 }
 
-/// Finds the boxes that an oversized box overlaps. A pair of two oversized boxes is listed at the
-/// smaller index only.
+/// Finds the boxes that an oversized box overlaps. A pair of two oversized boxes is listed only for
+/// the box with the smaller index.
 void meetAll(const PackedBoxes& packed, std::uint32_t id, std::vector<std::uint32_t>& met) {
   const View<const Aabb> boxes = packed.boxes;
   const Aabb box = boxes[id];
@@ -143,7 +143,7 @@ View<std::uint32_t> RankedPairs::wholeBlocks(std::size_t ranks) {
   return numbers;
 }
 
-/// Calls visit(pair) for each pair. Its two ranks are replaced by their numbers.
+/// Calls visit(pair) for each pair, with the numbers of the two ranks instead of the ranks.
 template <class Visit>
 void RankedPairs::forRanked(const RankedHits& ranked, View<const std::uint32_t> numbers,
                             const Visit& visit) const {

@@ -11,24 +11,24 @@
 
 namespace lbvh {
 
-/// The budget for searches of a few boxes.
+/// The budget for searches for the pairs of a few boxes.
 class SearchBudget {
  public:
-  /// Must be called after a search of all boxes in a new order.
+  /// Must be called after a search for the pairs of all boxes in a new order.
   void begin(std::size_t boxes, std::uint64_t tests) {
     boxes_ = boxes;
     tests_ = tests;
     beginAgain(0);
   }
-  /// Must be called after a search of a few boxes in a new order. Its number of tests becomes
-  /// the usual number, because no other order would make such a search cheaper.
+  /// Must be called after a search for the pairs of a few boxes in a new order. Its number of tests
+  /// becomes the usual number, because no other order would make such a search cheaper.
   void beginAgain(std::uint64_t tests) {
     fresh_ = tests;
     spent_ = 0;
   }
 
-  /// Maximum number of tests of a search for `boxes` boxes. A search that needs more tests costs
-  /// more than a new order.
+  /// Maximum number of tests of a search for the pairs of `boxes` boxes. A search that needs more
+  /// tests costs more than a new order.
   std::uint64_t mostTests(std::size_t boxes) const {
     const std::uint64_t all = tests_ / kOrdersOfSearch;
     return usual(boxes) + (all - std::min(all, spent_));
@@ -39,7 +39,7 @@ class SearchBudget {
   }
 
  private:
-  static constexpr std::uint64_t kOrdersOfSearch = 4;  ///< an order costs a quarter of a search
+  static constexpr std::uint64_t kOrdersOfSearch = 4;  ///< ordering costs a quarter of a search
 
   std::uint64_t usual(std::size_t boxes) const {
     const std::uint64_t each = boxes_ == 0 ? 0 : (tests_ + boxes_ - 1) / boxes_;
@@ -47,14 +47,14 @@ class SearchBudget {
   }
 
   std::size_t boxes_ = 0;
-  std::uint64_t tests_ = 0;  ///< tests of the search of all boxes
-  std::uint64_t fresh_ = 0;  ///< tests of the search of a few boxes in a new order
+  std::uint64_t tests_ = 0;  ///< tests of the search for the pairs of all boxes
+  std::uint64_t fresh_ = 0;  ///< tests of the search for a few boxes' pairs in a new order
   std::uint64_t spent_ = 0;  ///< tests beyond the usual number
 };
 
-/// The budget for searches of all boxes by rank. A new order costs a sort of the boxes, and a sort
-/// of the pairs by the new ranks. If boxes move far in each step, no order can be kept. Then a step
-/// tries to keep the order only after a pause, which becomes longer each time.
+/// The budget for searches for the pairs of all boxes, by rank. A new order costs a sort of the
+/// boxes, and a sort of the pairs by the new ranks. If boxes move far in each step, no order can be
+/// kept. Then a step tries to keep the order only after a pause, which becomes longer each time.
 class RankBudget {
  public:
   /// Must be called when the boxes get a new order. The next search has no limit.

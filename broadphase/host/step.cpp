@@ -90,7 +90,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     return verlet_.plan(input);
   }
 
-  /// Searches for all boxes by rank. The boxes are not grown.
+  /// Searches for the pairs of all boxes, by rank. The boxes are not grown.
   void searchPlain(const StepInput& input, StepStats& stats) {
     if (!ranked_.areKnown() || !searchInLastOrder(input, stats)) searchInNewOrder(input, stats);
     verlet_.endPlain(input.boxes.size(), work_.tests);
@@ -101,17 +101,17 @@ class HostPipeline final : public Pipeline, HostSearch {
     ranked_.keep();
   }
 
-  /// @return false if the order cannot be kept, or if the search in it would need far more tests
-  ///   than in a new order
+  /// @return false if the order cannot be kept, or if a search in it needs far more tests than a
+  ///   search in a new order
   bool searchInLastOrder(const StepInput& input, StepStats& stats) {
     work_.tests = 0;
     return keepOrder(input, stats) && ranked_.haveSameOversized(*searched()) &&
            findRanked(ranked_, history_.foundMemory(), input.maxPairs, stats);
   }
 
-  /// Searches in a new order. The pairs of the previous step get new ranks, if possible. If they
-  /// are listed by index already, they are compared by index instead, because then fewer lists need
-  /// a sort.
+  /// Searches in a new order. The pairs of the previous step get new ranks, if possible. If the
+  /// pairs are already listed by index, they are compared by index instead, because then fewer
+  /// lists must be sorted.
   void searchInNewOrder(const StepInput& input, StepStats& stats) {
     if (!ranked_.areKnown() || history_.isListed() || !renewRanks(input, stats)) {
       listPairs();
@@ -153,7 +153,7 @@ class HostPipeline final : public Pipeline, HostSearch {
     history_.compare(input, listByIndex(found), found.pairs, stats);
   }
 
-  /// Searches for all grown boxes, and keeps their candidates for the next step.
+  /// Searches for the pairs of all grown boxes, and keeps them as candidates for the next step.
   void searchGrown(const StepInput& input, StepStats& stats) {
     listPairs();
     ranked_.release();
@@ -185,8 +185,8 @@ class HostPipeline final : public Pipeline, HostSearch {
     return false;
   }
 
-  /// Searches for the boxes that have escaped from their grown boxes. Tests the candidates of the
-  /// other boxes that have changed.
+  /// Searches for the candidates of the boxes that have escaped from their grown boxes. Tests the
+  /// known candidates of the other boxes that have changed.
   /// @return false if this step must search for the pairs of all boxes
   bool searchForEscaped(const StepInput& input, StepStats& stats) {
     stats.searched = 0;
@@ -226,7 +226,7 @@ class HostPipeline final : public Pipeline, HostSearch {
   }
 
   /// Lists the pairs of the last step, sorted by index. After most steps this is done only when
-  /// pairs() is called. Until then they are in ranked_ or in verlet_.
+  /// pairs() is called. Until then, the pairs are in ranked_ or in verlet_.
   void listPairs() {
     if (history_.listByChange()) return;
     if (ranked_.areKnown())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Makes the pipelines on the host's cores. step.cpp searches blocks of boxes, tree_step.cpp
+// Makes the pipelines for the host's cores. step.cpp searches blocks of boxes, and tree_step.cpp
 // searches a binary tree. worlds.cpp runs the searches and queries of DevicePairFinder.
 #pragma once
 

@@ -46,7 +46,7 @@ class HostSearch {
   static constexpr std::size_t kEscapedGrain = 1024;
 
   /// The kind of search for which all boxes are packed. A search by rank finds each pair once. A
-  /// search from both sides finds each pair twice, or searches for a few boxes only.
+  /// search from both sides finds each pair twice, or finds only the pairs of a few boxes.
   enum class PackedFor { ranks, bothSides };
 
   /// The memory and the limit of a search.
@@ -56,7 +56,7 @@ class HostSearch {
     std::uint64_t most;    ///< maximum number of neighbours
   };
 
-  /// Runs stages 1 to 5 for all boxes, in a new order. Each box is in its own list.
+  /// Runs stages 1 to 5 for all boxes, in a new order. Each box's list contains the box itself.
   /// @param lists valid until the next search
   /// @return false if the search has stopped after `mostTests` tests
   /// @throws std::length_error if there are more than memory.most neighbours
@@ -145,8 +145,9 @@ class HostSearch {
   View<const std::uint32_t> ids() const { return {ids_.data(), ids_.size()}; }
   View<const std::uint32_t> lastIds() const { return {lastIds_.data(), lastIds_.size()}; }
 
-  /// Runs stages 3 to 5 for a few boxes that have changed since the last search. Each of these
-  /// boxes is in its own list. The order of all boxes is kept until keeping it has cost too much.
+  /// Runs stages 3 to 5 for a few boxes that have changed since the last search. Each of their
+  /// lists contains the box itself. The order of all boxes is kept until keeping it has cost too
+  /// much.
   NeighbourLists findEscaped(const StepInput& input, View<const std::uint32_t> ids,
                              const ListMemory& memory, StepStats& stats) {
     stats.searched = ids.size();
@@ -248,7 +249,7 @@ class HostSearch {
     return allBlocks_.replace({fewIds_.data(), count}, input.boxes, input.filters);
   }
 
-  /// Searches for the first `count` boxes of fewIds_.
+  /// Finds the neighbours of the first `count` boxes of fewIds_.
   /// @return false if the search has stopped after `mostTests` tests
   bool searchEscaped(const StepInput& input, std::size_t count, const ListMemory& memory,
                      std::uint64_t mostTests, NeighbourLists& lists, StepStats& stats) {

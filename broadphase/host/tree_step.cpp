@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Runs a step over a binary tree on the host's cores. Calls the stages of lbvh/ in their order; a
-// GPU uses the same stages. Each step searches for the pairs of all boxes, and keeps only the
-// pairs. A step does not pack the boxes into blocks. Queries between steps do so.
+// Runs a step over a binary tree on the host's cores. Calls the stages of lbvh/ in order. A GPU
+// uses the same stages. Each step searches for the pairs of all boxes, and keeps only the pairs. A
+// step does not pack the boxes into blocks. Queries between steps do.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kBoxGrain = 4096;  // boxes
 
-/// Maximum number of boxes of a small world. One thread would pack a larger world for so long that
-/// the other threads would wait.
+/// Maximum number of boxes in a small world, which one thread packs. If one thread packed a larger
+/// world, the other threads would have to wait for it.
 std::size_t mostOfSmall(std::size_t boxes, int threads) {
   return std::max<std::size_t>(8192, boxes / (4 * static_cast<std::size_t>(threads)));
 }

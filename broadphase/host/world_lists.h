@@ -24,8 +24,8 @@ View<T> memoryFor(std::size_t found, View<T> callers, HostBuffer<T>& finders, st
   return finders.ensure(callers.data() != nullptr ? found : std::max(found, least));
 }
 
-/// Returns the list that the caller receives. Copies it to the caller's memory, if there is any,
-/// unless it is there already.
+/// Returns the list that the caller receives. If the caller has passed memory, and the list is not
+/// there yet, copies it there.
 /// @param error set in `errors` if the caller's memory is too small for the list
 template <class T>
 View<const T> handOut(View<T> list, std::size_t found, View<T> callers, DeviceError error,

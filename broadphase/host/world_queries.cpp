@@ -21,11 +21,10 @@ bool isWorld(const WorldBlocks& worlds, std::uint32_t world) {
   return world < worlds.worldCount() || world == kAllWorlds;
 }
 
-/// Calls visit(box index) for each box for which hits(Aabb) is true. Searches the boxes of this
-/// world and those that belong to every world. With kAllWorlds, searches all boxes. The order is
-/// unspecified. `hits`
-/// must be true for bounds that contain a box for which it is true. The last call of `hits` before
-/// visit() is for the visited box.
+/// Calls visit(box index) for each box for which hits(Aabb) is true, in unspecified order. Searches
+/// the boxes of this world, and the boxes that are in all worlds. With kAllWorlds, searches all
+/// boxes. If `hits` is true for a box, it must also be true for all bounds that contain the box.
+/// The last call of `hits` before visit() is for the visited box.
 template <class Hits, class Visit>
 void queryWorlds(const WorldBlocks& worlds, std::uint32_t world, const Hits& hits,
                  const Visit& visit) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Queries the boxes of the last search with rays and boxes, on the host's threads.
+// Tests rays and boxes against the boxes of the last search, on the host's threads.
 #pragma once
 
 #include <cstddef>

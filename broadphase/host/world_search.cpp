@@ -47,7 +47,7 @@ std::uint64_t WorldSearch::find(const WorldBlocks& worlds, std::size_t boxes,
   return pairs;
 }
 
-/// Finds the pairs of a box in one world and a box in all worlds. @return their number
+/// Finds the pairs of a box in one world and a box in all worlds. @return the number of pairs
 std::uint64_t WorldSearch::findShared(const WorldBlocks& worlds, std::size_t boxes,
                                       const WorldSearchRequest& request) {
   const World* const shared = worlds.find(worlds.worldCount());
@@ -61,8 +61,8 @@ std::uint64_t WorldSearch::findShared(const WorldBlocks& worlds, std::size_t box
   return search(ListKind::full, request.rule, request.maxPairs, shared_);
 }
 
-/// Finds the neighbours of each box in its own world. The boxes that are in all worlds are searched
-/// as one more world. @return the number of neighbours
+/// Finds the neighbours of each box in its own world. The boxes that are in all worlds count as one
+/// more world. @return the number of neighbours
 std::uint64_t WorldSearch::findOwn(const WorldBlocks& worlds, const WorldSearchRequest& request) {
   parts_.clear();
   for (const World& world : worlds.worlds()) parts_.push_back({&world.packed, &world.packed});
@@ -137,7 +137,8 @@ void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
   listReverse({words, nextWord}, boxes, nextIndex);
 }
 
-/// Completes the lists of the boxes in all worlds with their neighbours in single worlds.
+/// Completes the lists of the boxes that are in all worlds. Adds their neighbours that are in one
+/// world.
 /// @param words each word holds a box that is in all worlds, and its neighbour
 /// @param end the end of the lists so far
 void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Finds the neighbours of each box of many worlds: the boxes of its own world, and those that
-// belong to every world. The search is in blocks.h. This class applies the pair rule, and joins
-// the two lists of each box.
+// Finds the neighbours of each box of many worlds, in the box's own world and among the boxes that
+// are in all worlds. The search is in blocks.h. This class applies the pair rule, and joins the two
+// lists of each box.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class WorldSearch {
       : tasks_(tasks), search_(tasks, kernels) {}
 
   /// @param lists receives the list of each box, without the box itself. The size of
-  ///   `lists.indices` is the total size of all lists. Valid until the next search, and incomplete
-  ///   if the search was stopped.
+  ///   `lists.indices` is the total size of all lists. Valid until the next search. Not written if
+  ///   the search was stopped.
   /// @return the number of pairs; if it exceeds maxPairs, the search was stopped
   std::uint64_t find(const WorldBlocks& worlds, std::size_t boxes,
                      const WorldSearchRequest& request, NeighbourLists& lists);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Builds the tree over the sorted codes in one bottom-up pass: topology, bounds and ropes. This is
-// stage 4. The algorithm is that of Apetrei (2014), as revised by Prokopenko and Lebrun-Grandie
-// ("Revising Apetrei's bounding volume hierarchy construction algorithm to allow stackless
-// traversal"), Algorithm 4. The revision restores Karras's numbering, and sets skip links in the
-// same pass. The index rule is in types.h.
+// stage 4. It uses Apetrei's algorithm (2014) as revised by Prokopenko and Lebrun-Grandie:
+// Algorithm 4 of "Revising Apetrei's bounding volume hierarchy construction algorithm to allow
+// stackless traversal". The revision restores Karras's numbering, and sets skip links in the same
+// pass. The index rule is in types.h.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct Difference {
     if (i >= n - 1) return INT64_MAX;  // an i of -1 wraps around
     const Key differing = codes[i] ^ codes[i + 1];
     if (differing == 0) return INT64_MIN + (i ^ (i + 1));
-    // Halved, because 64-bit differences would not fit. Nonzero differences that are compared have
-    // different highest bits, so their halves differ, too. Minus 1, so that a difference in all
-    // bits stays below the value at the ends.
+    // The difference is halved, because an unsigned difference of 64 bits would not fit. Nonzero
+    // differences that are compared have different highest bits, so their halves differ, too. 1 is
+    // subtracted, so that a difference in all bits stays below the value at the ends.
     return static_cast<std::int64_t>(std::uint64_t{differing} >> 1) - 1;
   }
 };
 
-/// THE INDEX RULE (types.h) over n leaves.
+/// THE INDEX RULE (types.h) for a tree over n leaves.
 struct Numbering {
   std::uint32_t n;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Walks from one leaf over the nodes after it, along the ropes. This is stage 5. A walk needs no
-// stack, and walks from all leaves find each pair once. A walk is Algorithm 1 of Prokopenko and
-// Lebrun-Grandie, started at the leaf's own rope. The caller stores the pairs.
+// stack. The walks from all leaves together find each pair once. A walk is Algorithm 1 of
+// Prokopenko and Lebrun-Grandie, started at the leaf's own rope. The caller stores the pairs.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct LeafWalk {
   std::uint32_t box;              ///< index of the leaf's box
   std::uint32_t at = kNullIndex;  ///< the node to visit next
 
-  /// Starts at a leaf's own rope. The walk covers all later leaves in the order. So each pair is
-  /// found once, by the walk of its earlier leaf.
+  /// Starts at a leaf's own rope. The walk covers all leaves that are later in the order. So each
+  /// pair is found once, by the walk of its earlier leaf.
   GPULBVH_HD static LeafWalk from(const Node& leaf) {
     return {{leaf.min[0], leaf.min[1], leaf.min[2]},
             {leaf.max[0], leaf.max[1], leaf.max[2]},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs stages 1 to 4 for a binary tree: from boxes to nodes. Base class of the host's pipeline
-// over a binary tree, and of the trees of version 0.2.
+// Runs stages 1 to 4 for a binary tree: from boxes to nodes. This is the base class of the host's
+// pipeline with a binary tree, and of the trees of version 0.2.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class TreeStages {
     space_.forEach(1, ChooseGrid{boxes, nullptr, header});
   }
 
-  /// Runs stages 2 to 4, after measure(). Resets the scratch memory; the tree is valid until the
-  /// next reset(). The length of the codes depends on the grid.
+  /// Runs stages 2 to 4, after measure(). Resets the scratch memory. The tree is valid until the
+  /// scratch memory is reset again. The length of the codes depends on the grid.
   /// @param leaves number of sorted boxes that become leaves. Ordinary boxes are sorted first, NaN
   ///   boxes last
   void buildNodes(View<const Aabb> boxes, std::size_t leaves, StepStats& stats) {

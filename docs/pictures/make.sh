@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Makes the pictures again. The viewer's pictures come from the commands in docs/viewer.md, and comparison.png is a
-# screenshot of a report. Needs Chromium, and pngquant to shrink the files.
+# Makes the PNG files of this folder. The viewer's pictures come from the commands in docs/viewer.md, and comparison.png
+# is a screenshot of a report. Needs Chromium, and pngquant to shrink the files.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 grep -E '^build/release/bin/(many_worlds|viewer .*--screenshot) ' docs/viewer.md | while read -r command; do

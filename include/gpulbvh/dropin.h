@@ -7,14 +7,14 @@
 /// header. Requires C++17.
 #pragma once
 
-#ifdef __cplusplus  // -include also reaches C files
+#ifdef __cplusplus  // -include also applies to C files
 #include <BulletCollision/BroadphaseCollision/btAxisSweep3.h>
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 
 #include "../../integration/GpuLbvhBroadphase.h"
 
-/// A GpuLbvhBroadphase with the public members of a btDbvtBroadphase, except m_stageRoots. Of the
-/// variables below, only m_paircache has a meaning. The broad phase reads none of them.
+/// A GpuLbvhBroadphase with the public members of a btDbvtBroadphase, except m_stageRoots. The
+/// broad phase reads none of the variables below. Of these, only m_paircache has a useful value.
 struct GpuLbvhAsDbvt : GpuLbvhBroadphase {
   enum { DYNAMIC_SET = 0, FIXED_SET = 1, STAGECOUNT = 2 };
   btDbvt m_sets[2];

@@ -271,7 +271,7 @@ class Page {
         "</div>\n<div class=\"wide\"><table>\n<caption>Median milliseconds of the broad phase "
         "a step.</caption>\n"
         "<thead><tr><th>objects</th>";
-    std::vector<std::string> names;  // of the smallest size; larger sizes can only leave some out
+    std::vector<std::string> names;  // of the smallest size; larger sizes may lack some of them
     for (const Run& run : all_.sizes.front().runs) names.push_back(run.broadphase);
     for (const std::string& name : names) put("<th>{}</th>", name);
     page_ += "</tr></thead>\n<tbody>\n";

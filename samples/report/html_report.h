@@ -22,7 +22,7 @@ struct Comparison {
     std::vector<Run> runs;
   };
   const Scene* scene = nullptr;
-  std::string command;  ///< the command line as the user typed it
+  std::string command;  ///< the command line, quoted for a shell
   int steps = 0;
   std::uint32_t seed = 1;
   std::vector<AtSize> sizes;  ///< at least one size; the last one is shown step by step

@@ -31,7 +31,7 @@ struct While {
   double wallMs = -1;  ///< milliseconds from one step to the next; -1 (not known) in the first line
 };
 
-/// One process of one file.
+/// The lines of one process in a file.
 struct Measured {
   std::string name, broadphase;
   std::vector<While> whiles;

@@ -25,13 +25,13 @@ double medianBroadphase(const Run& run) {
   return medianOf(run.steps, [](const StepTimes& times) { return times.broadphase(); });
 }
 
-/// Formats a slow step for people, as `step: milliseconds (ratio to the steps around, reason)`.
+/// Formats a slow step for people, as `step: milliseconds (ratio to the steps around it, reason)`.
 std::string describe(const LongStep& step) {
   return fmt::format("{}: {:.4f} ({:.1f} x, {})", step.step, step.ms, timesAround(step),
                      step.reason);
 }
 
-/// Formats slow steps for programs, as `step/ms/median of the steps around/reason,...`.
+/// Formats slow steps for programs, as `step/ms/median of the steps around it/reason,...`.
 std::string fieldOf(const std::vector<LongStep>& steps) {
   std::vector<std::string> words;
   for (const LongStep& step : steps)

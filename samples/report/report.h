@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// The output of rigid_bodies: a table for people, lines for programs, and a .csv. Does not run
+// The output of rigid_bodies: a table for people, lines for programs, and a CSV file. Does not run
 // the scenes.
 #pragma once
 
@@ -26,11 +26,11 @@ struct Run {
   std::uint64_t hash = 0;       ///< hash of all transforms after the last step
 };
 
-/// The run to which the others are compared: that of gpu-lbvh, or else the first.
+/// The run with which the others are compared: the run of gpu-lbvh, or the first if there is none.
 /// @param runs at least one
 const Run& baseOf(const std::vector<Run>& runs);
 
-/// The median of each part's times. Each part has its own median.
+/// The medians of the parts' times, for each part separately.
 StepTimes medianTimes(const std::vector<StepTimes>& steps);
 
 /// If gpu-lbvh and dbvt both ran, compares them in one sentence.

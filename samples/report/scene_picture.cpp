@@ -27,8 +27,8 @@ struct Point {
   double x, y;
 };
 
-/// Projects along the diagonal of the horizontal axes, from 30 degrees above. y is up in the world,
-/// and down in the picture.
+/// Projects along the diagonal of the horizontal axes, from 30 degrees above. The y axis points up
+/// in the world, and down in the picture.
 Point project(float x, float y, float z) {
   return {0.866 * (x - z), 0.5 * (x + z) - static_cast<double>(y)};
 }
@@ -109,8 +109,8 @@ class Canvas {
   Point origin_, size_;
 };
 
-/// The shade of a box with this number of pairs. It is 0 without pairs, and grows by one with each
-/// power of two.
+/// The shade of a box with this number of pairs. It is 0 without pairs, 1 for one pair, and larger
+/// by one for each doubling of the number.
 int shadeOf(int pairs) {
   int shade = 0;
   for (; pairs > 0 && shade < kShades - 1; pairs /= 2) ++shade;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Writes charts as SVG text: lines over two axes, and stacked bars of shares. All charts have
+// Writes charts as SVG text: line charts, and stacked bars that show shares. All charts have
 // titles, units and legends. The page defines the colours as CSS classes c0, c1, ...
 #pragma once
 

@@ -3,7 +3,7 @@
 // into 12,486 convex fragments and boxes. The original data set was not published.
 //
 // The documents count 73,704 pairs of potentially colliding objects. Here the exact count reaches
-// that number while the pieces hit the floor. These are overlaps of the proxies' own boxes, which
+// that number while the pieces hit the floor. It counts overlaps of the proxies' own boxes, which
 // are not fattened, in runs with btDbvtBroadphase. With seed 1: 72,769 after 61 steps, 73,997 (+0.4
 // %) after 62, 75,348 after 63, the maximum of 86,609 after 75, and 76,118 after 120, when the pile
 // has settled. With seed 2: 73,547 after 61 steps.

@@ -13,11 +13,11 @@ enum class Joint { cone, hinge };
 
 /// A capsule along y. Positions are relative to the person, whose feet are at the origin.
 struct Limb {
-  int parent;            ///< index of the parent, below the limb's own index; -1: none
+  int parent;            ///< index of the parent, less than the limb's own; -1: none
   btScalar radius;       // m
   btScalar length;       // m, length without the caps
   btVector3 middle;      // m
-  btVector3 joint;       // m, position of the joint to the parent
+  btVector3 joint;       // m, position of the joint with the parent
   Joint kind;            ///< a hinge turns about x
   btScalar least, most;  ///< rad; a hinge's minimum and maximum, or a cone's swing and twist
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The statics scene: a level of static boxes, on which a few balls fall and roll. As in games,
-// Bullet is told not to update the boxes of objects that never move. So the time
-// of a step should depend on the balls only, not on the size of the level.
+// Bullet is told not to update the boxes of inactive objects, such as static ones. So the time of a
+// step should depend on the balls only, not on the size of the level.
 #include <algorithm>
 #include <cmath>
 

@@ -158,7 +158,7 @@ btSoftBody& World::add(std::unique_ptr<btSoftBody> body) {
 
 void World::add(std::unique_ptr<btTypedConstraint> joint) {
   world_->addConstraint(joint.get(), true);
-  // Some broad phases find pairs when objects are added, before a filter can know the joint.
+  // Some broad phases find pairs when objects are added, before a filter can know about the joint.
   broadphase_->getOverlappingPairCache()->removeOverlappingPair(
       joint->getRigidBodyA().getBroadphaseProxy(), joint->getRigidBodyB().getBroadphaseProxy(),
       dispatcher_.get());

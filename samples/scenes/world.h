@@ -68,7 +68,7 @@ class World {
   /// @param body must be made with softInfo()
   btSoftBody& add(std::unique_ptr<btSoftBody> body);
 
-  /// Adds a joint of two bodies of this world, which then no longer collide with each other.
+  /// Adds a joint between two bodies of this world. They no longer collide with each other.
   void add(std::unique_ptr<btTypedConstraint> joint);
   void add(std::unique_ptr<btActionInterface> action);
 

@@ -116,7 +116,7 @@ class BulletFinder : public BoxFinder {
     return broadphase_->getOverlappingPairCache()->getOverlappingPairArray();
   }
 
-  /// The client object is the address of the index, because it must not be null.
+  /// A client object must not be null, so it is the address of the index, not the index itself.
   static std::uint32_t indexOf(const btBroadphaseProxy* proxy) {
     return *static_cast<const std::uint32_t*>(proxy->m_clientObject);
   }

@@ -3,7 +3,7 @@
 // has --help and --version. An error is one line on stderr. The exit status is 2 for a wrong
 // command line or file. It is 1 for a failure during the run, such as an error when writing to
 // stdout. An interrupted run ends with 128 plus the signal's number. Only command_line.cpp includes
-// the parsing library, because that takes seconds to compile.
+// the parsing library, because its headers take seconds to compile.
 #pragma once
 
 #include <cstdint>

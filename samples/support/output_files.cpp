@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks of output files; see the header. Opens a file to test whether it can be written. Reading
-// its mode is not enough: that does not show a read-only file system, and root ignores it.
+// Checks of output files; see the header. Opens a file to test whether it can be written. The
+// file's mode is not enough: the file system may be read-only, and root may ignore the mode.
 #include "support/output_files.h"
 
 #include <fmt/core.h>

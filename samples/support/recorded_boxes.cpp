@@ -39,7 +39,8 @@ std::uint64_t sizeOf(const std::string& path) {
   return size;
 }
 
-/// A frame without objects has no bytes, so the file's size does not limit the number of frames.
+/// Limits the frames of a file without objects. They have no bytes, so the file's size does not
+/// limit them.
 constexpr std::uint32_t kMaxEmptyFrames = 1000;
 
 /// The number of complete frames in the file. Divides instead of multiplying, because the product

@@ -33,7 +33,7 @@ class BoxReader {
   /// The number of frames in the header.
   std::uint32_t promised() const { return promised_; }
 
-  /// Reads the next frame, at most frames() times.
+  /// Reads the next frame. May be called at most frames() times.
   /// @throws FileError
   void read(std::vector<lbvh::Aabb>& boxes);
 

@@ -34,11 +34,12 @@ struct Tails {
 
 /// Reasons for a slow step:
 /// - growth: memory grew in this step.
-/// - full_search: the step searched for all objects. Most steps around it searched for fewer.
+/// - full_search: the step searched for the pairs of all objects. Most steps around it searched for
+///   the pairs of fewer objects.
 /// - waiting: the thread waited for a core, other threads, a GPU or a page. The wait was at least
 ///   half of the excess over the surrounding steps' median, and at least a tenth of the step.
 /// - first: it is the first step, and no other reason is known.
 Tails tailsOf(const std::vector<StepFacts>& steps);
 
-/// The ratio of a step's time to that of the steps around it; 0 if those took no time.
+/// The ratio of a step's time to LongStep::around; 0 if the latter is 0.
 double timesAround(const LongStep& step);

@@ -20,7 +20,7 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-/// The value below which about the fraction `share` of the values lie; 0 if there are no values.
+/// The value that is larger than about the fraction `share` of the values; 0 if there are none.
 inline double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto last = static_cast<std::ptrdiff_t>(values.size()) - 1;

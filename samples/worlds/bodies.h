@@ -2,7 +2,7 @@
 // The boxes of all worlds, and the work of a step for one box. The same code runs in a loop on
 // the host and in a kernel on a GPU.
 //
-// Host and GPU compute equal bits. CMake's options forbid fusing a multiplication with an addition.
+// The results on host and GPU are equal bit for bit. CMake's options forbid fused multiply-adds.
 // Only the call for box i writes data of box i, and this call adds the pushes in the order of the
 // box's partners.
 #pragma once
@@ -29,9 +29,9 @@ struct Bodies {
 inline constexpr float kStep = 1.0f / 60;  // s
 inline constexpr float kGravity = 9.81f;   // m/s^2
 inline constexpr float kReach = 2.0f;  // m, distance from a world's middle to its invisible walls
-inline constexpr float kHeld = 0.9f;   // fraction of velocity that a touching box keeps per step
+inline constexpr float kHeld = 0.9f;   // fraction of velocity that a box in contact keeps per step
 inline constexpr float kKick = 4.7f;   // 1/s; velocity gained per metre of push
-inline constexpr float kGivesWay = 0.37f;  // fraction of the overlap; push out of a movable box
+inline constexpr float kGivesWay = 0.37f;  // ratio of push to overlap, for a movable box
 
 /// Writes a body's box for the search.
 struct WriteBox {

@@ -7,7 +7,7 @@
 namespace worlds {
 namespace {
 
-/// During its lifetime the stream records its work instead of running it.
+/// While this object exists, the stream records its work instead of running it.
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
@@ -15,7 +15,7 @@ class Capture {
   }
   ~Capture() {
     if (stream_ == nullptr) return;
-    cudaGraph_t graph = nullptr;  // the graph of a failed recording, only to be destroyed
+    cudaGraph_t graph = nullptr;  // the graph of a failed recording, which is only destroyed
     if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
     cudaGetLastError();
   }

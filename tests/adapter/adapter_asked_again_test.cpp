@@ -27,8 +27,8 @@ struct Switch : btOverlapFilterCallback {
   mutable int questions = 0;
 };
 
-// A robot planner's collision manager does this: an object is disabled when it begins to overlap
-// another. Some managers clean the object's pairs when they enable the object, others do not.
+// The collision manager of a robot planner may enable an object while it overlaps another one. Some
+// managers then clean the object's pairs, others do not.
 TEST(AskedAgain, AnEnabledObjectGetsItsPairsOnceItMoves) {
   for (const auto& cache : caches())
     for (const bool cleans : {false, true}) {

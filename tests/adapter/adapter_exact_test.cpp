@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests pairs that float boxes cannot decide, planes that are given by their equation, and unusual
+// Tests pairs that float boxes cannot decide, planes that are given by an equation, and unusual
 // boxes.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests the adapter when memory runs out: in turn, each allocation of a call fails. No call throws,
+// Tests the adapter when memory runs out. Each allocation of a call fails in turn. No call throws,
 // and the next step has all pairs. Replaces this process's operator new.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 

@@ -189,7 +189,7 @@ struct Refuses : btOverlapFilterCallback {
   }
 };
 
-// The filter is set in both steps, but not between them, when the two ghosts begin to overlap.
+// The filter is set in both steps. Between them, without the filter, the ghosts begin to overlap.
 TEST(GhostFilters, AreAskedAboutPairsThatWereFoundWithoutThem) {
   GpuLbvhBroadphase broadphase;
   btOverlappingPairCache& cache = *broadphase.getOverlappingPairCache();

@@ -124,7 +124,7 @@ TEST(AdapterLargeWorld, ANewObjectInAnOldSlotHasItsOwnFilter) {
 }
 
 // The step finds the pair with the mask that was read last, but the cache refuses the pair because
-// of the current mask. The old mask is restored before it is the object's turn.
+// of the current mask. The old mask is restored before a step reads the object's filter in turn.
 TEST(AdapterLargeWorld, AMaskThatChangesForOneStepLosesNoPair) {
   LargeWorld world(10000);
   for (std::size_t i = 5000; i < 5020; i += 2) {

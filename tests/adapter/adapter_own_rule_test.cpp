@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests pair caches of the program's own class. They may have a rule of their own, and get only the
-// calls that btDbvtBroadphase makes.
+// Tests pair caches whose class the program defines. They may have a rule of their own, and get
+// only the calls that btDbvtBroadphase makes.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <memory>

@@ -76,7 +76,7 @@ class Query : public testing::Test {
     ASSERT_EQ(found.hits, expected);
   }
 
-  // Every proxy that Bullet's own test accepts must be visited, and at most one more.
+  // Every proxy that Bullet's own test accepts must be visited. At most one other may be visited.
   void expectRaysRight(const btVector3& swept) {
     const btVector3 from = point(), to = point();
     RayHits found(from, to);
@@ -125,7 +125,7 @@ TEST_F(Query, SeesEveryChangeAtOnce) {
   }
 }
 
-// Queries follow steps in which the host searched only for boxes that had moved.
+// Queries follow steps in which the host searched only for the pairs of moved boxes.
 TEST_F(Query, FindsBothRestingAndMovingBoxes) {
   create(400);
   const btVector3 far(btScalar(1e30), btScalar(1e30), btScalar(1e30));
@@ -230,7 +230,7 @@ bool bulletHits(const EdgeRay& ray, const btVector3& from, const btBroadphasePro
                     ray.m_lambda_max + by);
 }
 
-// Origins are on faces, closer to a face than float precision, or far away. Directions include
+// Origins are on faces, closer to a face than a float can resolve, or far away. Directions include
 // zeros of both signs and denormals, and lengths include 0 and infinity. The rays must hit all
 // boxes that Bullet's test hits, and also boxes that they only touch.
 TEST_F(Query, EdgeRaysHitAllThatBulletsTestHits) {

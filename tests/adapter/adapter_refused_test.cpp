@@ -229,8 +229,8 @@ struct EverMore : btOverlapFilterCallback {
   std::vector<std::uint32_t> levels = std::vector<std::uint32_t>(400);
 };
 
-// btDbvtBroadphase calls the filter when a box leaves its leaf. Without a margin, every change
-// makes a box leave its leaf, unless the box shrinks.
+// btDbvtBroadphase calls the filter when a box leaves its leaf's volume. Without a margin, a box
+// leaves this volume at every change, unless the box shrinks.
 TEST(Refused, EveryOverlappingPairOfDbvtIsThereInTheSameStep) {
   struct NoMargin {
     NoMargin() { std::swap(gDbvtMargin, margin); }

@@ -18,7 +18,7 @@ using namespace twins;
 /// Objects, some of them ghosts, in their own broad phase.
 class Crowd {
  public:
-  /// @param side of the cube in which the objects are
+  /// @param side length of a side of the cube that contains the objects
   Crowd(const GpuLbvhOptions& options, float side) : m_side(side), m_broadphase(options) {
     m_broadphase.getOverlappingPairCache()->setInternalGhostPairCallback(&m_callback);
   }

@@ -21,9 +21,9 @@ using lbvh::test::Random;
 using lbvh::test::view;
 
 #if defined(GPULBVH_X86_64) && defined(GPULBVH_GNU)
-/// XGETBV with ECX = 1 tells which of the registers that the system saves are in use: bit 2 for the
-/// upper halves of the YMM registers, and bit 6 for those of the ZMM registers 0 to 15 (Intel,
-/// "Software Developer's Manual", volume 1, section 13.6).
+/// XGETBV with ECX = 1 tells which of the registers that the system saves are in use. Bit 2 is for
+/// the upper halves of the YMM registers. Bit 6 is for the upper halves of the ZMM registers 0 to
+/// 15 (Intel, "Software Developer's Manual", volume 1, section 13.6).
 bool tellsRegistersInUse() { return (lbvh::cpuid(0xD, 1).eax & 4) != 0; }
 
 bool areUpperHalvesInUse() {

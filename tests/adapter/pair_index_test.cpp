@@ -16,7 +16,7 @@ namespace {
 using lbvh::test::Random;
 
 // The model is an array in which the last pair replaces a removed pair, as in Bullet. The index
-// grows to many powers of two, and shrinks again.
+// grows beyond many powers of two, and shrinks again.
 TEST(PairIndex, FindsTheIndexOfEveryPair) {
   Random random(91);
   GpuLbvhPairIndex index;

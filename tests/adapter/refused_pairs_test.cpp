@@ -29,8 +29,8 @@ class RefusedPairs : public testing::Test {
   void create() {
     m_alive.push_back(m_proxies.create(btVector3(0, 0, 0), btVector3(1, 1, 1), nullptr, 1, -1));
   }
-  /// Replaces a random proxy by a new one, which gets the same slot. The old
-  /// proxy's refused pairs end.
+  /// Replaces a random proxy by a new one, which gets the same slot. The old proxy's refused pairs
+  /// are forgotten.
   void replaceAny() {
     GpuLbvhProxy*& one = m_alive[m_random.below(kProxies)];
     const std::uint32_t slot = one->m_slot;
@@ -52,7 +52,8 @@ class RefusedPairs : public testing::Test {
     }
     return {drawn.begin(), drawn.end()};
   }
-  /// About one in `share` of the refused pairs, which leave the model, and some others. Sorted.
+  /// Removes about one in `share` of the refused pairs from the model. Returns these and some other
+  /// pairs, sorted.
   Pairs drawGone(std::uint32_t share) {
     Pairs gone, others = drawOthers(10);
     for (const lbvh::Pair pair : m_model)

@@ -21,7 +21,7 @@
 #include "support.h"
 
 #if defined(__SANITIZE_THREAD__)
-// oneTBB is not instrumented, so its passing of memory between threads looks like a race.
+// oneTBB is not instrumented, so memory that it passes between threads looks like a race.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "called_from_lib:libtbb.so"; }
 #endif
@@ -251,7 +251,7 @@ Trace courseOfWorld(const Settings& settings, Threads threads) {
 }
 
 /// Creates a finder, runs steps and destroys it, without Bullet. At least half of the boxes rest in
-/// each step, so a step searches only for the others.
+/// each step, so a step searches only for the pairs of the others.
 Trace courseOfFinder(const Settings& settings, Threads threads) {
   Trace trace;
   Random random(static_cast<std::uint32_t>(20 + settings.threads));

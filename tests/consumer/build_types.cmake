@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Zlib
 # Configures a game that contains the library as a subdirectory, with each build type. By default the library must be
-# optimised with every build type, and CMake must say if the game's own files are not.
+# optimised with every build type, and CMake must say if the game's own files are not optimised.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CXX=... -P build_types.cmake
 
 # Sets `variable` to the last level of optimisation with which `file` is compiled, or to nothing.
@@ -14,8 +14,9 @@ function(last_level variable file commands)
   set(${variable} "${last}" PARENT_SCOPE)
 endfunction()
 
-# expect(TYPE LEVEL SAYS ARGUMENTS...): with build type TYPE, the last level of optimisation in the command
-# that compiles the library is LEVEL (empty: none), and CMake prints SAYS (empty: no message of ours).
+# expect(TYPE LEVEL SAYS ARGUMENTS...): checks a configuration with build type TYPE. LEVEL must be the last
+# level of optimisation in the command that compiles the library (empty: none). CMake must print SAYS (empty:
+# no message of ours).
 function(expect type level says)
   file(REMOVE_RECURSE ${SCRATCH})
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${ROOT}/tests/consumer/subproject -B ${SCRATCH}

@@ -90,7 +90,7 @@ class Flaky final : public Pipeline {
   std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
 };
 
-/// Chooses at random between host and GPU, and whether to try the other one.
+/// Chooses randomly between host and GPU, and decides randomly whether to try the other one.
 class AtRandom final : public SpaceChooser {
  public:
   explicit AtRandom(std::uint32_t seed) : random_(seed) {}
@@ -115,7 +115,7 @@ class AtRandom final : public SpaceChooser {
 /// How a test controls its chooser.
 struct Asked {
   Where serving = Where::gpu;
-  bool wantsTrial = false;  ///< becomes false once the pairs of a trial were right
+  bool wantsTrial = false;  ///< a trial with right pairs sets this to false
 };
 
 class AsAsked final : public SpaceChooser {

@@ -155,7 +155,8 @@ TEST_F(Adaptive, PairsAreCopiedWhenTheyAreRead) {
 }
 
 // If the GPU's pairs cannot be copied, the host searches a copy of the last step's boxes. The lists
-// of added and removed pairs stay, also after rest(). The next step continues from these pairs.
+// of added and removed pairs stay the same, even after rest(). The next step continues from the
+// pairs that the host found.
 TEST_F(Adaptive, PairsThatCannotBeCopiedAreSearchedForAgain) {
   for (const Fail kind : {Fail::before, Fail::forGood})
     for (const bool rests : {false, true}) {
@@ -240,7 +241,7 @@ TEST_F(Adaptive, MayBeDestroyedDuringWarmUpAndTrial) {
 }
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__)
-// A child process has no GPU thread, so its host continues from the same pairs.
+// A child process has no GPU thread, so it continues on the host, from the same pairs.
 TEST_F(Adaptive, AChildProcessUsesTheHost) {
   for (const bool inTrial : {false, true}) {
     if (inTrial) chosenBy(std::make_unique<AtRandom>(5));
@@ -317,7 +318,7 @@ TEST_F(Adaptive, ContinuesAfterAStepWithTooManyPairs) {
     step();
     change(200);
     StepStats stats;
-    if (round % 2 == 0) fail = Fail::before;  // then the host throws
+    if (round % 2 == 0) fail = Fail::before;  // then the host runs the step, and throws
     EXPECT_THROW(made->step({view(boxes), {}, {}, 3, view(changed)}, stats), std::length_error);
     if (round % 3 == 0) ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));
     if (round % 5 < 2) fail = Fail::after;
@@ -326,8 +327,8 @@ TEST_F(Adaptive, ContinuesAfterAStepWithTooManyPairs) {
   }
 }
 
-// One after another, each allocation of the calling thread fails. The pairs are then still those of
-// the previous step, and the next delta is relative to them.
+// One after another, each allocation of the calling thread fails. After a failure, the pairs are
+// still the pairs of the previous step, and the next delta is relative to them.
 TEST_F(Adaptive, StepWithoutMemoryChangesNothing) {
   int failures = 0;
   for (int round = 0; round < 40; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests that no trial's outcome is lost, however long the trial takes, and what follows if a trial
-// throws.
+// Tests that no trial's outcome is lost, however long the trial takes. Also tests what happens if a
+// trial throws.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ using test::Fail;
 using test::Flaky;
 using test::TriesTheGpu;
 
-/// A host whose step ends only after the trial that began before the step.
+/// A host pipeline whose step ends only after the trial that began before the step.
 class SlowHost final : public Pipeline {
  public:
   explicit SlowHost(Control& control) : control_(control) {}
@@ -108,7 +108,8 @@ TEST_F(Adaptive, CopiesOfATrialAreCountedAndFreed) {
   EXPECT_EQ(copied, own + boxes.size() * sizeof(Aabb));
 }
 
-// The caller's steps continue. Their boxes are not copied in each step in vain.
+// If a trial runs out of memory, the caller's steps continue. Many steps pass before the next
+// trial, because each trial copies the boxes.
 TEST_F(Adaptive, TrialWithoutMemoryIsRepeatedAfterManySteps) {
   Asked asked{Where::gpu, true};
   std::atomic<int> trials{0};
@@ -127,7 +128,7 @@ TEST_F(Adaptive, TrialWithoutMemoryIsRepeatedAfterManySteps) {
   while (trials == 1) step(50);
 }
 
-// A step that found few pairs is wrong if the host finds too many.
+// If the GPU's step found few pairs and the host finds too many, the GPU's step was wrong.
 TEST_F(Adaptive, TrialWithTooManyPairsIsADifference) {
   Asked asked{Where::gpu, true};
   const auto throws = [] { throw std::length_error("more than 5 overlapping pairs"); };

@@ -54,7 +54,7 @@ class AdaptiveTrust : public test::Adaptive {
     return known == right && (known.size() % 4 != 0 || toVector(made->pairs()) == right);
   }
 
-  /// Runs steps until one trial has ended. No other trial has begun then.
+  /// Runs steps until one trial has ended. By then, no other trial has begun.
   void tryOnce() {
     asked.wantsTrial = true;
     while (asked.wantsTrial) ASSERT_TRUE(stepAndLook());
@@ -82,8 +82,8 @@ TEST_F(AdaptiveTrust, WrongTrialChangesNoResultAndEndsUseOfTheGpu) {
   }
 }
 
-// From some step on, all steps of the GPU are wrong. The trial of the first wrong step shows that.
-// The step that notices the error corrects all pairs that were reported wrongly.
+// From a certain step on, all steps of the GPU are wrong. The trial that checks the first wrong
+// step detects this. The step that notices the error corrects all pairs that were reported wrongly.
 TEST_F(AdaptiveTrust, WrongStepsOfTheGpuAreNoticedAndCorrected) {
   tryOnce();
   EXPECT_EQ(backend(), "flaky");
@@ -132,8 +132,8 @@ TEST_F(AdaptiveTrust, GpuThatWasWrongIsDestroyed) {
   EXPECT_LT(made->memoryBytes(), before);
 }
 
-// Box 7 rests, so the host finds its pairs before and after the step. Only the GPU's pairs show
-// that they are to be added.
+// Boxes 6 and 7 rest, so the host finds their pair both before and after the step. Only a
+// comparison with the GPU's pairs shows that this pair must be added.
 TEST_F(AdaptiveTrust, ReturnToTheHostCorrectsWrongPairs) {
   tryOnce();
   control.isWrong = true;
@@ -143,8 +143,8 @@ TEST_F(AdaptiveTrust, ReturnToTheHostCorrectsWrongPairs) {
   EXPECT_EQ(made->info()->losses, 0u);
 }
 
-// Nobody knows the pairs that a lost GPU found, so no change can correct them. A program that has
-// recorded the changes must compare its pairs with all pairs.
+// The pairs that a lost GPU found are unknown, so no delta can correct them. A program that has
+// followed the deltas must compare its pairs with the list of all pairs.
 TEST_F(AdaptiveTrust, TellsWhenPairsWereLostWithTheGpu) {
   tryOnce();
   control.isWrong = true;
@@ -178,8 +178,8 @@ TEST_F(AdaptiveTrust, OlderFailureDoesNotHideTheVerdictOnAnotherFinder) {
   EXPECT_EQ(reason(), "the GPU found wrong pairs for another finder of this process");
 }
 
-// One wrong step among many is noticed if it is the step that is checked. Otherwise the next delta
-// corrects it, because a step finds all pairs again, except those of resting boxes.
+// A single wrong step is noticed if that step is checked. Otherwise the next delta corrects it,
+// because each step finds all pairs again, except pairs of resting boxes.
 TEST_F(AdaptiveTrust, OneWrongStepIsNoticedIfItIsChecked) {
   for (const bool isChecked : {false, true}) {
     tryOnce();

@@ -33,7 +33,7 @@ using Ids = std::vector<std::uint32_t>;
 
 class FilterOrderTest : public test::SimdTest {};
 
-/// Twelve kinds of objects in turn. Each kind collides with the next and the previous one.
+/// Gives the objects twelve kinds in turn. Each kind collides with the next and the previous one.
 Filter ofTwelve(std::uint32_t i) { return {1 << i % 12, 1 << (i + 1) % 12 | 1 << (i + 11) % 12}; }
 
 std::vector<Filter> filtersOf(std::size_t n, Filter (*filterOf)(std::uint32_t)) {
@@ -101,7 +101,7 @@ TEST_P(FilterOrderTest, OtherBoxesKeepTheirOrder) {
 
 struct Found {
   std::uint64_t tests;  ///< tests of a box against a block
-  test::Pairs pairs;    ///< with ListKind::half
+  test::Pairs pairs;    ///< empty unless the kind is ListKind::half
 };
 
 Found search(const Boxes& boxes, const std::vector<Filter>& filters, ListKind kind,
@@ -179,13 +179,13 @@ TEST_P(FilterOrderTest, BlocksWhoseFiltersCannotMatchAreNotTested) {
       const std::uint64_t tests = isByRank ? testsByRank(boxes, filters, ids)
                                            : search(boxes, filters, ListKind::full, ids).tests;
       const double all = double(every) / (isByRank ? 2 : 1);
-      // The limit includes the descent to the blocks, and blocks with two kinds of boxes.
+      // The limit allows for the descent to the blocks, and for blocks with two kinds of boxes.
       EXPECT_LE(double(tests), 1.3 * one.share * all + 25 * double(own) + 1.5 * 3000);
       EXPECT_GE(double(tests), 0.9 * one.share * all);
     }
 }
 
-// The boxes are not sorted, so each is searched for separately.
+// The boxes are not sorted, so the pairs of each box are searched for separately.
 TEST_P(FilterOrderTest, EachBoxOfABlockHasItsOwnFilter) {
   Random random(973);
   Boxes boxes;
@@ -198,7 +198,7 @@ TEST_P(FilterOrderTest, EachBoxOfABlockHasItsOwnFilter) {
             test::bruteForce(boxes, filters));
 }
 
-// Filters change while boxes stay, so blocks get other filters without being packed again.
+// Filters change while most boxes rest, so blocks get other filters without being packed again.
 TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
   for (const char* skin : {"never", "always", "automatic"})
     for (const int threads : {1, 3})
@@ -226,9 +226,10 @@ TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
       }
 }
 
-// If all boxes of two blocks should collide, their filters are not tested. This holds for most
-// blocks at both ends of the row. Its middle has two kinds of boxes on the left, two on the right.
-// Each left kind collides with one right kind, and with no other kind of the middle.
+// If the filters accept all pairs of two blocks, the filters of their boxes are not tested. This is
+// the case for most blocks at both ends of the row. The middle of the row has two kinds of boxes on
+// the left and two on the right. Each kind on the left collides with one kind on the right, and
+// with no other kind in the middle.
 TEST_P(FilterOrderTest, PairsAreExactIfFiltersDependOnPosition) {
   for (const int threads : {1, 3}) {
     SCOPED_TRACE("threads " + std::to_string(threads));

@@ -64,7 +64,7 @@ TEST_P(HostKernelsTest, ApplyFilters) {
   }
 }
 
-// The differences of coordinates are tiny, or their magnitudes differ widely.
+// Coordinates differ by tiny amounts, or have widely different magnitudes.
 TEST_P(HostKernelsTest, AreExactForTinyHugeAndTouchingBoxes) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   Boxes boxes;
@@ -100,7 +100,8 @@ TEST_P(HostKernelsTest, SortLongLists) {
   }
 }
 
-// The sorts read and write whole registers, but never touch memory beyond the lists and the pairs.
+// Sorting reads and writes whole registers, but must never touch memory beyond the lists and the
+// pairs.
 TEST_P(HostKernelsTest, SortListsWithinTheirMemory) {
   Random random(47);
   for (int round = 0; round < 200; ++round) {
@@ -257,7 +258,8 @@ TEST_P(HostKernelsTest, KeysAreThoseOfTheSharedStage) {
   }
 }
 
-// Blocks equal those that BoxBlock::set() and clear() make, also if the last block is not full.
+// Blocks must equal the blocks that BoxBlock::set() and clear() make, even if the last block is not
+// full.
 TEST_P(HostKernelsTest, PackBoxesAndBoundsIntoBlocks) {
   Random random(49);
   for (const std::uint32_t n : {1u, 15u, 16u, 17u, 50u, 256u}) {
@@ -329,7 +331,7 @@ TEST(SimdKernels, BestInstructionSetIsChosenByDefault) {
 }
 
 #if defined(__x86_64__)
-// A hypervisor traps CPUID, which then takes longer than all the rest of a constructor.
+// A hypervisor traps CPUID, which then takes longer than the rest of a constructor.
 TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
   const test::ScopedVariable simd("GPULBVH_SIMD",
                                   nullptr);  // with "baseline" the features are not read
@@ -341,7 +343,7 @@ TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
   EXPECT_EQ(timesProcessorWasAsked(), 1u);
 }
 
-// If this failed, the tests of all other instruction sets would be skipped as not available.
+// If this failed, the tests of all other instruction sets would be skipped as unavailable.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&

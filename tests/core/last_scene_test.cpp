@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the copy of the last step's boxes, in which the host finds the pairs when the GPU fails.
+// Tests the copy of the last step's boxes. When the GPU fails, the host finds the pairs of these
+// copied boxes.
 #include "broadphase/choose/last_scene.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ struct Changing {
       mark(i);
     }
   }
-  /// Boxes with indices beyond those of the last step need no bits.
+  /// Boxes with greater indices than all boxes of the last step need no bits.
   void resize(std::size_t n) {
     const std::size_t before = boxes.size();
     boxes.resize(n, test::boxAt(1, 2, 3, 1));

@@ -143,7 +143,7 @@ TEST(Grid, LargeBoxesAreALayerBehindTheOthers) {
   expectLayers(AssignHilbertCodes<std::uint64_t>{view(boxes), &grid, nullptr, nullptr}, boxes);
 }
 
-// A sort ignores the key bits below those of the grid, but a tree is built from whole keys. So
+// A sort ignores the key bits below the bits of the grid, but a tree is built from whole keys. So
 // these bits must be 0.
 TEST(Grid, KeysHaveNoBitsBelowTheGrid) {
   const Boxes boxes{boxAt(0, 0, 0, 1), boxAt(70, 60, 50, 1), boxAt(70, 60, 50, 40)};
@@ -211,7 +211,7 @@ TEST(Grid, InvertedBoxesAreOrdinaryButNotMeasured) {
   }
 }
 
-// The sample that finds outliers takes ordinary boxes only.
+// The sample that is used to find outliers has only ordinary boxes.
 TEST(Grid, OversizedInvertedAndNanBoxesAreNotSampled) {
   Boxes boxes;
   for (int i = 0; i < 1000; ++i) boxes.push_back(boxAt(static_cast<float>(i), 0, 0, 1));

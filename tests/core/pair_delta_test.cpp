@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests the delta stage with small chunks, so that chunk borders are at, next to and between pairs
-// that both lists have.
+// Tests the delta stage with small chunks. Then chunk borders are at, next to and between pairs
+// that are in both lists.
 #include "broadphase/host/pair_lists.h"
 
 #include <gtest/gtest.h>

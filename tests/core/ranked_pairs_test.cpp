@@ -46,7 +46,7 @@ void move(Boxes& boxes, float most, Random& random) {
     }
 }
 
-/// Occasional changes of a scene in addition to the motion of all boxes.
+/// Changes the scene in some of the steps, in addition to the motion of all boxes.
 void change(Watched& scene, int step, Random& random) {
   const float inf = std::numeric_limits<float>::infinity();
   const auto any = [&] { return random.below(static_cast<std::uint32_t>(scene.boxes.size())); };
@@ -91,8 +91,8 @@ TEST_P(RankedPairsTest, AreExactWhateverHappens) {
       }
 }
 
-// A failed step keeps the pairs of the previous step, whether these have been sorted by index or
-// not.
+// A failed step keeps the pairs of the previous step, whether or not they have been sorted by
+// index.
 TEST_P(RankedPairsTest, SurviveAFailedStep) {
   test::forceSkin("never");
   Watched scene(1, 2000);
@@ -112,8 +112,8 @@ TEST_P(RankedPairsTest, SurviveAFailedStep) {
   }
 }
 
-// All boxes move far, so the previous step's pairs need new ranks. If there is no memory for these,
-// the pairs are compared by index, or the step fails.
+// All boxes move far, so the previous step's pairs need new ranks. If there is no memory for the
+// new ranks, the pairs are compared by index, or the step fails.
 TEST(RankedPairs, NewRanksSurviveFailedAllocations) {
   Random random(966);
   Boxes first, later;
@@ -177,7 +177,7 @@ TEST_P(RankedPairsTest, PatchesOfPairsAreExact) {
     }
 }
 
-/// Packs boxes in the given order, and returns the pairs that a search by rank finds.
+/// Packs boxes in the given order, and finds their pairs with a search by rank.
 struct Ranked {
   explicit Ranked(const Boxes& boxes) {
     SceneBounds scene;

@@ -106,7 +106,7 @@ TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
 }
 
 // Up to 64 new boxes are kept outside the blocks. If there are more, all boxes are packed again,
-// but not searched for.
+// but only the new box is searched for.
 TEST_F(Resting, AnyNumberOfNewBoxesIsSearchedAlone) {
   Watched scene(1);
   const auto add = [&] { scene.boxes.push_back(boxAt(3.0f * float(scene.boxes.size()), 0, 0, 1)); };
@@ -202,7 +202,7 @@ TEST_F(Resting, StepAfterAFailedStepFindsAllPairs) {
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
   scene.step();
   const Boxes apart = scene.boxes;
-  for (const std::size_t crowd : {10u, 7u}) {  // 55 and 28 pairs, of which 20 are allowed
+  for (const std::size_t crowd : {10u, 7u}) {  // 55 and 28 pairs; the limit is 20
     for (std::size_t i = 0; i < crowd; ++i) scene.boxes[i] = apart[50];
     EXPECT_THROW(scene.finder.update(view(scene.boxes)), std::length_error);
     EXPECT_EQ(scene.finder.pairs().size(), 0u);
@@ -249,7 +249,7 @@ TEST_F(Resting, AddedOrDroppedFiltersAreNoticedAfterAPause) {
   }
 }
 
-// Boxes that have not changed since the failed step must be searched for, too.
+// The step must also search for the boxes that have not changed since the failed step.
 TEST_F(Resting, StepAfterAFailedFullSearchFindsAllPairs) {
   Watched scene(1, 20);
   for (int i = 0; i < 100; ++i) scene.boxes.push_back(boxAt(float(3 * i), 0, 0, 1));
@@ -299,8 +299,8 @@ TEST_F(Resting, CallersMayPassChangeBits) {
 }
 
 // The boxes form a row in which each touches the next. So the smallest motion ends a pair, but no
-// box leaves its skin. Neighbours in the row have distant indices. Anything that an earlier step
-// has stored for a box must have no effect.
+// box leaves its skin. Neighbours in the row have distant indices. Data that an earlier step has
+// stored for a box must have no effect.
 TEST_F(Resting, CallersMayPassFewChangeBits) {
   Random random(60);
   Watched scene(1);
@@ -329,7 +329,7 @@ TEST_F(Resting, PairsOfAReplacedObjectAreGone) {
   EXPECT_TRUE(scene.finder.removed().empty());
 }
 
-/// Gives the pipeline other previous pairs, after three steps without a call of pairs().
+/// Gives the pipeline other previous pairs, after three steps without a call to pairs().
 void expectPairsFromElsewhere(Pipeline& pipeline) {
   Random random(63);
   Boxes boxes = test::boxSets()[0].make(300, random);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests steps with a skin in worlds larger than any cache. In such worlds memory is prefetched, and
-// threads share all parts of a step. Results must equal those of a finder without a skin, which
-// other tests compare with brute force.
+// threads share all parts of a step. Results must equal the results of a finder without a skin,
+// which other tests compare with brute force.
 #include <gtest/gtest.h>
 
 #include <cmath>

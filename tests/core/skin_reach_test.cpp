@@ -42,8 +42,8 @@ SimdKernels countingKernels() {
   return kernels;
 }
 
-/// Boxes that tremble around the boxes of `places_`, some of which change. Parameters: the distance
-/// from the origin, and the number of threads.
+/// Boxes that jitter around the boxes of `places_`. Some of the places change. Parameters: the
+/// distance from the origin, and the number of threads.
 class SkinReachTest : public testing::TestWithParam<std::tuple<float, int>> {
  protected:
   void SetUp() override {

@@ -119,8 +119,8 @@ TEST_P(SkinTest, ObjectsMayBeReplacedWithoutChangeBits) {
   }
 }
 
-// Grown boxes may have more pairs than maxPairs. The limit is compared only with the pairs of the
-// boxes themselves.
+// Grown boxes may have more pairs than maxPairs. The limit applies only to pairs of the boxes
+// themselves.
 TEST_P(SkinTest, PairLimitDoesNotCountPairsOfGrownBoxes) {
   for (const bool tells : {false, true}) {
     Watched scene(1, 20);
@@ -189,8 +189,8 @@ TEST_P(SkinTest, LargeBoxesMayMoveComeAndGo) {
   }
 }
 
-// First, a box has about 1,024 candidates, the maximum of a box that is not a hub. Then there are
-// too many hubs. Last, all boxes gather at the origin.
+// First, a box has about 1,024 candidates, the maximum for a box that is not a hub. Then there are
+// too many hubs. Finally, all boxes gather at the origin.
 TEST_P(SkinTest, BoxesMayHaveAnyNumberOfCandidates) {
   Random random(706);
   for (const int more : {-1, 0, 1, 2}) {
@@ -328,8 +328,8 @@ INSTANTIATE_TEST_SUITE_P(, SkinTest,
                                   std::get<1>(info.param);
                          });
 
-/// How many boxes are searched for in all steps while each `movingEvery`-th box jitters by up to
-/// six times `most`.
+/// The total number of boxes that the steps search for. In each step every `movingEvery`-th box
+/// jitters by up to six times `most`.
 std::size_t searchedIn(int steps, float most, int movingEvery = 1) {
   Random random(704);
   Watched scene(1);
@@ -347,7 +347,7 @@ std::size_t searchedIn(int steps, float most, int movingEvery = 1) {
   return searched;
 }
 
-// Even with the highest limit of candidates (16,384), more than 64 boxes are hubs. So no step keeps
+// Even with the highest limit on candidates (16,384), more than 64 boxes are hubs. So no step keeps
 // its candidates.
 TEST(Skin, MoreLargeBoxesThanHubsAreAllowedMayMove) {
   Random random(719);

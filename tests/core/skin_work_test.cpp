@@ -32,7 +32,7 @@ using test::view;
 const SimdKernels& own = simdKernels();
 std::uint64_t blocksTested = 0, candidatesTested = 0;
 
-/// The processor's kernels with counters, which are for one thread only.
+/// The processor's kernels with counters. Only one thread may use them.
 SimdKernels countingKernels() {
   SimdKernels kernels = own;
   kernels.search = [](const PackedBoxes& queries, const PackedBoxes& targets, ListKind kind,
@@ -87,7 +87,7 @@ class Finder {
   std::unique_ptr<Pipeline> pipeline_;
 };
 
-/// Boxes in a cube with about five neighbours each, and ways to move them.
+/// Boxes that fill a cube and have about five neighbours each, and ways to move them.
 struct Moving {
   explicit Moving(int count) : side(1.1f * std::cbrt(static_cast<float>(count))) {
     boxes.resize(static_cast<std::size_t>(count));
@@ -105,7 +105,8 @@ struct Moving {
     for (Aabb& box : boxes)
       if (random.uniform(0, 1) < share) teleport(box);
   }
-  /// Moves each `every`-th box straight on, and turns it back at the faces of the cube.
+  /// Moves every `every`-th box in a straight line, and reverses its direction at the faces of the
+  /// cube.
   void fly(std::size_t every, float by) {
     for (std::size_t i = 0; i < boxes.size(); i += every)
       for (int axis = 0; axis < 3; ++axis) {
@@ -161,8 +162,8 @@ std::vector<Motion> motions() {
 
 constexpr int kRestFirst = 6, kSteps = 40;
 
-/// How many blocks a full search by rank tests right after the boxes were sorted. A search for a
-/// skin finds each pair from both sides, and tests about 1.7 times as many blocks.
+/// How many blocks a full search by rank tests right after the boxes were sorted. With a skin, a
+/// full search finds each pair from both sides, and tests about 1.7 times as many blocks.
 double testsOfNewOrder(const Boxes& boxes) {
   Finder finder("never");
   finder.step(boxes);

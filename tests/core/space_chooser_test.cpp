@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests the choice between host and GPU with traces of step times on both, which have noise,
+// Tests the choice between host and GPU. The tests use traces of step times on both, with noise,
 // hitches, jumps and drifts.
 #include "broadphase/choose/space_chooser.h"
 

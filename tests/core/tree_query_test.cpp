@@ -59,8 +59,8 @@ Indices scan(const Boxes& boxes, const Hits& hits) {
   return found;
 }
 
-/// Rays between corners of two boxes, so that their length suits the set. Some are parallel to an
-/// axis or have no direction.
+/// Rays between corners of two boxes, so that their lengths suit the box set. Some are parallel to
+/// an axis or have no direction.
 std::vector<Ray> raysAmong(const Boxes& boxes, std::size_t n, Random& random) {
   std::vector<Ray> rays;
   for (std::size_t i = 0; i < n && !boxes.empty(); ++i) {
@@ -119,7 +119,7 @@ TEST(TreeQuery, RayHitsBoxesThatContainOneOfItsPoints) {
       ray.origin[axis] = random.uniform(0, 4);
       ray.direction[axis] = random.below(4) == 0 ? 0 : random.uniform(-2, 2);
     }
-    bool isIn = false, isNear = false;  // within the box; within a slightly larger one
+    bool isIn = false, isNear = false;  // within the box; within a slightly larger box
     for (int step = 0; step <= 1000; ++step) {
       const float t = ray.length * static_cast<float>(step) / 1000;
       float outside = -1;
@@ -227,8 +227,8 @@ Indices orderOf(const PackedBoxes& packed) {
   return order;
 }
 
-// Covers short and long keys, boxes that are kept outside the blocks, and sizes around those that
-// fill all blocks.
+// Covers short and long keys, boxes that are kept outside the blocks, and last blocks that are full
+// or partly filled.
 TEST_P(EverySetsTree, PacksBoxesAsAStepDoes) {
   test::forceSkin("never");
   Options options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests containers in which oneTBB cannot find the number of threads and returns 0. This program
-// replaces oneTBB's function by one that returns 0.
+// In some containers oneTBB cannot find the number of threads and returns 0. Tests that the library
+// then uses one thread by default. This program replaces oneTBB's function by one that returns 0.
 #include <gtest/gtest.h>
 #include <tbb/info.h>
 

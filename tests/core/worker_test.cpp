@@ -43,7 +43,7 @@ TEST(Worker, RethrowsAJobsExceptionOnce) {
   EXPECT_TRUE(hasRun);
 }
 
-/// Forces workers to spin, or not to spin, as long as it exists.
+/// Forces workers to spin, or not to spin, during its lifetime.
 struct Spinning {
   explicit Spinning(TestHooks::Spin spin) { testHooks.spin = spin; }
   ~Spinning() { testHooks.spin = TestHooks::Spin::automatic; }

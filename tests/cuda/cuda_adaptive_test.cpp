@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests AdaptivePipeline with the real GPU pipeline. The GPU pipeline is warmed up in the
-// background, tried on copies, and alternates with the host. Skipped if there is no device.
+// background, is tried on copies of the boxes, and alternates with the host. Skipped if there is no
+// device.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -108,7 +109,8 @@ TEST_F(CudaAdaptive, PairsAreTheSameOnHostAndGpu) {
   if (!mayFail) EXPECT_EQ(onGpu, enough) << adaptive->info()->reason;
 }
 
-// If the GPU is slow, as the interpreter is, the program runs on the host and reports it.
+// If the GPU is slow, as the interpreter is, the steps run on the host, and the reported reason
+// says so.
 TEST_F(CudaAdaptive, SettlesOnTheFasterSpace) {
   Random random(202);
   AdaptivePipeline adaptive(makeHost().pipeline, makeHost, makeGpu,

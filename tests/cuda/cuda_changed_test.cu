@@ -29,8 +29,8 @@ struct Found {
   Pairs pairs;  ///< the new pairs that were written, sorted
 };
 
-/// Searches for all boxes as if all had changed, and as if the last step had no pairs. So all pairs
-/// are new, and belong to the same tile.
+/// Searches for the pairs of all boxes as if all boxes had changed, and as if the last step had no
+/// pairs. So all pairs are new, and belong to the same tile.
 /// @param parts number of warps for each 1,024 boxes
 Found search(const Boxes& boxes, std::uint32_t parts) {
   const std::size_t n = boxes.size();
@@ -63,9 +63,10 @@ Found search(const Boxes& boxes, std::uint32_t parts) {
   return found;
 }
 
-// A tile takes kMaxNew pairs. Each warp may add one more full buffer of pairs before it sees
-// that the tile is overfull. Its next full buffer ends it, but a buffer that is not full when the
-// search is complete is added, too. A search that does not end early adds all 2,096,128 pairs.
+// A tile has room for kMaxNew new pairs. Each warp may add one more full buffer of pairs before it
+// sees that the tile is overfull. The warp stops when its next buffer is full. But a buffer that is
+// not full at the end of the search is added, too. A search that does not end early adds all
+// 2,096,128 pairs.
 TEST_F(CudaChanged, CrowdEndsTheSearch) {
   const Boxes boxes(2048, test::boxAt(0, 0, 0, 1));
   for (const std::uint32_t parts : {1u, 8u, 64u}) {
@@ -78,8 +79,8 @@ TEST_F(CudaChanged, CrowdEndsTheSearch) {
   }
 }
 
-// 23 equal boxes have 253 pairs. Further boxes have one pair each, up to the last pair for which
-// the tile has room, and one more.
+// 23 equal boxes have 253 pairs. A row of further boxes adds pairs until the tile is full, and then
+// one more pair.
 TEST_F(CudaChanged, SearchEndsBeyondTheRoomOfATileAndNotAtIt) {
   Boxes boxes(23, test::boxAt(0, 0, 0, 1));
   for (int k = 0; k < 5; ++k) boxes.push_back(test::boxAt(10 + static_cast<float>(k), 0, 0, 0.5f));

@@ -35,7 +35,7 @@ using test::view;
     setenv("PTXVM_DEVICES", "2", 0) | setenv("PTXVM_FREE_SYNCS", "1", 0);
 
 // A finder starts no device except its own, because a context takes half a gigabyte of device
-// memory. Runs in its own process, where nothing has used CUDA before.
+// memory. The test runs in its own process, in which nothing has used CUDA before.
 TEST(CudaCoexistDeathTest, FinderStartsOnlyItsOwnDevice) {
   const auto control =
       reinterpret_cast<int (*)(const char*, long)>(dlsym(RTLD_DEFAULT, "ptxvm_control"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Tests a DevicePairFinder on a device whose calls fail. cuda_faults.sh injects the errors. Without
-// them this is an ordinary test. Skipped if there is no device.
+// injected errors this is an ordinary test. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -59,7 +59,7 @@ class Engine {
   test::Pairs last_;  ///< pairs of the last search, if that did not throw
 };
 
-/// Whether a kernel has faulted. After that nothing works on the device.
+/// Whether a kernel has faulted. After a fault, no call works on the device.
 bool isLost() {
   cudaGetLastError();
   for (int attempt = 0; attempt < 2; ++attempt)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests the state of a DevicePairFinder between calls on the device: graphs and direct calls
-// alternate, and there are several kinds of reservations. Also tests its memory. Skipped if there
-// is no device.
+// Tests the state that a DevicePairFinder on the device keeps between calls. Graphs and direct
+// calls alternate, and there are several kinds of reservations. Also tests the memory of the
+// finder. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include "device_arrays.cuh"
@@ -120,7 +120,7 @@ TEST_F(CudaDeviceGraph, MemoryForHitsStaysWithinTheLimit) {
   EXPECT_LT(accountant.bytes - before, 4u << 20);
 }
 
-/// Lets a search fail before it begins.
+/// Makes a search fail before it begins.
 void loseSearch(DevicePairFinder& finder, const DeviceScene& scene) {
   EXPECT_EQ(cudaSetDevice(1000), cudaErrorInvalidDevice);  // leaves an error pending
   EXPECT_THROW(finder.find(scene, withChanges(), cudaStreamPerThread), std::runtime_error);
@@ -227,7 +227,7 @@ TEST_F(CudaDeviceGraph, SearchIsCapturedAsAWholeOrNotAtAll) {
   EXPECT_GT(refused, 3u);
 }
 
-/// Lets a search fail after a number of allocations.
+/// Makes a search fail after a number of allocations.
 /// @return false if the search needed no more allocations
 bool hitsNothingFreed(DeviceArrays& space, std::size_t allocations) {
   Accountant accountant;

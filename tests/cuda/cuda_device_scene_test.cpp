@@ -168,7 +168,7 @@ TEST_F(CudaDeviceScene, CapturedStepReplaysAHundredTimes) {
   }
 }
 
-/// Runs a search with changes in a graph, and other searches between its launches.
+/// Runs a search with changes in a graph, and other searches between launches of the graph.
 class CapturedChanges {
  public:
   explicit CapturedChanges(DeviceArrays& memory)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests steps on a GPU that search only for the few boxes that changed. Pairs and changes must
-// equal those of a finder on the host, which searches for the pairs of all boxes. Skipped if there
-// is no device.
+// Tests steps on a GPU that search only for the pairs of the few boxes that changed. Pairs and
+// changes must equal the pairs and changes of a finder on the host, which searches for the pairs of
+// all boxes. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -88,7 +88,7 @@ Aabb boxIn(Random& random, float side, float half) {
                      random.uniform(0, half));
 }
 
-/// A random box in a cube, or more rarely a NaN, inverted, oversized, infinite or large box.
+/// A random box in a cube, or less often a NaN, inverted, oversized, infinite or large box.
 Aabb anyBox(Random& random) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   switch (random.below(24)) {
@@ -153,7 +153,7 @@ TEST_F(CudaFew, FollowRandomSteps) { followSteps(250, 701); }
 TEST_F(CudaFew, FollowManyRandomSteps) { followSteps(test::manySteps(1000), 702); }
 
 // A batch holds 32 changed boxes. Some of these boxes lie in the same block. The changed boxes form
-// groups of four. The boxes of a group overlap each other, but not those of other groups.
+// groups of four. The boxes of a group overlap each other, but no boxes of other groups.
 TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
   Random random(703);
   FewTwins twins;
@@ -174,7 +174,8 @@ TEST_F(CudaFew, PairsOfChangedBoxesCountOnce) {
 }
 
 // All boxes are equal, and their filters refuse each other. Then a few boxes get filters that match
-// those of other boxes, or no longer match. So the filters of the bounds above them must change.
+// other boxes' filters, or that no longer match them. So the filters of the tree nodes above these
+// boxes must change.
 TEST_F(CudaFew, ChangedFiltersAreFound) {
   FewTwins twins;
   twins.resize(3000, test::boxAt(0, 0, 0, 1));
@@ -206,7 +207,7 @@ Boxes row(std::size_t n) {
   return boxes;
 }
 
-// About 4,500 pairs fill three tiles. A plank overlaps many boxes. Its index and position decide
+// About 4,500 pairs fill three tiles. A plank overlaps many boxes. Its index and position determine
 // which tiles get its pairs.
 TEST_F(CudaFew, PairsMayBeginAndEndInEveryTileOfTheList) {
   FewTwins twins;
@@ -248,7 +249,8 @@ TEST_F(CudaFew, StepWithTooManyNewPairsRunsAgainForAllBoxes) {
   EXPECT_EQ(twins.searched(), 1u);
 }
 
-// The 7,140 pairs of 120 equal boxes exceed the capacity, although it has an eighth in reserve.
+// The 7,140 pairs of 120 equal boxes exceed the capacity, although it includes a reserve of an
+// eighth.
 TEST_F(CudaFew, PairsBeyondTheCapacityAreFound) {
   FewTwins twins;
   twins.resize(1000, {});

@@ -23,8 +23,8 @@ class OnCuda : public testing::Test {
   }
 };
 
-/// Checks that the last step ran on the GPU, and that its pairs and changes are those of a finder
-/// on the host.
+/// Checks that the last step ran on the GPU, and that its pairs and changes equal the host
+/// finder's.
 inline void expectAsOnHost(PairFinder& gpu, PairFinder& host) {
   ASSERT_EQ(toVector(gpu.added()), toVector(host.added()));
   ASSERT_EQ(toVector(gpu.removed()), toVector(host.removed()));

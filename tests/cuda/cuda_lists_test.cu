@@ -314,8 +314,8 @@ TEST_F(CudaLists, LookBackStopsAtTheNearestInclusiveSum) {
     }
 }
 
-// Lists too long for the mapped memory are written again and copied. Here that holds for
-// both lists, for one list, or for no list.
+// Lists too long for the mapped memory are written again and copied. Here both lists, one list, or
+// no list is too long.
 TEST_F(CudaLists, CopiedListsEqualTheHosts) {
   Random random(605);
   Options options;
@@ -331,7 +331,7 @@ TEST_F(CudaLists, CopiedListsEqualTheHosts) {
         both.step(*boxes, boxes == &half ? removedObjects : std::vector<std::uint8_t>{}));
 }
 
-// When a program switches between host and GPU, only the pairs are passed on.
+// When a program switches between host and GPU, the next pipeline gets only the pairs.
 TEST_F(CudaLists, DeltasAreRelativeToPairsOfAnotherSpace) {
   Random random(606);
   Both both;

@@ -24,8 +24,8 @@ bool setLoads(Loads loads) {
   return control != nullptr && control("loads_forbidden", loads) == 0;
 }
 
-/// Checks all tests of the program, except when faults are injected. Then the finder may have
-/// failed to load some kernels.
+/// Applies to all tests of the program. Does nothing when faults are injected, because the finder
+/// may then have failed to load some kernels.
 class NothingLoadsLater : public testing::Environment {
   void SetUp() override {
     if (std::getenv("PTXVM_FAIL") != nullptr || !whyUnavailable(Backend::cuda).empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests on the interpreter that Bullet's pairs are right after a GPU that found wrong pairs is
-// lost. Skipped without the interpreter.
+// Tests on the interpreter that Bullet's pairs are right after a GPU has found wrong pairs and is
+// then lost. Skipped without the interpreter.
 #include "cuda_fixture.h"
 #if defined(HAS_SCENES)
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -44,7 +44,7 @@ class CudaLost : public test::OnCuda {
           broadphase.createProxy(low, high, BOX_SHAPE_PROXYTYPE, nullptr, 1, 1, nullptr));
     }
   }
-  /// A step in which the proxies from `first` on move.
+  /// Moves all proxies from index `first` on, and runs a step.
   void step(std::size_t first) {
     const btVector3 way(0, btScalar(0.01), 0);
     for (std::size_t i = first; i < proxies.size(); ++i)
@@ -77,8 +77,8 @@ class CudaLost : public test::OnCuda {
   std::vector<btBroadphaseProxy*> proxies;
 };
 
-// The boxes of the wrong pair rest. The host that takes over finds the same pairs before and after
-// its step, so no change corrects the cache.
+// The boxes of the wrong pair rest. The host that takes over finds no change in their pairs, so no
+// delta corrects the cache.
 TEST_F(CudaLost, CacheIsComparedWithAllPairs) {
   fill();
   step(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests an order of boxes that a GPU keeps over several steps. Pairs and deltas must equal the
-// host's, whatever happens to the boxes meanwhile. Skipped if there is no device.
+// Tests that a GPU may keep an order of boxes for several steps. Pairs and deltas must equal the
+// host's, whatever happens to the boxes during these steps. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -12,7 +12,7 @@ namespace {
 // Must run before the first CUDA call.
 [[maybe_unused]] const int kInterpreter = setenv("PTXVM_DEVICES", "2", 0);
 
-/// Changes what the interpreter says of its devices.
+/// Changes what the interpreter reports about its devices.
 /// @return false on a real device
 bool control(const char* name, long value) {
   const auto function =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests each search separately, over blocks and over a binary tree. Checks the pairs, how many
-// each box has, and their positions in the box's list. Skipped if there is no device.
+// Tests each search separately, over blocks and over a binary tree. Checks the pairs, the number of
+// pairs of each box, and their positions in the box's list. Skipped if there is no device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -208,9 +208,9 @@ std::vector<std::size_t> placesAtBorders(std::size_t n) {
   return places;
 }
 
-// The numbers of boxes need 2, 3 and 4 levels of bounds below the root. Most boxes have a
-// NaN. The rest form two clusters far apart, so that pairs are lost if any level omits or mixes up
-// a node.
+// The numbers of boxes need 2, 3 and 4 levels of bounds below the root. Most boxes have a NaN. The
+// rest form two distant clusters. Pairs are lost if any level omits a node or confuses it with
+// another.
 TEST_F(CudaSearch, AllPairsAreFoundWithAnyNumberOfLevels) {
   for (const std::size_t groups : {32u, 33u, 1025u}) {
     SCOPED_TRACE(groups);
@@ -228,7 +228,7 @@ TEST_F(CudaSearch, AllPairsAreFoundWithAnyNumberOfLevels) {
   }
 }
 
-// 1,024 coincident boxes fill 32 blocks. All boxes of each block overlap all boxes of every block.
+// 1,024 coincident boxes fill 32 blocks. Each box overlaps all other boxes of all blocks.
 TEST_F(CudaSearch, CoincidentBoxesHaveAllPairs) {
   for (const Way way : {Way{1}, Way{8}, Way{0}}) {
     const Boxes boxes(1024, test::boxAt(0, 0, 0, 1));
@@ -257,8 +257,8 @@ TEST_F(CudaSearch, BlocksWhoseFiltersCannotMatchAreNotSearched) {
   EXPECT_EQ(one.tests, 0u) << "a filter must match both ways";
 }
 
-// Up to sixteen boxes in a row match all the others, also those of other blocks and groups. No
-// other boxes match each other.
+// Up to sixteen consecutive boxes match all other boxes, including the boxes of other blocks and
+// groups. No other pair of boxes matches.
 TEST_F(CudaSearch, BlocksOfSeveralFiltersAreSearched) {
   const Boxes boxes(2048, test::boxAt(0, 0, 0, 1));
   for (const std::size_t begin : {16u, 1008u, 1023u, 1040u, 2047u})
@@ -274,7 +274,8 @@ TEST_F(CudaSearch, BlocksOfSeveralFiltersAreSearched) {
     }
 }
 
-// Only whole groups whose keys are equal are sorted, and none that may have boxes with a NaN.
+// A group is sorted only if it is complete and all its keys are equal. It is not sorted if it may
+// have boxes with a NaN.
 TEST_F(CudaSearch, GroupsWithEqualKeysAreSortedByFilter) {
   constexpr std::uint32_t kGroup = PackBlocks::kGroup, kBoxes = 5 * kGroup - 3;
   std::vector<std::uint64_t> keys(kBoxes, 9);
@@ -311,8 +312,8 @@ TEST_F(CudaSearch, GroupsWithEqualKeysAreSortedByFilter) {
   }
 }
 
-// 32 pillars stand on four plates, so 128 pairs are found at once, after up to two others. The warp
-// is the last of its thread block, so that no shared memory follows its own.
+// 32 pillars stand on four plates, so 128 pairs are found at once, after up to two other pairs. The
+// warp is the last of its thread block, so that no shared memory follows its own.
 TEST_F(CudaSearch, StageHolds128Pairs) {
   for (const std::size_t others : {0, 1, 2}) {
     Boxes boxes(5 * 32, Aabb{{1, 1, -1}, {0, 0, -2}});
@@ -350,8 +351,8 @@ TEST_F(CudaSearch, TooShortListIsFilledAndAllPairsAreCounted) {
     }
 }
 
-// If there are more pairs than the limit, each warp stops after the pairs that it holds. Otherwise
-// no pair is lost.
+// If there are more pairs than the limit, each warp stops after the pairs that it holds. If there
+// are not, no pair is lost.
 TEST_F(CudaSearch, StopsBeyondTheLimitAndNotAtIt) {
   const Boxes boxes(640, test::boxAt(0, 0, 0, 1));
   const Pairs all = test::bruteForce(boxes);

@@ -213,7 +213,7 @@ TEST_F(CudaStages, LaunchesAreRecordedTheSecondTimeAndReplayedFromTheThird) {
   EXPECT_EQ(calls, 22) << "and now forgotten";
 }
 
-// The host's memory moves once, and later the device's, between steps that are otherwise equal.
+// Between otherwise equal steps, the host's memory moves once, and later the device's memory moves.
 TEST_F(CudaStages, RecordingIsForgottenWhenMemoryMoves) {
   CudaSpace space;
   GraphRecordings<int, int> recordings;
@@ -343,7 +343,7 @@ TEST_F(CudaStages, StepThatWouldNeedMemoryRunsUnrecorded) {
   EXPECT_EQ(calls, 4) << "the second step ran twice: its recording needed memory";
 }
 
-// Runs in its own process, because a sticky error makes the GPU unusable for the process.
+// The test runs in its own process, because a sticky error makes the GPU unusable for the process.
 TEST_F(CudaStages, KnowsWhetherAnErrorIsStickyWithoutWaitingForTheDevice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto failTwice = [] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // cuda_stress: updates large box sets many times on the GPU, while other work disturbs it. Each
-// result is compared with the host's bit by bit. This finds what tests of one small step cannot
-// find: missing fences, and calls that fail because of other threads. Prints a line for each part.
-// The exit status is 1 if any result was wrong, and 77 if there is no GPU.
+// result is compared with the host's, bit by bit or by hash. This finds what tests of one small
+// step cannot find: missing fences, and calls that fail because of other threads. Prints a line for
+// each part. The exit status is 1 if any result was wrong, and 77 if there is no GPU.
 #include <charconv>
 #include <cstdio>
 #include <cstring>

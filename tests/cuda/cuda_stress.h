@@ -35,7 +35,7 @@ struct Load {
 struct Outcome {
   long rounds = 0;
   long different = 0;  ///< number of rounds whose result differed from the host's
-  /// Number of rounds that the GPU refused, so that the host finished them.
+  /// Number of rounds that the host finished, because the GPU refused them.
   long onHost = 0;
   std::string complaint;    ///< the first difference, or why the GPU first refused
   std::string disturbance;  ///< which other work ran
@@ -81,8 +81,8 @@ class Rounds {
   Outcome outcome_;
 };
 
-/// During its lifetime, kernels on a separate stream increment all words of a memory block, again
-/// and again.
+/// During its lifetime, kernels on a separate stream read and write all words of a memory block,
+/// again and again.
 class MemoryHog {
  public:
   explicit MemoryHog(std::size_t bytes);

@@ -159,8 +159,8 @@ void MemoryHog::run() {
       }
       cudaCheck(cudaStreamSynchronize(stream));
       passes_ += 4;
-      // All calls of the interpreter take one lock. Without a pause the hog gets it again and
-      // again, and a search may take a minute.
+      // All calls of the interpreter take one lock. Without a pause the hog would get this lock
+      // again and again, and a search might take a minute.
       if (isInterpreted()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } while (!isOver_);
   } catch (const std::exception& error) {

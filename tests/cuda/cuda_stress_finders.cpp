@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // The parts of cuda_stress that use PairFinder. They compare whole updates and their deltas with
 // the host's. One part runs while the memory hog runs. The other part uses two threads, while a
-// third one synchronises the device all the time.
+// third thread synchronises the device in a loop.
 #include <array>
 #include <memory>
 
@@ -147,7 +147,7 @@ Outcome stressFinders(const Load& load) {
                         " times through its memory");
 }
 
-// A finder records its graphs in its first steps, so new finders are made all the time.
+// A finder records its graphs in its first steps, so each thread often makes a new finder.
 Outcome stressThreads(const Load& load) {
   constexpr std::size_t kStepsOfAFinder = 2 * Scene::kFrames + 3;
   const std::size_t n = load.sizes.front() / 8 + 1;

@@ -142,8 +142,8 @@ void leaveOrReturn(Boxes& boxes, Random& random) {
   }
 }
 
-// The lengths are the maxima that can be sorted in registers, by a warp, and in a block's memory,
-// and one more than each maximum. There are also hubs, and many short lists.
+// Some lengths are the maximum that can be sorted in registers, by a warp, or in a block's memory.
+// Others exceed a maximum by one. There are also hubs, and many short lists.
 TEST_P(Cuda, ListsOfEveryLength) {
   Random random(88);
   PairFinder gpu = finderOn(Backend::cuda), host = finderOn(Backend::host);
@@ -249,8 +249,8 @@ TEST_P(Cuda, RepeatedStepsFollowEveryChange) {
 }
 
 // With the interpreter's PTXVM_FAIL, one call of these steps fails. tests/cuda/cuda_faults.sh runs
-// this test once per call. Some steps allocate, others are recorded or replayed. If setting up
-// the GPU fails, the host does the steps.
+// this test once per call. Some steps allocate, others are recorded or replayed. If setting up the
+// GPU fails, the host runs the steps.
 TEST_P(Cuda, StepsAreRightWhateverFails) { runSteps({}, 9); }
 
 TEST_P(Cuda, StepsWithoutGraphsAreRightWhateverFails) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Tests AdaptivePipeline with the real GPU pipeline, on an interpreter whose memory loses bits:
-// which pairs reach the program, when errors are noticed, and what is reported. Skipped without the
-// interpreter.
+// Tests AdaptivePipeline with the real GPU pipeline, on an interpreter that inverts bits in memory.
+// Checks which pairs reach the program, when errors are noticed, and what is reported. Skipped
+// without the interpreter.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -34,7 +34,8 @@ using test::view;
 class FasterOnGpu final : public SpaceChooser {
  public:
   static constexpr double kGpuMs = 1, kHostMs = 5;
-  /// The number of steps between two checks on the host, so that checks take 1 % of the time.
+  /// The number of steps between two checks on the host, chosen so that checks take 1 % of the
+  /// time.
   static constexpr int kStepsBetweenChecks = 99 * static_cast<int>(kGpuMs + kHostMs);
 
   Where next() const override { return faster_.next(); }

@@ -57,7 +57,7 @@ struct Comparison {
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
 
-  /// Removes about one pair in `others` pairs, and adds some new pairs.
+  /// Removes about one in `others` pairs, and adds some new pairs.
   static Lists changed(const Lists& lists, std::uint32_t others, Random& random) {
     Lists now = lists;
     for (std::uint32_t first = 0; first < now.size(); ++first) {
@@ -150,8 +150,8 @@ struct Comparison {
  private:
   static constexpr Pair kUntouched = {12345, 12345};
 
-  /// The hubs as a HubList, which is not sorted. If there are too many, those with the smallest
-  /// indices are missing.
+  /// The hubs as a HubList, which is not sorted. If there are too many hubs, the ones with the
+  /// smallest indices are missing.
   static std::vector<unsigned long long> hubsIn(const Lists& lists) {
     std::vector<unsigned long long> words(HubList::kWords);
     for (std::size_t box = lists.size(); box-- > 0;)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Makes a btDbvtBroadphase in every way that C++ has, and uses each. The code names only Bullet's
-// classes. The tests link it with GpuLbvhBroadphase::dbvt, or run it with libgpulbvh_dbvt.so, and
-// pass an argument that says whose broad phases it must find.
+// Makes a btDbvtBroadphase in every way that C++ offers, and uses each. The code names only
+// Bullet's classes. The tests link it with GpuLbvhBroadphase::dbvt, or run it with
+// libgpulbvh_dbvt.so, and pass an argument that says whose broad phases it must find.
 // Usage: every_way ours|bullets
 #include <BulletCollision/BroadphaseCollision/btAxisSweep3.h>
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
@@ -229,7 +229,7 @@ void callWhatIsNotVirtual() {
 void useInChild() {}  // Windows has no fork
 void endChildAtOnce() {}
 #else
-/// Starts a child by vfork. It shares its parent's memory, and ends with _exit.
+/// Starts a child with vfork. It shares its parent's memory, and ends with _exit.
 void endChildAtOnce() {
   const pid_t child = vfork();  // NOLINT(bugprone-unsafe-functions): this is what is tested
   if (child == 0) _exit(9);
@@ -237,7 +237,7 @@ void endChildAtOnce() {
   check(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9, "vfork", "its status");
 }
 
-/// A child after fork() continues with its parent's broad phase, which the parent has used on all
+/// After fork(), the child continues with its parent's broad phase. The parent has used it on all
 /// threads.
 void useInChild() {
   const int many = wantOurs ? 20000 : kCubes;

@@ -51,8 +51,8 @@ says 127 '' ./absent
 says 2 'no option --fast' --fast "$1"
 
 # The program makes 19 broad phases, and runs 31 steps in total. If Bullet was linked as on Ubuntu, the two
-# of the axis sweeps are not measured. The program's child process makes one broad phase, runs 3 steps, and
-# ends with _exit.
+# broad phases of the axis sweeps are not measured. The program's child process makes one broad phase, runs 3
+# steps, and ends with _exit.
 made=19
 if [ -n "${BULLET_BINDS_ITS_OWN:-}" ]; then made=17; fi
 # A slow process writes several lines. The last line has the number of broad phases, and the steps of

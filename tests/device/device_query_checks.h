@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks queries by rays and by boxes on the host or a GPU. They search the boxes of a
+// Checks ray queries and box queries on the host or a GPU. These queries search the boxes of a
 // DevicePairFinder's last search.
 #pragma once
 

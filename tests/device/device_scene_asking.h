@@ -90,7 +90,7 @@ Found ask(Space& space, DevicePairFinder& finder, const DeviceScene& scene,
   return fetch(space, lists, scene, request);
 }
 
-/// Searches, and does so again if the lists were truncated.
+/// Searches, and searches again if the lists were truncated.
 template <class Space>
 Found askForAll(Space& space, DevicePairFinder& finder, const DeviceScene& scene,
                 const DeviceRequest& request) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks searches on the host or a GPU: the lists must equal the model's in every layout, in the
-// finder's memory and in the caller's. device_scene_asking.h says what a `Space` is.
+// Checks searches on the host or a GPU: the lists must equal the model's lists in every layout, in
+// the finder's memory and in the caller's memory. device_scene_asking.h says what a `Space` is.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ void findsPairsInLargeWorlds(Space& space, const DeviceOptions& options) {
   EXPECT_EQ(found.byWorld, expected.byWorld);
 }
 
-/// The displacement is added first, then the margin. Rounding shows the order: 2^24 + 1 is no
-/// float, and becomes 2^24.
+/// The displacement is added first, then the margin. Rounding shows the order: 2^24 + 1 is not
+/// representable as a float, and becomes 2^24.
 template <class Space>
 void sweepsBeforeItGrows(Space& space, const DeviceOptions& options) {
   constexpr float kEdge = 0x1p24f;
@@ -139,7 +139,7 @@ void stopsOnlyBeyondItsLimit(Space& space, DeviceOptions options) {
   }
 }
 
-/// The boxes of `model`, some of which have moved. The last box is ignored.
+/// The scene `model` after some of its boxes have moved. The last box is ignored.
 inline SceneModel later(SceneModel model, Random& random) {
   const auto n = static_cast<std::uint32_t>(model.boxes.size());
   for (std::uint32_t i = 0; i < n / 8; ++i)
@@ -272,8 +272,8 @@ void hasTheRoomThatWasReserved(Space& space, const DeviceOptions& options) {
   }
 }
 
-/// Searches once after a search that found `before`, into the caller's lists. The lists that
-/// `missing` names are one pair too short.
+/// Searches once into the caller's lists. The search before it found the pairs `before`. The lists
+/// that `missing` names are one pair too short.
 template <class Space>
 void hasRoomForChanges(Space& space, DevicePairFinder& finder, const Pairs& before,
                        const SceneModel& model, std::uint32_t missing) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Checks errors on the host or a GPU: those that DevicePairFinder throws, and those in its report.
+// Checks the errors that DevicePairFinder throws, and the errors in its report, on the host or a
+// GPU.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,7 +11,8 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// An array with three floats for each box, NaN between them, and nothing after the last ones.
+/// An array with three floats for each box. NaNs fill the gaps between boxes, and nothing follows
+/// the last box.
 template <class At>
 std::vector<float> strided(std::size_t n, std::size_t step, const At& at) {
   std::vector<float> floats(n == 0 ? 0 : (n - 1) * step + 3, kNan);
@@ -72,7 +73,7 @@ std::uint32_t errorsOf(const SceneModel& scene) {
   return errors;
 }
 
-/// The number of worlds. Without worlds there is at least world 0.
+/// The number of worlds. Without an array of worlds, there is at least world 0.
 std::uint32_t worldsOf(const SceneModel& scene) {
   return scene.worlds.empty() ? std::max(scene.worldCount, 1u) : scene.worldCount;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Boxes and rays of every kind for the adapter's target, drawn from a fuzzer's bytes. Also says
-// which boxes a ray must hit, by Bullet's own test.
+// which boxes a ray must hit according to Bullet's own test.
 #pragma once
 
 #include <btBulletCollisionCommon.h>

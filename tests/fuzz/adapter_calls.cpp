@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Implements calls of an episode's user that concern filters, planes, steps, queries, the cache and
-// migrations. See adapter_episode.h.
+// Implements the calls of an episode's user that concern filters, planes, steps, queries, the cache
+// and migrations. See adapter_episode.h.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ void Episode::changeFilter(bool mayChangeAnswers) {
   enterTwin(client);
 }
 
-/// Changes the callback's answers without a call to the adapter, usually some from no to yes.
+/// Changes some of the callback's answers, usually from no to yes. Does not call the adapter.
 void Episode::changeAnswers(std::uint32_t how) {
   if (how % 4 != 0 && filter_.opened < 8) {
     ++filter_.opened;
@@ -134,8 +134,9 @@ void Episode::step() {
   stepIsDone();
 }
 
-/// A step fails because memory runs out or a filter callback throws. The next step finds what the
-/// failed step did not. There must be no edited pairs, because nothing is promised for them.
+/// Runs a step that fails because memory runs out or a filter callback throws. The next step must
+/// find what the failed step did not. There must be no edited pairs, because nothing is promised
+/// for them.
 void Episode::stepThatFails() {
   if (!edited_.empty()) return step();
   beforeStep();
@@ -172,7 +173,7 @@ void Episode::stepThatFails() {
   afterFailure();
 }
 
-/// One call that a callback may make during another call.
+/// Makes one call of a kind that callbacks may make during another call.
 void Episode::meddle() {
   const std::uint32_t kind = bytes_.below(8);
   if (clients_.empty() || kind == 0) {
@@ -210,8 +211,9 @@ void Episode::meddle() {
   }
 }
 
-/// A filter callback calls the broad phase. Its changes may or may not be in this step's pairs, but
-/// the next step must be right. There must be no edited pairs, as in stepThatFails().
+/// Runs a step in which a filter callback calls the broad phase. The callback's changes may or may
+/// not be in this step's pairs, but the next step must be right. There must be no edited pairs, as
+/// in stepThatFails().
 void Episode::stepThatMeddles() {
   if (!edited_.empty() || !hasFilter()) return step();
   beforeStep();
@@ -232,7 +234,7 @@ void Episode::stepThatMeddles() {
   calculatePairs(mustAskAll);
   filter_.meddle = nullptr;
   filter_.answersLeft = 0;
-  // If the step succeeded, it has made every call of the filter that was due.
+  // If the step succeeded, it has called the filter for all pairs that needed a call.
   if (hasMeddled && *ours_->error() == '\0') {
     lastFilter_ = cache_->getOverlapFilterCallback();
   } else {
@@ -243,7 +245,7 @@ void Episode::stepThatMeddles() {
   return hasMeddled ? afterFailure() : stepIsDone();
 }
 
-/// A query's callback calls the broad phase.
+/// Runs a query whose callback calls the broad phase.
 void Episode::meddleInQuery() {
   struct Meddler : btBroadphaseAabbCallback {
     explicit Meddler(Episode& e) : episode(e) {}
@@ -260,7 +262,8 @@ void Episode::meddleInQuery() {
   afterChange();
 }
 
-/// The callback of a pass over the pairs calls the broad phase. The narrow phase makes such passes.
+/// Visits the pairs with a callback that calls the broad phase. The narrow phase visits the pairs
+/// in the same way.
 void Episode::meddleInCache() {
   struct Meddler : btOverlapCallback {
     explicit Meddler(Episode& e) : episode(e) {}
@@ -302,7 +305,7 @@ struct Count : btOverlapCallback {
 
 }  // namespace
 
-/// Calls that leave the cache's pairs as they are.
+/// Calls functions of the cache that leave its pairs unchanged.
 void Episode::useCache() {
   if (bytes_.oneIn(3)) return editCache();
   btBroadphasePairArray& array = cache_->getOverlappingPairArray();

@@ -8,8 +8,8 @@
 
 namespace fuzz {
 
-/// The adapter's rule is that the lowest corner along the normal decides, in double precision. A
-/// box is not above if the height of this corner is NaN or minus infinity.
+/// The adapter tests whether the box's lowest corner along the normal is above the plane, in double
+/// precision. A box is not above if the height of this corner is NaN or minus infinity.
 bool Episode::isAbove(const Client& client, const Client& plane) const {
   const bool isFat = broadPhase_.options.margin > 0;
   double lowest = -double(plane.plane->constant);
@@ -34,8 +34,8 @@ bool Episode::isWanted(const Client& a, const Client& b) const {
   return (a.group() & b.mask()) != 0 && (b.group() & a.mask()) != 0;
 }
 
-/// Whether the next step has the pair of two boxes that overlap. The user must not have edited the
-/// pair.
+/// Whether the next step must have the pair of these two boxes, which overlap. The user must not
+/// have edited the pair.
 bool Episode::isExpected(const Key& key, const Client& a, const Client& b) const {
   if (!asksOnce() || asksAnew() || isExchanged_) return isWanted(a, b);
   if (known_.count(key) == 1) return true;
@@ -184,8 +184,8 @@ void Episode::afterChange() {
   checkStrangersCalls(false);
 }
 
-/// A stranger's cache gets only the calls that btDbvtBroadphase makes. Only after refilter() is it
-/// asked about pairs that it already has.
+/// A stranger's cache gets only the calls that btDbvtBroadphase makes. The adapter asks this
+/// cache about its existing pairs only after refilter().
 void Episode::checkStrangersCalls(bool isRefiltered) const {
   if (!broadPhase_.isStrangers) return;
   require(broadPhase_.talk->others == 0, "a stranger's cache got a call that it does not expect");
@@ -193,8 +193,8 @@ void Episode::checkStrangersCalls(bool isRefiltered) const {
           "a stranger's cache was asked without refilter()");
 }
 
-/// The failed step may have done a part of its work. All pairs must be of living objects, and the
-/// next step must be right.
+/// The failed step may have done a part of its work. The objects of all pairs must still exist, and
+/// the next step must be right.
 void Episode::afterFailure() {
   known_ = readCache();
   isStepped_ = false;
@@ -202,9 +202,9 @@ void Episode::afterFailure() {
   step();
 }
 
-/// A ghost's list must at once have the objects that the ghost overlaps. Until the next step it may
-/// also have objects that the ghost no longer overlaps. Changed filters and planes are read only in
-/// a step.
+/// A ghost's list must immediately contain the objects that the ghost overlaps. Until the next step
+/// it may also contain objects that the ghost no longer overlaps. Changed filters and planes are
+/// read only in a step.
 void Episode::checkGhosts() const {
   if (!hasGhosts_ || broadPhase_.kind == Cache::none) return;
   const Pairs pairs = readCache();

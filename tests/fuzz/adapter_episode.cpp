@@ -96,7 +96,7 @@ void Episode::shareCache() {
   if (broadPhase_.isShared) cache_->addOverlappingPair(&strangeProxies_[0], &strangeProxies_[1]);
 }
 
-/// The pair of the other broad phase must still be there. Its owner removes it.
+/// The pair of the other broad phase must still be there. Removes this pair, as its owner would.
 void Episode::unshareCache() {
   if (!broadPhase_.isShared) return;
   require(cache_->getNumOverlappingPairs() == 1 &&
@@ -286,7 +286,8 @@ void Episode::move() {
   afterChange();
 }
 
-/// The user moves the objects in a ghost's list one by one. Meanwhile the list must not shrink.
+/// The user moves the objects in a ghost's list one by one. During these moves the list must not
+/// shrink.
 void Episode::moveWhatAGhostSees() {
   Client& client = any();
   if (!hasGhosts_ || !client.isGhost()) return move();

@@ -25,7 +25,7 @@ namespace fuzz {
 
 using Key = std::pair<int, int>;  // two unique ids, the smaller one first
 
-/// The algorithm of a pair (m_algorithm). The class counts its objects.
+/// The algorithm of a pair (m_algorithm). The class counts its existing instances.
 struct Algorithm : NoAlgorithm {
   Algorithm() { ++alive; }
   ~Algorithm() override { --alive; }
@@ -94,7 +94,7 @@ class Episode {
   enum class Cache { own, hashed, sorted, none };
   using Pairs = std::map<Key, btCollisionAlgorithm*>;
   using Clients = std::map<int, Client>;  // the key is the unique id
-  /// A broad phase, and its cache if it does not own it.
+  /// A broad phase, and its cache if the broad phase does not own the cache.
   struct BroadPhase {
     Cache kind = Cache::own;
     bool isShared = false;     ///< the cache has a pair of another broad phase
@@ -211,7 +211,8 @@ class Episode {
   bool isStepped_ = true;  ///< nothing has changed since the last step
   int lastId_ = 0;         ///< the largest id that was given
   int chosenId_ = 0;       ///< id of the next object; 0: none was chosen
-  int leftAlgorithms_ = 0;  ///< of pairs that were removed without a dispatcher since the last step
+  /// Number of algorithms of pairs that were removed without a dispatcher since the last step.
+  int leftAlgorithms_ = 0;
 };
 
 /// The first id of another broad phase's proxies. No filter of an episode refuses their pair.

@@ -138,8 +138,8 @@ void Program::addBoxes() {
   if (!now_.filters.empty()) now_.filters.resize(now_.boxes.size(), Filter{1, -1});
 }
 
-/// Replaces all boxes by up to 720 others, from a few bytes. Some code runs only for hundreds of
-/// boxes.
+/// Replaces all boxes by up to 720 others, which a few bytes determine. Some code runs only for
+/// hundreds of boxes.
 void Program::addCrowd() {
   const std::vector<lbvh::test::BoxSet>& sets = lbvh::test::boxSets();
   const lbvh::test::BoxSet& set = sets[bytes_.below(static_cast<std::uint32_t>(sets.size()))];
@@ -248,7 +248,7 @@ std::vector<std::uint64_t> Program::changedBits() {
   return bits;
 }
 
-/// The pairs that the next update compares with.
+/// The pairs to which the next delta is relative.
 Pairs Program::remembered() const {
   Pairs pairs;
   for (const Pair pair : pairs_)
@@ -265,7 +265,8 @@ void Program::update() {
   const long allocations = isScarce ? bytes_.below(40) : 0;
   bool hasFailed = expected.size() > options_.maxPairs;
   for (PairFinder& finder : finders_) {
-    const bool isFirst = &finder == &finders_[0] || &finder == &finders_[1];  // of its hierarchy
+    // Whether this is the first finder with its hierarchy.
+    const bool isFirst = &finder == &finders_[0] || &finder == &finders_[1];
     if (isScarce && isFirst && failsForMemory(finder, changed, allocations)) checkNoDelta(finder);
     updateOne(finder, changed, expected);
   }
@@ -338,7 +339,8 @@ void Program::checkNoDelta(PairFinder& finder) const {
           "added() or removed() is not empty though nothing has changed");
 }
 
-/// Calls updateUnchanged() only if it is allowed: nothing may differ from the last update.
+/// Calls updateUnchanged(), unless the last update failed or objects were replaced after it. In
+/// these cases the call is not allowed.
 void Program::updateUnchanged() {
   const bool isForgotten = std::count(removed_.begin(), removed_.end(), 1) > 0;
   if (hasFailed_ || isForgotten) return;

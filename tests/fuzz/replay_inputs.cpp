@@ -7,7 +7,7 @@
 //   --inputs N        run this many random inputs
 //   --seed N          seed of the first random input, which makes the inputs reproducible
 // A file NAME.inputs has one input per line, in hex. Any other file is one input, and so is each
-// file of a folder. A failure aborts the process. The last name that was printed is that of the
+// file of a folder. A failure aborts the process. The last name that was printed is the name of the
 // failing input.
 #include <algorithm>
 #include <chrono>

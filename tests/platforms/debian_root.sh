@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Zlib
 # shellcheck shell=bash
-# To be sourced. Installs Debian and Ubuntu releases in folders, in which one can build. Needs root.
+# To be sourced. Installs Debian and Ubuntu releases in folders, so that projects can be built there. Needs
+# root.
 
 # debian_root SUITE FOLDER: installs a minimal release in FOLDER.
 debian_root() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Makes scenes and finds their pairs with each of the processor's instruction sets. Compares the hashes of
-# scenes and pairs with those from x86-64 in hashes.txt, and prints the result.
+# scenes and pairs with the hashes from x86-64 in hashes.txt, and prints the result.
 # Usage: hashes.sh FOLDER_OF_PROGRAMS [EMULATOR...]    or, to rewrite hashes.txt: hashes.sh --write FOLDER
 set -euo pipefail
 expected=$(cd "$(dirname "$0")" && pwd)/hashes.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Builds the project's dependencies for Windows with MinGW: oneTBB, Bullet, GoogleTest, and the headers
-# of fmt and CLI11. Their sources are those of this machine's Debian release. Takes minutes the first time.
+# Builds the project's dependencies for Windows with MinGW: oneTBB, Bullet, GoogleTest, and the headers of fmt
+# and CLI11. The sources come from this machine's Debian release. Takes minutes the first time.
 # Usage: mingw_libraries.sh FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -28,7 +28,6 @@ Dir::Etc::sourcelist "$apt/sources.list";
 Dir::Etc::sourceparts "$apt/sources";
 EOT
   export APT_CONFIG=$apt/conf DEBIAN_FRONTEND=noninteractive
-  # An incomplete list is no reason to stop. If a package is missing because of that, apt-get says
-  # so later.
+  # An incomplete list is no reason to stop. If a package is missing from it, a later call to apt-get fails.
   timeout "${DOWNLOAD_SECONDS:-0}" apt-get update -qq || echo "own_apt: some lists of packages could not be downloaded"
 }

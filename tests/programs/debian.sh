@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Runs programs for Debian's Bullet, with Bullet's broad phases and with gpulbvh-run: samples/hello with
-# btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. Each program must get
-# our broad phases, find pairs, return 0, and print what it prints with Bullet's own.
+# btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. Each program must get our
+# broad phases, find pairs, return 0, and print what it prints with Bullet's broad phases.
 # Usage: debian.sh GPULBVH_RUN FOLDER     FOLDER is for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,8 +18,8 @@ last() {
     END { print $n }' "gpulbvh-$1-$2.csv"
 }
 
-# compare PROGRAM ARGUMENTS...: runs PROGRAM without gpulbvh-run, then measured with Bullet's own broad phase,
-# and then with ours.
+# compare PROGRAM ARGUMENTS...: runs PROGRAM without gpulbvh-run, and measures it with gpulbvh-run, first with
+# Bullet's own broad phase and then with ours.
 compare() {
   local program whose
   program=$(basename "$1")

@@ -6,8 +6,9 @@
 
 u32 g_alloc_epoch = 1;
 static std::map<u64, Alloc> g_allocs;
-// The profiler's models use addresses of their own, which are the same in every run, unlike host addresses.
-// They are assigned in order, and the most recently released address is reused first.
+// The profiler's models use their own addresses. Unlike host addresses, these are the same in every
+// run. They are assigned in ascending order, and the most recently released address is reused
+// first.
 static std::map<u64, std::vector<u64>> g_free_va;  // span -> bases
 static u64 va_span(u64 lo, u64 n) { return ((lo & 127) + n + 511) & ~511ull; }
 static u64 take_va(u64 lo, u64 n) {
@@ -62,7 +63,7 @@ const Alloc* vm_near_alloc(u64 a) {
   return a < it->second.hi + 8192 ? &it->second : nullptr;
 }
 const Alloc* vm_find_view(const void* p) {
-  // If the host has no access, the bytes are mapped after the addresses.
+  // If the host has no access, the bytes are mapped `view` bytes after the allocation's addresses.
   auto it = g_allocs.upper_bound((u64)p);
   if (it == g_allocs.begin()) return nullptr;
   --it;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Instruction semantics: selection of functions. Each of exec_*.cpp has one build_ function. This function
-// fills the instruction and returns true, or returns false if it does not know the opcode.
+// Instruction semantics: selection of functions. Each file exec_*.cpp has a build_ function. This
+// function fills the instruction and returns true, or returns false if it does not know the opcode.
 #pragma once
 #include "ops.h"
 

@@ -30,7 +30,7 @@ static void x_sub(Thread& t, const Instr& i) {
   }
   set<T>(t, i.d, (T)(a - b));
 }
-// Carry chain. Bits of op: 0 uses the carry, 1 writes the carry.
+// Carry chain. If bit 0 of op is set, uses the carry. If bit 1 is set, writes the carry.
 template <class T>
 static void x_addc(Thread& t, const Instr& i) {
   typedef std::make_unsigned_t<T> U;
@@ -199,13 +199,13 @@ static void x_dp2a(Thread& t, const Instr& i) {
       default: return nullptr;   \
     }                            \
   }()
-// for the carry chain, which also has 64 bits
+// for the carry chain, which also exists for 64-bit types
 #define CARRYSEL(f)                               \
   [&]() -> Fn {                                   \
     if (Fn g = W32SEL(f)) return g;               \
     return ty == T_S64 ? (Fn)f<s64> : (Fn)f<u64>; \
   }()
-// opcodes that floating-point types also have
+// opcodes that also exist for floating-point types
 static bool build_arithmetic(OpCtx& c) {
   Instr& I = c.I;
   const string& b = c.base;

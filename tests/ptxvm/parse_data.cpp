@@ -84,7 +84,7 @@ u64 Parser::dimensions(bool& unsized) {  // the product of the numbers in [..][.
 }
 Sym Parser::place_shared(u64 size, u32 al, bool dynamic) {
   if (dynamic) return {Sym::DYNSH, 0};
-  bool own = F && F->entry;  // the variable belongs to a kernel, else to the module
+  bool own = F && F->entry;  // true: a kernel's variable; false: the module's
   u32& used = own ? F->shsize : commonsh;
   used = alignup(used, al);
   Sym s{Sym::SHARED, own ? used : (128u << 10) + used};
@@ -152,7 +152,7 @@ ParamDef Parser::param() {
       if (!align) align = a;
       continue;
     }
-    if (L.eat(".ptr")) {  // attributes of the pointee follow; .align in them does not concern the parameter
+    if (L.eat(".ptr")) {  // attributes of the pointee follow, including its .align
       while (L.is(".global") || L.is(".const") || L.is(".shared") || L.is(".local") || L.is(".align")) {
         if (L.eat(".align"))
           L.num();

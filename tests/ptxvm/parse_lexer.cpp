@@ -3,7 +3,7 @@
 #include "parse_lexer.h"
 
 namespace {
-// Reads the text at i. The line numbers begin with 1.
+// Reads the text at i. Line numbers begin at 1.
 struct Scanner {
   const string& s;
   size_t i = 0, n = s.size();
@@ -85,7 +85,7 @@ struct Scanner {
     k.s = s.substr(i + 1, j - i - 1);
     i = j + 1;
   }
-  // 0f or 0d, and then the bits of a number
+  // Reads 0f or 0d, and then the bits of a floating-point number in hexadecimal.
   bool float_bits(Tok& k) {
     if (s[i] != '0') return false;
     if (at(i + 1, 'f', 'F') && i + 9 < n + 1 && isxdigit((unsigned char)s[i + 2])) {
@@ -102,7 +102,7 @@ struct Scanner {
     }
     return false;
   }
-  // A number such as 1.5; j is the index of its point.
+  // Reads a number such as 1.5. j is the index of its decimal point.
   void decimal(Tok& k, size_t j) {
     size_t e = j + 1;
     while (digit(e)) e++;
@@ -135,7 +135,7 @@ struct Scanner {
     if (at(j, 'u', 'U')) j++;
     i = j;
   }
-  // names, and words with their modifiers, such as ld.shared::cta.u32
+  // Reads a name or an opcode with its modifiers, such as ld.shared::cta.u32.
   void identifier(Tok& k) {
     size_t j = i;
     while (j < n && (Lexer::idc(s[j]) || (s[j] == ':' && j + 1 < n && s[j + 1] == ':') ||

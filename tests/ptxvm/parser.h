@@ -19,7 +19,7 @@ struct Scope {
   vector<std::pair<string, s32>> pend;
   vector<std::pair<string, std::pair<size_t, int>>> tpend;
 };
-// Offset, symbol and addend of a symbol in an initial value.
+// A symbol in an initial value: its offset there, its name and its addend.
 typedef std::tuple<size_t, string, s64> AddressAt;
 struct VarHead {  // the part of a declaration that all its variables share
   u32 align = 0;

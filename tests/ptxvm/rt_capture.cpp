@@ -12,7 +12,9 @@ bool is_capturing(cudaStream_t s) {
   Stream* st = stream_of(s);
   return st && st->cap;
 }
-// Global mode forbids unsafe calls of every thread, and thread-local mode only those of the capturing thread.
+// A capture forbids unsafe calls in the capturing thread. It forbids them in another thread only if
+// the modes of both the capture and that thread are global. If either mode is relaxed, the calls
+// are allowed.
 bool capture_blocks(const char* api) {
   bool hit = false;
   for (Capture* c : g_caps) {

@@ -110,7 +110,7 @@ static Node fill_node(void* d, size_t pitch, int v, size_t w, size_t h) {
   n.m = {(char*)d, pitch, w, h, (unsigned)(v & 255), 1};
   return n;
 }
-// A copy from pageable memory to the device reads its bytes at the call.
+// A copy from pageable memory to the device reads its source during the call.
 static void stage(CopyOp& c) {
   if (!is_pageable(c.s) || !is_dev(c.d)) return;
   auto bytes = std::make_shared<std::vector<char>>();
@@ -121,8 +121,8 @@ static void stage(CopyOp& c) {
   c.sslice = c.w * c.h;
   c.staged = std::move(bytes);
 }
-// A copy between host memories is complete when the call returns. Any other copy, also to pageable
-// memory, can run at any time before the end of a wait for it.
+// A copy between host memories is complete when the call returns. Any other copy, even one to
+// pageable memory, can run at any time until a wait for it has ended.
 static int async_copy(Node&& n, cudaStream_t s) {
   if (is_capturing(s)) return submit(s, std::move(n));
   if (int r = check_copy(n.c)) return r;
@@ -161,7 +161,7 @@ API cudaError_t cudaMemcpy2DAsync(void* d, size_t dp, const void* s, size_t sp, 
   if (w > dp || w > sp) return E(cudaErrorInvalidPitchValue);
   return E(async_copy(copy_node(d, dp, s, sp, w, h, k), st));
 }
-// The fill waits for its own completion if the host can access the memory.
+// Waits for the fill's completion if the host can access the memory.
 static int blocking_fill(Node&& n) {
   const bool waits = !is_dev(n.m.d);
   const int r = submit(nullptr, std::move(n));

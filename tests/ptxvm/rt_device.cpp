@@ -8,7 +8,7 @@ int cc() {
   static int c = (int)env_long("PTXVM_CC", 90);
   return c;
 }
-// Programs choose grids by this number, so a profile uses that of the modelled device.
+// Programs choose grid sizes by this number, so a profile needs the modelled device's number.
 int sm_count() { return g_profile ? (int)prof_sms() : 4; }
 Arch arch() {
   int c = cc();

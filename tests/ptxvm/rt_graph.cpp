@@ -302,7 +302,7 @@ API cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) {
     return E(cudaErrorInvalidValue);
   }
   const std::shared_ptr<Plan> plan = ((GraphExec*)x)->plan;
-  prof_graph_begin(plan->size());  // with a profile, work runs when it is submitted
+  prof_graph_begin(plan->size());  // when profiling, work runs when it is submitted
   int r = 0;
   for (size_t k = 0; k < plan->size() && !r; k++) r = enqueue(q, {plan, &(*plan)[k]});
   prof_graph_end();

@@ -175,7 +175,7 @@ API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
   size_t held = g_used[current_device()] + idle_memory(current_device());
-  *f = *t - std::min(held, *t);  // allocations can get idle memory, so the sum may exceed the limit
+  *f = *t - std::min(held, *t);  // allocations can use idle memory, so the sum may exceed the limit
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {

@@ -28,8 +28,8 @@ const char* access_of(void* context) {
   return "accesses";
 #endif
 }
-// Handles a fault of the host: prints the message, and removes itself, so that the fault happens again and
-// ends the program.
+// Handles a fault of the host: prints the message, and restores the previous handler. The fault
+// then happens again and ends the program.
 void on_fault(int, siginfo_t* info, void* context) {
   sigaction(SIGSEGV, &g_before, nullptr);
   const u64 a = (u64)info->si_addr;

@@ -122,7 +122,7 @@ int run_stream(cudaStream_t s) {
   run_all_of(st);
   return surfaced();
 }
-// Runs independent streams newest first, on purpose not in the order of submission.
+// Runs independent streams newest first, deliberately not in the order of submission.
 void run_device(int d) {
   for (;;) {
     std::shared_ptr<Queue> newest;

@@ -133,7 +133,7 @@ u8* var_ptr(const void* s, size_t& size) {
   return v->second.p;
 }
 
-// nvcc inserts calls of these functions into every object file.
+// nvcc inserts calls to these functions into every object file.
 API void** __cudaRegisterFatBinary(void* w) {
   struct Wrapper {
     int magic, version;

@@ -32,7 +32,7 @@ struct Mark {  // a position in a queue, after the work with the number 'at'
   bool reached() const;
 };
 struct Op {
-  u64 number;                        // number in the order of submission, over all queues
+  u64 number;                        // number in the order of submission, across all queues
   std::shared_ptr<const Node> node;  // null: the entry only waits
   std::vector<Mark> after;           // work that must run before this work
   int fails = 0;                     // error that is injected when the work runs

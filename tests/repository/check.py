@@ -30,7 +30,7 @@ def read(path):
 
 
 def files(folders, endings):
-    """Sorted paths, relative to the root, without those in folders named build."""
+    """Sorted paths, relative to the root. Skips folders named build."""
     found = []
     for folder in folders.split():
         for here, below, names in os.walk(ROOT / folder):
@@ -113,7 +113,7 @@ def named_tests():
 
 
 def named_files():
-    """Every file that a page links to or that tests/mutate/survivors.md excuses exists."""
+    """No page links to a missing file, and tests/mutate/survivors.md excuses only files that exist."""
     names = [("tests/mutate/survivors.md", name)
              for name in re.findall(r"^- `([^`]+)`", read("tests/mutate/survivors.md"), re.M)]
     for page in files(".", ".md"):
@@ -137,7 +137,7 @@ def license_lines():
 
 def readme_snippet():
     """Each C++ block of the README is in samples/hello.cpp, in the README's order. The block with a
-    PairFinder is in docs/integration.md instead, whose blocks docs_snippets compiles."""
+    PairFinder is in docs/integration.md instead. docs_snippets compiles the blocks of that page."""
     rest = "\n" + read("samples/hello.cpp")
     guide = "".join("\n" + block for _, block in blocks("docs/integration.md", "cpp"))
     shown = [block for _, block in blocks("README.md", "cpp")]
@@ -248,8 +248,8 @@ def why_not(command, root):
 
 
 def docs_commands(programs):  # [FOLDER_OF_PROGRAMS]
-    """Every command of the fenced sh blocks in README.md and docs/ runs as it would for a reader, from the
-    repository's root after ./run build. The commands write to a scratch folder."""
+    """Every command in the sh blocks of README.md and docs/ runs from the repository's root after ./run build,
+    as a reader would run it. The commands write to a scratch folder."""
     starts = {"./run demo": "rigid_bodies", "./run worlds": "many_worlds", "./run viewer": "viewer"}
     ran = 0
     with tempfile.TemporaryDirectory() as scratch:

@@ -4,9 +4,9 @@
 #
 #   STATUS LINES :: PATTERN :: COMMAND
 #
-# COMMAND is a shell command that must end with STATUS. LINES is the number of its lines on stderr, or - for
-# any number. PATTERN must be in its stdout or stderr; - stands for no pattern. Rows run in order, in one
-# folder, and can use files of earlier rows.
+# COMMAND is a shell command that must end with STATUS. LINES is the number of lines that it prints on
+# stderr, or - for any number. PATTERN must match a line of its stdout or stderr, unless PATTERN is -. Rows
+# run in order, in one folder, and can use files of earlier rows.
 # Usage: command_lines.sh FOLDER_OF_PROGRAMS VERSION [no-drawing]
 set -u
 bin=$(realpath "$1") version=$2

@@ -3,7 +3,8 @@
 # Runs benchmarks/gpu.sh without a GPU, at tiny sizes, with stand-ins for the tools of a machine with a GPU.
 # First every part must run and succeed. Then stand-ins for our programs hang, crash or find wrong pairs.
 # Each of these faults must be reported, end within its time limit, and not stop the other parts. In the
-# last run the machine dies before the end. Needs the PTX interpreter instead of the CUDA runtime.
+# last run the process group is killed before the end, as if the machine had died. Needs the PTX interpreter
+# instead of the CUDA runtime.
 # Usage: gpu_dry_run.sh ROOT FOLDER_OF_PROGRAMS
 set -euo pipefail
 root=$(realpath "$1") real=$(realpath "$2")

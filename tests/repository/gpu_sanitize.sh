@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Tests, with fake programs, which reports of compute-sanitizer are counted as failures by benchmarks/gpu.sh.
+# Tests, with fake programs, which of compute-sanitizer's reports benchmarks/gpu.sh counts as failures.
 # Errors that a test provokes, and uninitialized reads in CUB's kernels, must not be counted. Uninitialized
 # reads in our kernels must be counted.
 # Usage: gpu_sanitize.sh ROOT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests migrateBroadphase from each kind of broad phase to each: a running world continues
+// Tests migrateBroadphase between all kinds of broad phases. A running world must continue
 // unchanged.
 #include "migrateBroadphase.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace migrate_kinds;
 
-/// The state of all objects that a migration must not change.
+/// The state of all objects. A migration must not change it.
 struct Snapshot {
   explicit Snapshot(btCollisionWorld& world) {
     const btCollisionObjectArray& objects = world.getCollisionObjectArray();
@@ -79,7 +79,7 @@ class Routes : public testing::TestWithParam<std::tuple<Kind, Kind>> {};
 
 // Migrates to a second broad phase, to a third one of the first's kind, and back to the second. In
 // the scene `rain` five kinds of shapes fall on a mesh that was added first. So the test would
-// notice an algorithm that gets its objects in the wrong order.
+// detect an algorithm that gets its objects in the wrong order.
 TEST_P(Routes, KeepVelocitiesContactsAndPairs) {
   const auto& [from, to] = GetParam();
   Owner second = to.make(), third = from.make();  // outlive the world

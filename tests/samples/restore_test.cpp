@@ -32,7 +32,7 @@ TEST(Restore, RestoredWorldsContinueWithTheSamePairsInTheSameOrder) {
   lbvh::test::forceSkin("automatic");
 }
 
-/// The state of a body that Bullet needs to continue.
+/// The part of a body's state that Bullet needs to continue.
 struct Motion {
   explicit Motion(const btRigidBody& body)
       : place(body.getWorldTransform()),
@@ -83,7 +83,7 @@ std::unique_ptr<World> buildSorted(const Scene& scene) {
   return world;
 }
 
-// Bullet's contact points depend on earlier steps, and the restored world has none. So the saved
+// Bullet's contact points depend on earlier steps, and the restored world has none. So the original
 // world drops its contact points when it is saved.
 TEST(Restore, ASimulationGoesOnBitForBitIfContactsAreDropped) {
   for (const char* name : {"debris", "pile", "stack", "planes"}) {

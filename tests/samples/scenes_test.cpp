@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests every scene of the samples, with fewer objects. Compares the pairs of our broad phase and
 // of btDbvtBroadphase with brute force. Compares simulations with different numbers of threads.
-// Also checks properties of single scenes.
+// Also checks properties of individual scenes.
 #include <BulletSoftBody/btSoftBody.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "scenes/aabb_cost.h"
 #include "scenes/scenes.h"
 
-// GoogleTest calls this function, because its default prints bytes.
+// Without this function, GoogleTest would print the bytes of a scene.
 void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 namespace {
@@ -80,8 +80,8 @@ int expectGhostsList(World& world, bool exactly) {
   return all;
 }
 
-/// Characters move their ghosts after a step has found its pairs. Until the next step their lists
-/// may contain more objects than they overlap, but no object is missing.
+/// Characters move their ghosts after a step has found its pairs. Until the next step, a ghost's
+/// list may contain objects that the ghost does not overlap, but no object is missing.
 int expectGhostsRight(World& world) {
   expectGhostsList(world, false);
   world.bullet().computeOverlappingPairs();

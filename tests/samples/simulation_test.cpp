@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Compares a tower of boxes with our broad phase to an equal tower with btDbvtBroadphase.
+// Compares a tower of boxes with our broad phase to an identical tower with btDbvtBroadphase.
 #include <gtest/gtest.h>
 
 #include "GpuLbvhBroadphase.h"

@@ -13,12 +13,12 @@
 
 namespace {
 
-/// Steps that take 1 ms, all of it on a core, and search for 10 of 100 objects.
+/// Steps that take 1 ms, all of it on a core, and search for the pairs of 10 of 100 objects.
 std::vector<StepFacts> steadySteps(std::size_t count) {
   return std::vector<StepFacts>(count, StepFacts{1, 1, false, 100, 10});
 }
 
-/// The longest of 40 steps, of which the 21st has these facts.
+/// Makes 40 steps, gives the 21st these facts, and returns the longest.
 LongStep longestWith(const StepFacts& facts) {
   std::vector<StepFacts> steps = steadySteps(40);
   steps[20] = facts;

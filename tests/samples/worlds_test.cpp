@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Pairs are exact
-// in each step, and objects end at the same positions with both.
+// Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Pairs must be
+// exact in each step, and objects must end at the same positions with both.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
 #include <BulletDynamics/Dynamics/btDiscreteDynamicsWorldMt.h>
@@ -136,7 +136,7 @@ class MtRig : public DynamicRig<btDiscreteDynamicsWorldMt> {
   btSequentialImpulseConstraintSolverMt solver_;
 };
 
-/// In addition, two soft balls fall on fixed boxes.
+/// A DynamicRig with two soft balls that fall on fixed boxes.
 class SoftRig : public DynamicRig<btSoftRigidDynamicsWorld> {
  public:
   explicit SoftRig(btBroadphaseInterface& broadphase) {
@@ -177,7 +177,7 @@ class SoftRig : public DynamicRig<btSoftRigidDynamicsWorld> {
   std::unique_ptr<btSoftBody> soft_[2];
 };
 
-/// In addition, a chain of links hangs from a fixed base between the boxes.
+/// A DynamicRig with a chain of links that hangs from a fixed base between the boxes.
 class MultiBodyRig : public DynamicRig<btMultiBodyDynamicsWorld> {
  public:
   explicit MultiBodyRig(btBroadphaseInterface& broadphase) {

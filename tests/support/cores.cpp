@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A library to preload into a test. Makes the C library report the number of cores in the variable
-// CORES, so that the test uses the number of threads that it would use on another machine.
+// A library to preload into a test. Makes the C library report as many cores as the environment
+// variable CORES says. The test then uses as many threads as on a machine with that many cores.
 #include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@ int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
   return 0;
 }
 
-// oneTBB sets the affinity that it has read.
+// oneTBB passes the set of cores that it has read. This set may contain cores that do not exist, so
+// the function does nothing.
 int sched_setaffinity(pid_t, size_t, const cpu_set_t*) noexcept { return 0; }
 
 long sysconf(int name) noexcept {

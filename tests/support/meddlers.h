@@ -13,7 +13,7 @@
 
 namespace twins {
 
-/// A filter callback that first calls meddle(), during which it may be called again.
+/// A filter callback that first calls meddle(), which may cause further calls of the callback.
 struct Meddler : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     ++questions;

@@ -38,7 +38,7 @@ struct Fickle : btOverlapFilterCallback {
   }
   std::map<int, int> minds;
   mutable std::vector<std::pair<int, int>> asked;
-  mutable int answersLeft = 0;  ///< answers until it throws; 0: never
+  mutable int answersLeft = 0;  ///< number of answers until it throws; 0: never
 };
 
 /// What the model knows about an object.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Shared by the tests that save and restore worlds: objects that appear, move and disappear,
-// recorded from the sample scenes, and a broad phase that can be put into the state of any recorded
-// step.
+// Shared by the tests that save and restore worlds. Records objects of the sample scenes that
+// appear, move and disappear. Puts a broad phase into the state of any recorded step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -97,7 +96,7 @@ class Program {
       std::swap(save[i - 1], save[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
     for (const Saved& one : save) createWithId(one);
   }
-  /// Changes the world to that of another step, a later or an earlier one.
+  /// Changes the world to the state of another step, later or earlier.
   /// @param withIds whether new objects get the saved ids; otherwise each gets the next id
   void change(const Save& save, bool withIds) {
     std::map<int, Saved> wanted;

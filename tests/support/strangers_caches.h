@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Pair caches like those that programs define: their classes are unknown to us, they have a filter
-// rule of their own, and they are compiled without RTTI.
+// Pair caches like those that programs define: their classes are unknown to us, they have their own
+// filter rule, and they are compiled without RTTI.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btOverlappingPairCache.h>
@@ -21,14 +21,14 @@ struct Thrown {};
 /// Settings that a test passes to a cache, and counts that the cache returns.
 struct Talk {
   bool isShut = false;       ///< the cache refuses every pair
-  bool returnsNull = false;  ///< a wrapper returns null, also for pairs that it adds
-  int addsLeft = 0;          ///< additions until a wrapper throws; 0: never
+  bool returnsNull = false;  ///< a wrapper returns null, even for pairs that it adds
+  int addsLeft = 0;          ///< number of additions until a wrapper throws; 0: never
   int adds = 0;              ///< additions so far
   int questions = 0;         ///< calls of a wrapper's needsBroadphaseCollision
   int others = 0;            ///< other calls that btDbvtBroadphase does not make
 };
 
-/// A cache that inherits from one of Bullet's.
+/// A cache whose class inherits from one of Bullet's caches.
 std::unique_ptr<btOverlappingPairCache> makeDerived(bool isDeferred, Talk& talk);
 
 /// A cache that forwards all calls to another cache, but does not return the filter callback.

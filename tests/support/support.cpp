@@ -44,7 +44,7 @@ Boxes nested(std::size_t n, Random&) {
                   [](std::size_t i) { return boxAt(5, 5, 5, 0.1f * static_cast<float>(i + 1)); });
 }
 
-// Unit cells: neighbours touch in faces, edges and corners, and closed boxes overlap there.
+// Unit cells. Neighbours touch at faces, edges and corners. Closed boxes that touch overlap.
 Boxes touching(std::size_t n, Random&) {
   return generate(n, [](std::size_t i) {
     const auto x = static_cast<float>(i % 8), y = static_cast<float>(i / 8 % 8),

@@ -21,7 +21,8 @@ class Watched {
   explicit Watched(int threads, std::uint64_t maxPairs = Options{}.maxPairs)
       : finder(optionsFor(threads, maxPairs)) {}
 
-  /// Runs one step, and compares it with brute force. Returns how many boxes were searched for.
+  /// Runs one step, and compares it with brute force. Returns the number of boxes whose pairs were
+  /// searched for.
   /// @param tellsWhatChanged whether to tell the finder which boxes have changed
   /// @param readsPairs whether to read all pairs after the step
   std::size_t step(bool tellsWhatChanged = false, bool readsPairs = true) {

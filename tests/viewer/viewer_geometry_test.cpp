@@ -56,7 +56,7 @@ TEST(ViewerCamera, FramesABox) {
   EXPECT_GT(most, 0.4) << "the box is too small in the picture";
 }
 
-/// A shape of every kind with its name.
+/// One shape of each kind, with its name.
 struct Shapes {
   btBoxShape box{{1, 2, 3}};
   btSphereShape sphere{2};

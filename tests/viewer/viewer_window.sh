@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Zlib
 # Runs the viewer in a window on a virtual X server (Xvfb). Each documented key and mouse action is sent
 # between two frames, while the viewer is stopped (SIGSTOP). A picture of the screen must show the
-# action's effect. The test waits for conditions instead of times. A condition that does not hold after
+# action's effect. The test waits for conditions, not for fixed times. A condition that does not hold after
 # LIMIT seconds is a failure.
 # Usage: viewer_window.sh VIEWER WINDOW_PICTURE; exits with 77 (skipped) if a tool is missing.
 set -u
@@ -33,7 +33,8 @@ until_true() {
   echo "ok: $what"
 }
 
-# Mesa's GLX leaks memory, and is unloaded before LeakSanitizer could suppress leaks by its name.
+# Mesa's GLX leaks memory. LeakSanitizer cannot suppress these leaks by the library's name, because the
+# library is already unloaded when LeakSanitizer runs.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 # --- The screen, and the regions of a window of 900 x 620 pixels.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Reads a picture of a screen for viewer_window.sh: an .xwd file as Xvfb -fbdir writes it at a
 // depth of 24. Reads no other .xwd files. Usage: window_picture FILE LEFT TOP RIGHT BOTTOM [COLOUR]
-// Prints a hash of the pixels. With a colour, instead prints the number of pixels near this colour,
+// Prints a hash of the pixels. With a colour, prints instead the number of pixels near this colour,
 // and their mean x and y.
 #include <algorithm>
 #include <cstdint>

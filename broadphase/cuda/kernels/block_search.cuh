@@ -86,7 +86,7 @@ class BlockSearch {
   }
 
   /// Finds pairs with the later blocks that overlap this one. Each part searches every `parts`-th
-  /// block of their list. Part 0 begins with block `parts` - 1 of the list, because part 0 also
+  /// of these blocks. Part 0 begins with block `parts` - 1 of their list, because part 0 also
   /// searches the block itself.
   __device__ void searchLaterBlocks(std::uint32_t part) {
     next_ = part == 0 ? in_.parts - 1 : part - 1;
@@ -108,8 +108,8 @@ class BlockSearch {
   }
 
  private:
-  /// A bit for each of the next sixteen boxes, where the first box follows the last one: whether it
-  /// shares a world with the lane's box.
+  /// One bit for each of the next sixteen boxes: whether the box shares a world with the lane's
+  /// box. The first box follows the last one.
   __device__ std::uint32_t sharesWorld() const {
     const std::uint32_t all = __ballot_sync(kAllLanes, own_.world == in_.worlds.count);
     const std::uint32_t same = __match_any_sync(kAllLanes, own_.world) | all;
@@ -117,7 +117,7 @@ class BlockSearch {
     return __funnelshift_r(with, with, lane() + 1);
   }
 
-  /// Finds pairs of two boxes of the block's last world.
+  /// Finds pairs with later boxes, in the last world of this block.
   __device__ void searchLastWorld() {
     const std::uint32_t inOne = __ballot_sync(kAllLanes, own_.world < in_.worlds.count);
     if (inOne == 0) return;
@@ -159,8 +159,8 @@ class BlockSearch {
     return shouldCollide(bounds.filter(), leaves_.blocks[block_].filter());
   }
 
-  /// Adds to the list those blocks in [begin, end) of the given groups that overlap this block.
-  /// Reads the bounds of each group while those of the previous one are tested.
+  /// Adds blocks of the given groups to the list, if they are in [begin, end) and overlap this
+  /// block. Reads the bounds of each group's blocks while it tests those of the previous group.
   __device__ void listBlocks(std::uint32_t first, std::uint32_t groups, std::uint32_t begin,
                              std::uint32_t end) {
     const auto blockOf = [&] { return (first + lowestBit(groups)) * kWarp + lane(); };
@@ -289,7 +289,7 @@ class BlockSearch {
   const std::uint32_t block_;
   Corners own_;
   Corners bounds_;
-  std::uint32_t world_ = 0;  ///< world of the boxes that are searched for
+  std::uint32_t world_ = 0;  ///< world of the boxes that are tested against the warp's own boxes
   std::uint32_t listed_ = 0, queued_ = 0;
   std::uint32_t next_ = 0;  ///< position in the list of the block to search next
   std::uint32_t looks_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Puts the changed boxes of a step into their slots, and searches for their pairs with earlier and
 // later boxes. It is for steps in which few boxes have changed. A warp takes up to 32 changed boxes
-// that are neighbours in the order. It goes down from the root with their common bounds. It tests
-// each changed box against the boxes of each block that it overlaps, one per lane. Each
-// found pair is looked up in the old lists. Known pairs are marked there, and only new pairs are
-// written.
+// that are neighbours in the order. It goes down from the root with their common bounds. When it
+// reaches a block, it tests each changed box that overlaps the block against the block's boxes, one
+// per lane. Each found pair is looked up in the old lists. Known pairs are marked there, and only
+// new pairs are written.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct ChangeMarks {
   /// One bit for each old pair: whether it has a changed box and was found again.
   std::uint32_t* kept;
   std::uint32_t* added;  ///< by tile: number of new pairs, which may exceed kMaxNew
-  NewPair* news;         ///< kMaxNew per tile, in no order; not cleared before the step
+  NewPair* news;         ///< kMaxNew per tile, unsorted; not cleared before the step
 
   __device__ bool hasChanged(Pair pair) const {
     return (boxes[pair.first] | boxes[pair.second]) != 0;
@@ -50,7 +50,7 @@ struct InvertOrder {
   __device__ void operator()(std::uint32_t i) const { slots[order[i]] = i; }
 };
 
-/// Thread 0 also begins the step. Thread i puts changed box i into its slot, and marks it.
+/// Thread i puts changed box i into its slot, and marks the box. Thread 0 also begins the step.
 struct PutChanged {
   View<const Aabb> boxes;
   const std::uint32_t* changed;  ///< number of changed boxes, then their indices
@@ -112,8 +112,8 @@ struct FindChangedPairs {
   std::uint32_t parts;  ///< warps that share a group
 
   /// The number of parts per group. With few groups, more warps share each group, because otherwise
-  /// a GPU would have too few warps. On an H200
-  /// the search for a tenth of 100,000 boxes took 80 us with 8 parts, 29 us with 32, 32 us with 64.
+  /// a GPU would have too few warps. On an H200 the pairs of a tenth of 100,000 boxes took 80 us
+  /// with 8 parts, 29 us with 32, 32 us with 64.
   static std::uint32_t partsFor(std::uint32_t groups) {
     return std::clamp<std::uint32_t>(std::bit_floor(4096 / std::max(groups, 1u)), 8, 64);
   }
@@ -133,7 +133,7 @@ struct ChangedMemory {
   float4 minAndMaxX[kWarp];
   float2 maxYZ[kWarp];
   std::uint32_t id[kWarp], slot[kWarp];
-  std::uint32_t list[kList];  ///< blocks that overlap some of these boxes, not yet searched
+  std::uint32_t list[kList];  ///< blocks that overlap the common bounds, not yet searched
   Pair stage[kStaged];
 };
 
@@ -142,9 +142,9 @@ class ChangedSearch {
   __device__ ChangedSearch(const FindChangedPairs& in, ChangedMemory& memory)
       : in_(in), memory_(memory) {}
 
-  /// Searches for the changed boxes of a group, in batches of up to 32. Part `part` takes some of
-  /// the batches. If there are at least twice as many parts as batches, several parts share a
-  /// batch.
+  /// Searches for the pairs of a group's changed boxes, in batches of up to 32 boxes. Part `part`
+  /// takes some of the batches. If there are at least twice as many parts as batches, several parts
+  /// share a batch.
   __device__ void run(std::uint32_t group, std::uint32_t part) {
     // One bit for each changed slot of the lane's block.
     const std::uint32_t changed = in_.marks.slots[group * kWarp + lane()];
@@ -256,8 +256,8 @@ class ChangedSearch {
   }
 
   /// Ends the warp if a tile has more new pairs than it can hold. Then the step runs again for all
-  /// boxes, so this search need not be complete. In a crowd it would make billions of atomic
-  /// additions.
+  /// boxes, so this search need not be complete. In a crowd a complete search would make billions
+  /// of atomic additions.
   __device__ void endIfOverfull() const {
     const volatile std::uint32_t& overfull = in_.header->overfull;  // another warp may set it
     // A flag that ends all loops would take 1 to 3 % more instructions in each step. No other warp

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Compares the lists of a hub: a box with very many pairs, such as the ground. A list becomes a bit
 // set, with one bit for each other box. It is handled in windows that fit in the shared memory of a
-// thread block. So no sort is needed, and the difference is an exclusive or. The old list is sorted
-// already. The new one is first put in the order of windows. Both are then read from beginning to
-// end, and windows without pairs are skipped.
+// thread block. So no sort is needed, and bit operations find the changes. The old list is sorted
+// already. The new list is first put in the order of windows. Then both lists are read from
+// beginning to end, and windows without pairs are skipped.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class HubComparison {
   __device__ HubComparison(const ListComparison& in, HubMemory& memory, std::uint32_t box)
       : in_(in), memory_(memory), box_(box) {}
 
-  /// @param sorts whether to write the new list, sorted; otherwise it is sorted already
+  /// @param sorts whether to sort and write the new list; false: it is sorted already
   /// @param place where to write the added and removed pairs; null: the pairs are only counted
   /// @param isAgain whether the block has just compared this hub, and has not used the memory since
   __device__ DeltaSum compare(bool sorts, const DeltaSum* place, bool isAgain = false) {
@@ -147,7 +147,7 @@ class HubComparison {
 #pragma unroll
       for (int k = 0; k < kEach; ++k) {
         const std::uint32_t i = rest.at + k * kThreads + threadIdx.x;
-        // Clamped instead of skipped, so that there is no branch.
+        // The index is clamped instead of skipped, so that there is no branch.
         const std::uint32_t second = rest.second(min(i, rest.end - 1));
         bits[k] = i < rest.end ? second - window : HubMemory::kWindow;
       }

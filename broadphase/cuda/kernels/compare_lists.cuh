@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Stages 6 and 7 on a GPU in one kernel. It sorts each box's list of pairs, and compares it with
 // the box's list of the previous step. A thread block takes the lists of up to 64 consecutive boxes
-// (list_tiles.cuh), in rounds that fit its shared memory. Most blocks need one round. A list that
-// does not fit gets its own round (compare_hub.cuh). Added and removed pairs are written in
-// coalesced runs, because they cross the bus.
+// (list_tiles.cuh), in rounds that fit in its shared memory. Most blocks need one round. A long
+// list gets its own round (compare_hub.cuh). The stores of added and removed pairs are coalesced,
+// because these pairs cross the bus.
 #pragma once
 
 #include <cstdint>
@@ -151,8 +151,8 @@ class ListTile {
  private:
   __device__ HubComparison hub() const { return {in_, memory_.hub, firstBox_ + round_.begin}; }
 
-  /// The round that begins at box `begin`. It has all following boxes that fit, or a single box
-  /// that does not fit. No thread may still read the previous round.
+  /// The round that begins at box `begin`. It has as many boxes as fit, up to the next hub, or it
+  /// has only one hub. No thread may still read the previous round.
   __device__ Round roundFrom(std::uint32_t begin) {
     const std::uint32_t box = threadIdx.x;
     bool fits = true;

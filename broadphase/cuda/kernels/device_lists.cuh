@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Kernels for the lists of a DevicePairFinder, after the stages of a step. They are small and have
-// one element per thread. Each reads the counts on the device.
+// Defines small kernels for the lists of a DevicePairFinder. They run after the stages of a step,
+// with one element per thread. They read the counts on the device.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct CopyPartners {
   }
 };
 
-/// Counts the pairs of each world, among those that fit in the list.
+/// Counts the pairs of each world. Pairs that do not fit in the list are not counted.
 struct CountByWorld {
   View<const Pair> pairs;
   const std::uint64_t* found;
@@ -60,7 +60,7 @@ struct CountByWorld {
   }
 };
 
-/// One element, at the end of a batch of queries: reports the number of hits and the errors.
+/// Reports the number of hits and the errors, at the end of a batch of queries. Runs on one thread.
 struct WriteQueryReport {
   StepHeader* header;
   QueryReport* report;

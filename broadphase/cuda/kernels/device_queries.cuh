@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests rays and boxes against the leaf blocks of a search, one warp per query. The warp goes down
-// from the root. At each node it tests the bounds of the 32 children at once, and finally the boxes
-// of a block.
+// from the root. At each node it tests the bounds of the 32 children at once. At a block it tests
+// the 32 boxes.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class QueryWalk {
     walk(in_.worlds.begins[rank] / kWarp, (end - 1) / kWarp + 1, rank, meets, visit);
   }
 
-  /// Walks through blocks [begin, end). Only boxes of rank `rank` can be hit, or all boxes if it is
-  /// kAllWorlds.
+  /// Walks through blocks [begin, end).
+  /// @param rank only boxes of this rank can be hit; kAllWorlds: all boxes
   template <class Meets, class Visit>
   __device__ void walk(std::uint32_t begin, std::uint32_t end, std::uint32_t rank,
                        const Meets& meets, const Visit& visit) const {
@@ -94,7 +94,7 @@ __device__ inline std::uint32_t queryOfWarp() {
   return blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
 }
 
-/// Finds hits, as pairs of query and box, in no order.
+/// Finds hits, as unsorted pairs of query and box.
 template <class Queries>
 struct FindHits {
   Queries queries;
@@ -170,7 +170,7 @@ static __global__ void __launch_bounds__(kThreads, 8) findAnyKernel(FindAny in) 
   if (lane() == 0) in.hits[query] = isHit ? 1 : 0;
 }
 
-/// One element: clears the counts.
+/// Clears the counts. Runs on one thread.
 struct BeginQueries {
   StepHeader* header;
   __device__ void operator()(std::uint32_t) const { *header = StepHeader{}; }

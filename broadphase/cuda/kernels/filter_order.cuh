@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) sortTiesKernel(Sort
   __shared__ typename Sort::TempStorage storage;
   const std::uint32_t begin = blockIdx.x * PackBlocks::kGroup, end = begin + PackBlocks::kGroup;
   const SceneBounds& scene = ties.header->scene;
-  if (end > scene.ordinary + scene.oversized) return;  // the rest are boxes with a NaN
+  if (end > scene.ordinary + scene.oversized) return;  // the group has NaN boxes or is not full
   if (ties.keys[begin] != ties.keys[end - 1]) return;
   std::uint64_t words[] = {ties.word(ties.ids[begin + threadIdx.x], threadIdx.x)};
   Sort(storage).Sort(words, [](std::uint64_t a, std::uint64_t b) { return a < b; });

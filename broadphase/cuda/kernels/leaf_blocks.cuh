@@ -5,9 +5,9 @@
 // warp packs a block, and a thread block packs a group. The warp that completes the last child of a
 // node also builds the node. So one launch builds all levels, bottom-up, and no links are needed.
 //
-// Any order gives the same pairs, so steps may keep an order. Every box is packed at its position
-// in the order. NaN boxes leave an empty slot. Oversized boxes are packed like others. They are
-// sorted after all others, so they widen the bounds of only a few blocks.
+// Any order gives the same pairs, so a step may keep the order of the previous step. Every box is
+// packed at its position in the order. NaN boxes leave an empty slot. Oversized boxes are packed,
+// too. They are sorted after the ordinary boxes, so they widen the bounds of only a few blocks.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@
 
 namespace lbvh {
 
-/// Stage 1 in one kernel. It finds the scene's bounds, and the thread block that ends last chooses
-/// the grid. It also clears the counters of later kernels: thread i measures box i, and clears
-/// element i of their arrays.
+/// Stage 1 in one kernel. It finds the scene's bounds. The thread block that ends last chooses the
+/// grid. The kernel also clears the counters of later kernels: call i of operator() measures box i,
+/// and clears element i of their arrays.
 struct MeasureStep {
   static constexpr std::uint32_t kEach = 4;  ///< elements per thread
   static constexpr std::uint32_t kTile = kEach * kThreads;
@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep ste
     step.partial[blockIdx.x] = sum;
     __threadfence();  // before other blocks may read the sum
     isLast = atomicAdd(step.ended, 1u) + 1 == gridDim.x;
-    __threadfence();  // after all other blocks have written theirs
+    __threadfence();  // after all other blocks have written their sums
   }
   __syncthreads();
   if (!isLast) return;
@@ -117,15 +117,15 @@ static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep ste
   if (threadIdx.x == 0) step.finish(sum);
 }
 
-/// A box or bounds in registers. For empty slots `id` and `world` are meaningless.
+/// A box or bounds in registers. An empty slot has kNullIndex as `id` and `world`.
 struct Corners {
   float min[3];
   float max[3];
   std::uint32_t id;         ///< for bounds: bitwise or of the groups of the boxes below
   std::uint32_t world = 0;  ///< its rank (device_input.h); for bounds: bitwise or of the masks
 
-  /// For bounds: the bitwise or of the groups, and that of the masks, of the boxes below.
-  /// Meaningless without filters.
+  /// For bounds: the bitwise or of the groups of the boxes below, and the bitwise or of their
+  /// masks. Meaningless without filters.
   __device__ Filter filter() const {
     return {static_cast<std::int32_t>(id), static_cast<std::int32_t>(world)};
   }
@@ -152,7 +152,7 @@ struct CornerArrays {
 struct LeafBlocks {
   CornerArrays boxes;   ///< 32 per block
   CornerArrays blocks;  ///< bounds, 32 per group
-  CornerArrays groups;  ///< bounds, followed by those of each higher level
+  CornerArrays groups;  ///< bounds, followed by the bounds of each higher level
   std::uint32_t blockCount, groupCount;
   View<std::uint32_t> closed;  ///< by node above the groups: number of built children
 
@@ -258,7 +258,7 @@ struct LeafBlockLayout {
     }
   }
 
-  /// The size of the memory in float4, including LeafBlocks::closed.
+  /// The size of the memory in elements of type float4, including LeafBlocks::closed.
   std::size_t corners() const { return 2 * (slots + blocks + groups + above) + (above + 3) / 4; }
 
   /// @param at memory with corners() elements
@@ -313,7 +313,8 @@ __device__ inline Corners uniteWarp(Corners box) {
   return box;
 }
 
-/// Sets the filter of bounds: the bitwise or of the groups, and that of the masks, of all lanes.
+/// Sets the filter of bounds. Its group is the bitwise or of the groups of all lanes, and its mask
+/// is the bitwise or of their masks.
 __device__ inline void uniteFilters(Corners& bounds, Filter filter) {
   bounds.id = orOfLanes(static_cast<std::uint32_t>(filter.group));
   bounds.world = orOfLanes(static_cast<std::uint32_t>(filter.mask));
@@ -336,7 +337,7 @@ __device__ inline Corners boundsAbove(const Corners& below, bool isThere) {
 }
 
 struct PackBlocks {
-  /// Number of boxes of a thread block, and of its threads.
+  /// Number of threads of a thread block. Each of them packs one box.
   static constexpr std::uint32_t kGroup = kWarp * kWarp;
 
   View<const Aabb> boxes;

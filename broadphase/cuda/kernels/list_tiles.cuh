@@ -12,7 +12,7 @@
 
 namespace lbvh {
 
-/// Up to kMaxHubs hubs, in no order. The caller must clear the words before a kernel adds hubs.
+/// Up to kMaxHubs hubs, unsorted. The caller must clear the words before a kernel adds hubs.
 struct HubList {
   static constexpr std::uint32_t kMaxHubs = 8;  ///< further hubs get no tiles of their own
   static constexpr std::uint32_t kFrom = 257;   ///< minimum length of a hub's list

@@ -66,7 +66,7 @@ __device__ std::uint32_t countWhile(const NewPair* pairs, std::uint32_t size, co
   return begin;
 }
 
-/// The index of old pair i of a tile among the old pairs of the tile that are kept.
+/// The index of a tile's old pair i among the tile's kept pairs.
 __device__ inline std::uint32_t placeOfKept(const std::uint32_t* gone,
                                             const std::uint32_t* goneBefore, std::uint32_t i) {
   const std::uint32_t below = (1u << i % kWarp) - 1;
@@ -131,7 +131,7 @@ class MergeTile {
   }
 
   /// @param before numbers of added and dropped pairs in all earlier tiles
-  /// @param reportedBefore number of dropped pairs to report in all earlier tiles
+  /// @param reportedBefore number of dropped pairs that earlier tiles report
   __device__ void write(DeltaSum before, std::uint32_t reportedBefore) const {
     const std::uint32_t to = begin_ + before.added() - before.removed();
     if (changes_) {
@@ -158,7 +158,7 @@ class MergeTile {
     return threadIdx.x / kWarp * MergeChanges::kEach + k;
   }
   /// Reads the tile's old pairs.
-  /// @return whether a pair in the warp's rows is gone
+  /// @return whether a pair in the warp's rows is dropped
   template <bool kIsFull>
   __device__ bool findGone() {
     bool any = false;

@@ -19,7 +19,7 @@
 namespace lbvh {
 
 /// Where a search writes pairs. The pairs of each first box are counted, and each pair gets an
-/// index among them.
+/// index among the pairs of its first box.
 struct FoundPairs {
   View<Pair> pairs;
   std::uint64_t limit;        ///< the search stops when it has found more pairs than this
@@ -52,7 +52,7 @@ class PairStage {
   __device__ Pair* at(std::uint32_t begin) { return &stage_[size_ + begin]; }
   __device__ void close(std::uint32_t n) { size_ += n; }
 
-  /// Whether more pairs were found than the limit.
+  /// Whether the search has found more pairs than the limit.
   __device__ bool isOver() const { return isOver_; }
 
   __device__ void flush() {
@@ -225,7 +225,7 @@ struct DeltaSum {
   }
 };
 
-/// Copies the header to memory that the host reads. All threads of a block must call it.
+/// Copies the header to memory that the host reads. All threads of a block must call this function.
 __device__ inline void reportHeader(const StepHeader* header, StepHeader* report) {
   constexpr unsigned kWords = sizeof(StepHeader) / 4;
   static_assert(kWords <= kThreads, "one word per thread");
@@ -247,8 +247,8 @@ struct ListComparison {
   StepHeader* report;  ///< receives the header at the end of the step, for the host; or null
   TileChain chain;
   HubList hubs{};
-  /// Null: all second boxes in the list of a box are larger than the box. Otherwise they may be any
-  /// indices less than *others.
+  /// Null: in the list of a box, all second boxes have larger indices than the box. Otherwise they
+  /// may have any indices less than *others.
   const std::uint64_t* others = nullptr;
 
   /// The maximum number of tiles. There is at least one, because the last tile ends the step.
@@ -262,14 +262,14 @@ struct ListComparison {
   __device__ std::uint32_t currentSecond(std::uint32_t i) const {
     return sorts() ? partners[i] : current.pairs[i].second;
   }
-  /// Whether an old pair is reported when it ends. It is not if one of its objects was removed.
+  /// Whether an old pair is reported when it ends. A pair with a removed object is not reported.
   __device__ bool counts(Pair pair) const { return !involvesRemoved(pair, removedObjects); }
 
   __device__ static void put(View<Pair> list, std::uint32_t at, Pair pair) {
     if (at < list.size()) list[at] = pair;
   }
 
-  /// Ends the step. The block of the last tile calls it.
+  /// Ends the step. The block of the last tile calls this function.
   __device__ void finish(DeltaSum all) const {
     if (threadIdx.x == 0) header->delta = {all.added(), all.removed()};
     if (report == nullptr) return;

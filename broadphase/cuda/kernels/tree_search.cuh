@@ -28,7 +28,7 @@ struct TreeSearchMemory {
 
 class TreeSearch {
  public:
-  /// @param leaf the lane's leaf; lanes may have none
+  /// @param leaf the lane's leaf; if it is `in.leaves` or more, the lane has none
   __device__ TreeSearch(const FindTreePairs& in, TreeSearchMemory& memory, std::uint32_t leaf)
       : in_(in), memory_(memory), stage_(in.out, memory.stage) {
     if (leaf < in.leaves) walk_ = LeafWalk::from(nodeAt(in.leaves - 1 + leaf));
@@ -41,7 +41,7 @@ class TreeSearch {
 
  private:
   /// Continues the lane's walk for up to kVisits nodes.
-  /// @return the number of boxes that the lane has found
+  /// @return the number of boxes that the lane has found in these visits
   __device__ std::uint32_t walkOn() {
     std::uint32_t slot = lane();
 #pragma unroll 4

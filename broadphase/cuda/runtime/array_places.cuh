@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Checks whether kernels on a device can read the arrays of a caller.
+// Checks whether kernels on a device can read a caller's arrays.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -21,7 +21,7 @@
 
 namespace lbvh {
 
-/// Two events for each stage, and the address to which its milliseconds are added.
+/// Two events for each stage, and the address to which the stage's milliseconds are added.
 class StageEvents {
  public:
   StageEvents() = default;
@@ -58,7 +58,7 @@ class StageEvents {
   }
   void end() { --open_; }
 
-  /// Whether a stage has begun and not ended, so that its time cannot be read yet.
+  /// Whether a stage has begun but not ended. Its time cannot be read yet.
   bool isOpen() const { return open_ > 0; }
 
   /// Adds the times of all stages since the last reset(). The stages must have ended.
@@ -176,9 +176,9 @@ class GraphRecordings {
   }
 
  private:
-  // Steps that search for the pairs of all boxes are of four kinds: they write one of two lists of
-  // pairs, with or without removed objects. The other entries are for steps that search for the
-  // pairs of few boxes.
+  // There are four kinds of steps that search for the pairs of all boxes. They write one of two
+  // lists of pairs, with or without removed objects. The other entries are for steps that search
+  // for the pairs of few boxes.
   std::array<Recording, 16> recordings_;
   std::size_t next_ = 0;
 };

@@ -15,7 +15,7 @@ namespace lbvh {
 class KernelList {
  public:
   /// Any code that launches a kernel must call this. The call does nothing when it runs. Compiling
-  /// it instantiates the entry, which enters the list before main() begins.
+  /// it instantiates an Entry, whose constructor adds the kernel to the list before main() begins.
   template <auto kKernel>
   static void add() {
     static_cast<void>(&entry<kKernel>);

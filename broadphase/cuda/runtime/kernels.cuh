@@ -71,8 +71,8 @@ __device__ inline std::uint32_t sumUpToLane(std::uint32_t n) {
   return n;
 }
 
-// The sum, minimum and maximum over all lanes, returned on all of them. Compute capability 8.0 and
-// higher have an instruction for words of 32 bits.
+// The sum, minimum and maximum over all lanes, returned on all of them. GPUs of compute capability
+// 8.0 and higher have an instruction for 32-bit words.
 
 template <class T, class Combine>
 __device__ inline T combineLanes(T n, const Combine& combine) {
@@ -102,11 +102,12 @@ __device__ inline std::uint32_t orOfLanes(std::uint32_t bits) {
 #endif
 }
 
-/// Maps the bits of floats to integers in the same order, and back. A NaN with a clear sign bit
-/// sorts above all numbers, and one with a set sign bit below them.
+/// Maps the bits of a float to an integer, and back. The integers have the same order as the
+/// floats. A NaN with a clear sign bit sorts above all numbers, and one with a set sign bit below
+/// them.
 __device__ inline int orderedBits(int bits) { return bits ^ (bits >> 31 & 0x7FFFFFFF); }
 
-/// The minimum. The sign bit of NaNs must be clear. A NaN is the result only if all lanes have one.
+/// The minimum. The sign bit of NaNs must be clear. The result is a NaN only if all lanes have one.
 __device__ inline float leastOfLanes(float x) {
 #if __CUDA_ARCH__ >= 800
   const int least = __reduce_min_sync(kAllLanes, orderedBits(__float_as_int(x)));
@@ -115,7 +116,7 @@ __device__ inline float leastOfLanes(float x) {
   return combineLanes(x, [](float a, float b) { return fminf(a, b); });
 #endif
 }
-/// The maximum. The sign bit of NaNs must be set. A NaN is the result only if all lanes have one.
+/// The maximum. The sign bit of NaNs must be set. The result is a NaN only if all lanes have one.
 __device__ inline float greatestOfLanes(float x) {
 #if __CUDA_ARCH__ >= 800
   const int greatest = __reduce_max_sync(kAllLanes, orderedBits(__float_as_int(x)));
@@ -135,8 +136,8 @@ struct TileChain {
   unsigned long long* words;  ///< by tile: sum << 2 | status (see look_back)
 };
 
-/// The number of this block's tile. Blocks take tiles in the order in which they begin, so that a
-/// tile waits only for blocks that are running or have ended.
+/// The number of this block's tile. Blocks take tiles in the order in which the blocks begin. So a
+/// block waits only for blocks that are running or have ended.
 /// @param shared one word of the block's shared memory
 __device__ inline std::uint32_t takeTile(const TileChain& chain, std::uint32_t& shared) {
   if (threadIdx.x == 0) shared = static_cast<std::uint32_t>(atomicAdd(chain.next, 1ull));

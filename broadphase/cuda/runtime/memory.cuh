@@ -50,7 +50,7 @@ class CudaMemory {
 
   void useStream(cudaStream_t stream) { stream_ = stream; }
 
-  /// Keeps all addresses valid until the destructor, because graphs may hold them.
+  /// Keeps all addresses valid until the destructor runs, because graphs may contain them.
   void keepAll() { keepsAll_ = true; }
 
   bool keepsReleased(MemoryKind kind) const {
@@ -82,7 +82,7 @@ class CudaMemory {
     if (keepsReleased(kind) || !free(block)) waiting_.push_back(block);
   }
 
-  /// Increases with each allocation and release. Addresses stay the same as long as the epoch does.
+  /// Increases with each allocation and release. No address changes while the epoch stays the same.
   std::uint64_t epoch() const { return epoch_; }
 
   void requireMayGrow() const {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Zlib
 // Runs CUB's merge sort so that each kernel starts after the previous one has ended. CUB requests
 // programmatic dependent launch, which lets a kernel start before the writes of the previous one
-// are visible. The kernels of CCCL 2.8 to 3.0.2 read such data before they wait for it. Code
-// compiled for compute capabilities below 9.0 never waits, but a newer GPU that runs its PTX
-// accepts the request.
+// are visible. The kernels of CCCL 2.8 to 3.0.2 read the previous kernel's results before they wait
+// for that kernel. Code compiled for compute capabilities below 9.0 never waits, but a newer GPU
+// that runs the PTX of such code accepts the request.
 #pragma once
 
 #include <cub/version.cuh>
 
 #include "broadphase/cuda/runtime/kernel_list.cuh"
 
-// In CCCL 2.8 the launcher cannot be replaced, and in 3.4 the dispatch is different. With these
-// versions the caller uses the radix sort.
+// In CCCL 2.8 the launcher cannot be replaced, and from 3.4 on the dispatch is different. With
+// these versions the caller uses the radix sort.
 #define GPULBVH_CUB_MERGES (CUB_VERSION < 200800 || (CUB_VERSION >= 300000 && CUB_VERSION < 300400))
 
 #if GPULBVH_CUB_MERGES
@@ -45,7 +45,7 @@ struct Undependent<
   using Kernels = Source;
 };
 
-/// A stable sort in place. Arguments and errors are those of cub::DeviceMergeSort::StableSortPairs.
+/// A stable sort in place. Arguments and errors are as in cub::DeviceMergeSort::StableSortPairs.
 template <class Key, class Value, class Compare>
 cudaError_t mergeSortPairs(void* scratch, std::size_t& bytes, Key* keys, Value* values,
                            std::uint32_t n, Compare compare, cudaStream_t stream) {

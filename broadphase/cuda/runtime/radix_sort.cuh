@@ -37,7 +37,7 @@ void listRadixKernels() {
 #endif
 }
 
-/// A stable sort by bits [begin, end) of the keys. Arguments and errors are those of
+/// A stable sort by bits [begin, end) of the keys. Arguments and errors are as in
 /// cub::DeviceRadixSort::SortPairs.
 template <class Key>
 cudaError_t radixSortPairs(void* scratch, std::size_t& bytes, const Key* keys, Key* sortedKeys,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // An NVIDIA GPU as an execution space, with one stream and CUB's sorts. After loadKernels(), only
-// wait(), copy(), abandonAndCopy() and isLost() wait for the device. CUDA itself may also wait
-// where memory grows.
+// wait(), copy(), abandonAndCopy() and isLost() wait for the device. CUDA itself may also wait when
+// memory grows.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
@@ -77,8 +77,9 @@ class CudaSpace {
   }
   void useOwnStream() { useStream(ownStream_.get()); }
 
-  /// Waits until running work has ended. Call it after an error.
-  /// @return whether the error is sticky: every later call fails, too, as after a fault in a kernel
+  /// Waits until the work on the space's own stream has ended. Call it after an error.
+  /// @return whether the error is sticky: after a sticky error, such as a fault in a kernel, every
+  ///   later call fails
   bool isLost() {
     if (cudaStreamSynchronize(ownStream_.get()) == cudaSuccess) return false;
     cudaGetLastError();
@@ -199,7 +200,7 @@ class CudaSpace {
   }
 
   /// Runs f twice. The first run queues nothing. So if it throws because memory would have to grow,
-  /// nothing of f has been queued.
+  /// no work of f has been queued.
   template <class F>
   auto rehearseAndRun(const F& f) {
     {
@@ -214,9 +215,10 @@ class CudaSpace {
   }
   bool isRehearsing() const { return isRehearsing_; }
 
-  /// The first call runs f, the second one builds a graph of its launches, and later calls launch
-  /// the graph. If any memory of the space has moved, the next call counts as the first. If memory
-  /// would have to grow while the graph is built, f runs without a graph. f must not call CUB.
+  /// The first call with a key runs f. The second call builds a graph of f's launches, and launches
+  /// it. Later calls launch the same graph. If any memory of the space has moved, the next call
+  /// counts as the first. If memory would have to grow while the graph is built, f runs without a
+  /// graph. f must not call CUB.
   /// @param key everything on which f depends, except the memory of the space
   template <class Key, class Result, class F>
   Result replay(GraphRecordings<Key, Result>& recordings, const Key& key, const F& f) {
@@ -234,7 +236,7 @@ class CudaSpace {
     return known->result;
   }
 
-  /// During its lifetime, profilers show the work that the host queues under this name.
+  /// During its lifetime, profilers show this name for the work that the host queues.
   struct NvtxRange {
     explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
     ~NvtxRange() { nvtxRangePop(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Keeps a copy of a host array on the device. A step sends the elements that have changed, and
-// whole pieces of the array in which many have changed.
+// Keeps a copy of a host array on the device. A step sends the elements that have changed. If many
+// elements of a piece of the array have changed, it sends the whole piece.
 #pragma once
 
 #include <algorithm>
@@ -130,7 +130,8 @@ class UploadBuffer {
     std::atomic<bool> isRead{false};
     std::size_t begin = 0, end = 0, count = 0;  ///< `count`: number of changed elements
     std::uint64_t masks[kPieceMasks];
-    /// Whether the whole piece is sent: records would take more than a quarter of its bytes.
+    /// Whether the whole piece is sent, because records would take more than a quarter of its
+    /// bytes.
     bool isWhole() const { return count > mostRecords(end - begin); }
   };
 
@@ -155,9 +156,9 @@ class UploadBuffer {
     send(source, sent, count, 1, stream);
   }
 
-  /// Sends all pieces from `first` up to the next piece that is not read yet. Does nothing if these
-  /// are fewer than `least`.
-  /// @return the first piece that is not sent
+  /// Sends the pieces from `first` up to the next piece that has not been read yet. Does nothing if
+  /// there are fewer than `least` pieces.
+  /// @return the first piece that has not been sent
   std::size_t send(const Source& source, std::size_t first, std::size_t count, std::size_t least,
                    cudaStream_t stream) {
     std::size_t end = first;
@@ -209,7 +210,7 @@ class UploadBuffer {
   }
 
   /// @return the number of elements of a piece that have changed. If it exceeds `most`, the whole
-  ///   piece is sent, so the comparison stops
+  ///   piece is sent, so the remaining elements are not compared
   std::size_t findMasks(const Source& source, std::size_t begin, std::size_t end, std::size_t most,
                         std::uint64_t* masks) const {
     const bool compares = source.changed.data() == nullptr;
@@ -233,8 +234,8 @@ class UploadBuffer {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
 
-  /// The order of the records may differ from step to step. It does not matter, because each record
-  /// has the index of its element.
+  /// The order of the records may differ from step to step. This does not matter, because each
+  /// record has the index of its element.
   void record(View<const T> host, const Piece& piece) {
     if (piece.count == 0) return;
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;
@@ -251,14 +252,15 @@ class UploadBuffer {
       });
   }
 
-  /// Compares all elements at once first, because in most scenes most boxes are at rest.
+  /// First compares all elements at once, because in most scenes most boxes are at rest.
   static std::uint64_t compare(const T* old, const T* now, std::size_t count) {
     return std::memcmp(old, now, count * sizeof(T)) == 0 ? 0 : findChanged(old, now, count);
   }
 
   DeviceBuffer<T> device_;
   PinnedBuffer<T> shadow_;
-  /// Kernels read the records directly from this host memory, so that only used ones cross the bus.
+  /// Kernels read the records directly from this host memory, so that only used records cross the
+  /// bus.
   PinnedBuffer<RecordBlock<T>> records_;
   std::vector<Piece> pieces_;
   std::atomic<std::uint32_t> recorded_{0};  ///< number of records of this upload

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Defines the host's memory for GrowBuffer and Scratch.
+// Defines the memory policy of the host for GrowBuffer and Scratch.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct HostMemory {
   }
   static void retire(void* p, [[maybe_unused]] std::size_t bytes) {
 #if defined(GPULBVH_CHECKED)
-    std::memset(p, 0xDB, bytes);  // as an index, these bytes are far beyond every array
+    std::memset(p, 0xDB, bytes);  // as an index, these bytes are far beyond the end of any array
 #endif
     ASAN_POISON_MEMORY_REGION(p, bytes);
   }

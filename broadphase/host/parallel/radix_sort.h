@@ -46,8 +46,8 @@ class HostRadixSort {
   }
 
   /// Writes the indices of the keys, sorted by `bits` bits of the keys from bit `shift` on. Key and
-  /// index are moved together in one word, which takes half of the time of byKey(). Both spare
-  /// arrays must be as long as the keys.
+  /// index are moved together in one word, which takes half as long as byKey(). Both spare arrays
+  /// must be as long as the keys.
   /// @return the sorted words, in one of the spare arrays: the key in the high half, the index in
   ///   the low half
   const std::uint64_t* order(HostTasks& tasks, View<const std::uint32_t> keys, std::uint32_t* out,

@@ -18,8 +18,9 @@ namespace {
 
 std::atomic<std::uint32_t> timesAsked{0};
 
-/// The registers that the system saves are bits of XCR0. The processor's features are bits of EBX
-/// in CPUID's leaf 7 (Intel, "Software Developer's Manual", volume 2A).
+/// `registers` has the bits of XCR0: the registers that the system saves. `features` has the bits
+/// of EBX in CPUID's leaf 7: the processor's features (Intel, "Software Developer's Manual", volume
+/// 2A).
 struct Processor {
   std::uint32_t registers = 0, features = 0;
 

@@ -29,7 +29,7 @@ struct NeighbourLists {
 };
 
 /// The result of a search by rank: the sorted hits of each block of boxes. If several threads
-/// search, the lists of the blocks are in any order.
+/// search, the lists of the blocks are in no particular order.
 struct RankLists {
   View<BlockHits> hits;
   NeighbourList* byBlock;
@@ -39,16 +39,16 @@ struct RankLists {
 /// NeighbourLists::indices can hold, some lists are not written.
 struct NeighbourCount {
   std::atomic<std::uint64_t>* found;  ///< number of neighbours
-  std::uint64_t limit;                ///< the search stops after more neighbours than this
+  std::uint64_t limit;                ///< after more neighbours than this, the search stops
   /// Tests of a box against a block; null: not counted. A test that 16-bit integers cannot decide
   /// is counted twice.
   std::atomic<std::uint64_t>* tests = nullptr;
-  std::uint64_t mostTests = ~std::uint64_t{0};   ///< the search stops after more tests than this
+  std::uint64_t mostTests = ~std::uint64_t{0};   ///< after more tests than this, the search stops
   std::atomic<std::uint64_t>* unsure = nullptr;  ///< tests that 16-bit integers could not decide
   std::atomic<std::uint64_t>* hits = nullptr;    ///< only for searches by rank: number of hits
 };
 
-/// The kinds of neighbour lists. The names `half` and `full` are those of molecular dynamics.
+/// The kinds of neighbour lists. The names `half` and `full` come from molecular dynamics.
 enum class ListKind {
   half,  ///< each pair is in the list of its smaller index; queries and targets are the same
   full,  ///< all targets that a query overlaps, and the query itself if it is a target
@@ -92,8 +92,9 @@ struct IndexSet {
   std::size_t wordCount;
 };
 
-/// The state of a comparison of two sorted lists of pairs: the rest of both, and where to write
-/// the next added and removed pair. Removed pairs may overwrite old pairs before `old`.
+/// The state of a comparison of two sorted lists of pairs: the rest of both lists, and where to
+/// write the next added and the next removed pair. Removed pairs may overwrite old pairs before
+/// `old`.
 struct DeltaMerge {
   const Pair *now, *nowEnd;
   const Pair *old, *oldEnd;
@@ -105,8 +106,8 @@ struct HitsChange {
   BlockHits now, old;
 };
 
-/// The state of a comparison of two sorted lists of hits: the rest of both, and where to write
-/// the next change.
+/// The state of a comparison of two sorted lists of hits: the rest of both lists, and where to
+/// write the next change.
 struct HitsMerge {
   const BlockHits *now, *nowEnd;
   const BlockHits *old, *oldEnd;
@@ -163,7 +164,7 @@ struct SimdKernels {
   /// Writes the pairs of boxes [begin, end), sorted. The pairs must fill `out` exactly.
   void (*sortLists)(NeighbourLists lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
-  /// Runs two comparisons in turns, each until one of its lists is nearly at its end.
+  /// Runs two comparisons alternately. Each stops near the end of one of its lists.
   void (*mergeHits)(HitsMerge& one, HitsMerge& other);
   /// Writes a number for each of the two boxes of each pair. `own` and `other` must have capacity
   /// for 16 numbers per hit, because the call may write garbage after the results.
@@ -173,9 +174,9 @@ struct SimdKernels {
   std::uint32_t (*expandHits)(View<const BlockHits> hits, std::uint32_t firstRank,
                               const std::uint32_t* numbers, std::uint32_t* own,
                               std::uint32_t* other);
-  /// Compares two lists until one of them is nearly at its end.
+  /// Compares two lists, and stops near the end of one of them.
   void (*mergeDelta)(DeltaMerge& merge);
-  /// Applies changes until one of the three lists is nearly at its end.
+  /// Applies changes, and stops near the end of one of the three lists.
   void (*patchPairs)(PairPatch& patch);
   /// Tests a box against up to 64 of its candidates (candidates.h).
   /// @return a bit for each candidate that has begun or ceased to overlap

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Defines vectors of several numbers. With GCC and Clang they are the compiler's vector types,
-// whose operators use the registers that the enclosing function may use. Other compilers get a
-// struct with plain loops and the same operators. So does a build with GPULBVH_PLAIN_LANES, to test
-// the struct. lanes.inl has the functions that are not operators.
+// whose operators use the instruction set of the enclosing function. Other compilers get a struct
+// with plain loops and the same operators. A build with GPULBVH_PLAIN_LANES also uses the struct,
+// to test it. lanes.inl has the functions that are not operators.
 #pragma once
 
 #include <cstddef>

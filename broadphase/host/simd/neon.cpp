@@ -128,7 +128,7 @@ struct Simd {
   }
 
  private:
-  /// Two pairs as numbers with the same order: `first` is in the high half.
+  /// Two pairs as 64-bit numbers, which compare like the pairs: `first` is in the high half.
   static uint64x2_t load(const Pair* pairs) {
     return vreinterpretq_u64_u32(vrev64q_u32(vld1q_u32(&pairs->first)));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Defines how pairs are stored by rank. There is a number for each box and each block of sixteen
-// boxes that it overlaps, with a bit for each box of that block. So a test of a box against a block
-// yields one number. Where boxes are dense, a number stands for several pairs.
+// Defines how pairs are stored by rank. A box has a number for each block of sixteen boxes in which
+// it overlaps a box. The number has a bit for each box of that block. So a test of a box against a
+// block yields one number. Where boxes are dense, a number stands for several pairs.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace lbvh {
 
-/// The boxes of one block that a box overlaps, as a number of 64 bits. The highest bit is 0. The
-/// next 17 bits are the low bits of the index of the box's own block. The next 4 bits are the box's
-/// lane in that block, and the next 26 bits are the index of the other block. The low 16 bits stand
-/// for the lanes of the other block: a bit is set if the box overlaps the lane's box. A rank is 16
-/// times the own block, plus the lane. So, within a group of 2^17 own blocks, the numbers are in
-/// the order of ranks, then of other blocks.
+/// The boxes of one block that a box overlaps, as a 64-bit number. The highest bit is 0. The next
+/// 17 bits are the low bits of the index of the box's own block. The next 4 bits are the box's lane
+/// in that block, and the next 26 bits are the index of the other block. The low 16 bits stand for
+/// the lanes of the other block: a bit is set if the box overlaps the lane's box. A box's rank is
+/// 16 times the index of its own block, plus its lane. So, within a group of 2^17 own blocks, the
+/// numbers are in the order of the ranks, and then of the other blocks.
 struct BlockHits {
   static constexpr int kBits = 16, kOther = 26, kLane = 4, kOwn = 17;
   static constexpr std::uint32_t kGroup = 1u << kOwn;  ///< blocks

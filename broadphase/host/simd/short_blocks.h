@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Stores the boxes of leaf blocks in 16-bit integers, for searches by rank. A test of a box against
-// sixteen then takes half the time. Corners are rounded to steps of a grid, which keeps their
-// order. So the sign of a difference tells whether boxes are apart. If a difference is 0, the boxes
-// themselves are tested.
+// Stores the boxes of leaf blocks in 16-bit integers, for searches by rank. A test of one box
+// against sixteen boxes then takes half as long. Corners are rounded to steps of a grid, which
+// keeps their order. So the sign of a difference tells whether boxes are apart. If a difference is
+// 0, the boxes themselves are tested.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct ShortGrid {
   float lo[3], perStep[3];
 
   /// A grid around the centres of a scene's boxes. It has a margin of a tenth of their extent on
-  /// each side, because they may move. Corners beyond it get the first or the last step.
+  /// each side, because boxes may move. Corners outside the grid get the first or the last step.
   static ShortGrid around(const SceneBounds& scene) {
     ShortGrid grid{};
     for (int axis = 0; axis < 3; ++axis) {
@@ -33,9 +33,9 @@ struct ShortGrid {
     return grid;
   }
 
-  /// Whether steps are so short that few corners are rounded to the same one.
+  /// Whether the steps are short enough that few corners are rounded to the same step.
   bool isFine(const SceneBounds& scene) const {
-    constexpr float kSteps = 128;  // with 32, part of the tests would stay undecided
+    constexpr float kSteps = 128;  // with 32, some tests would stay undecided
     const float longest = 1 / std::min({perStep[0], perStep[1], perStep[2]});
     return scene.measured > 0 && !ChooseGrid::isTooCoarse(scene, kSteps * longest);
   }
@@ -55,7 +55,7 @@ struct ShortBlocks {
   ShortBlock* blocks;  ///< one for each leaf block
 };
 
-/// Which of sixteen boxes may overlap a box, and whether all of these bits are sure.
+/// Which of sixteen boxes may overlap a box, and whether all of these bits are certain.
 struct ShortHits {
   std::uint32_t bits;
   bool areSure;

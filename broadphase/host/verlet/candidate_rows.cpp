@@ -12,7 +12,7 @@ void CandidateRows::forget() {
   used_ = 0;
 }
 
-/// Moves the row to the end of the array if its capacity is too small.
+/// Moves the row to the end of the array if the row's capacity is too small.
 bool CandidateRows::reserve(std::uint32_t i, std::size_t size) {
   if (size <= rows_[i].capacity) return true;
   const std::size_t capacity = size + size / 2 + 2;

@@ -16,8 +16,8 @@
 namespace lbvh {
 
 /// A box with very many candidates, such as a ground or a platform. Its candidates' rows contain
-/// the hub. Its own row lists only other hubs, because thousands of entries could not be edited one
-/// by one. When a hub changes, it is searched for as if it had escaped.
+/// the hub. Its own row lists only other hubs, because editing thousands of entries one by one
+/// would take too long. When a hub changes, its candidates are searched for as if it had escaped.
 struct Hub {
   std::uint32_t id;
   std::size_t candidates;  ///< approximate number
@@ -78,8 +78,8 @@ class CandidateRows {
   std::size_t start(std::uint32_t i) const { return rows_[i].start; }
   std::size_t end() const { return used_; }
 
-  /// all() returns the entries of a row. It begins with own(), which are the candidates of greater
-  /// index and the hubs.
+  /// all() returns the entries of a row. They begin with own(): the candidates of greater index,
+  /// and the hubs.
   View<const std::uint32_t> all(std::uint32_t i) const { return {at(i), rows_[i].size}; }
   View<const std::uint32_t> own(std::uint32_t i) const { return {at(i), rows_[i].own}; }
 
@@ -101,14 +101,14 @@ class CandidateRows {
   }
   void clear(std::uint32_t i) { rows_[i].size = rows_[i].own = 0; }
 
-  /// Inserts many entries into a row. The row changes only in keep().
+  /// Inserts many entries into a row. The row's counts change only in keep().
   struct Filler {
     std::uint32_t* begin;
     std::uint32_t i, own, size;
 
     void insert(std::uint32_t entry) {
       const bool isOwn = ((entry & kIndex) > i) | ((entry & kIsHub) != 0);
-      begin[size] = begin[own];  // branchless, because a branch would be mispredicted
+      begin[size] = begin[own];  // branchless, because a branch would often be mispredicted
       begin[isOwn ? own : size] = entry;
       own += isOwn;
       ++size;
@@ -121,7 +121,7 @@ class CandidateRows {
     rows_[i].own = static_cast<std::uint16_t>(filler.own);
     rows_[i].size = static_cast<std::uint16_t>(filler.size);
   }
-  /// For an insertion, expect() must have been called. For other edits, the row must have the
+  /// For an insertion, expect() must have been called. For other edits, the row must contain the
   /// candidate.
   void apply(const RowEdit& edit);
 

@@ -91,7 +91,7 @@ bool Candidates::layOut(const NeighbourLists& lists, View<const Aabb> boxes,
   return true;
 }
 
-/// Fills the row of a box, and reduces its list to its pairs with boxes of greater index.
+/// Fills the row of a box, and reduces the box's list to the pairs with boxes of greater index.
 /// @return the number of these pairs
 std::uint32_t Candidates::fill(std::uint32_t i, NeighbourLists lists, View<const Aabb> boxes) {
   NeighbourList& list = lists.byBox[i];
@@ -139,8 +139,8 @@ bool Candidates::compare(const BoxChanges& changes, NeighbourLists lists) {
 }
 
 /// Tests the candidates of boxes that have changed but not escaped. If more than half of the boxes
-/// have changed, it tests the candidates of all boxes. Each pair is then tested from one side only,
-/// which is faster.
+/// have changed, it tests the candidates of all boxes that have not escaped. Each pair is then
+/// tested from one side only, which is faster.
 void Candidates::testChanged(const BoxChanges& changes) {
   const std::size_t n = changes.boxes.size();
   const bool testsAll = 2 * changes.changes > n;

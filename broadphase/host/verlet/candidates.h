@@ -24,8 +24,8 @@ class Candidates {
  public:
   Candidates(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
-  /// Copies the candidates from the full lists of a search of all grown boxes. Then reduces these
-  /// lists to the pairs: the boxes of greater index that overlap the box itself.
+  /// Copies the candidates from the full lists of a search of all grown boxes. Then reduces the
+  /// list of each box to its pairs: the boxes of greater index that overlap the box.
   /// @return the number of pairs
   std::size_t adopt(NeighbourLists lists, View<const Aabb> boxes, View<const Aabb> grown);
 
@@ -40,7 +40,7 @@ class Candidates {
 
   /// Finds the changes of a step. Only commit() makes them final, so that the step may still fail.
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
-  ///   them by the entries of its row
+  ///   them with the entries of the box's row
   /// @return false if a row would get too long; then the step must search for the
   ///   pairs of all boxes
   bool compare(const BoxChanges& changes, NeighbourLists lists);
@@ -92,7 +92,8 @@ class Candidates {
   std::vector<Hub> hubs_;
   std::size_t pairs_ = 0, pairsAfter_ = 0;
   PairWords words_{0};
-  std::vector<std::vector<std::uint64_t>> flips_;  ///< by part: pair changes without escaped boxes
+  /// By part: changes of pairs in which neither box has escaped.
+  std::vector<std::vector<std::uint64_t>> flips_;
   std::atomic<std::uint64_t> tested_{0};
   EscapeComparison escapes_;
   std::vector<std::uint64_t> changes_;

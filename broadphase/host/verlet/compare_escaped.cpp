@@ -27,7 +27,7 @@ struct Comparison {
     return {lists.indices.data() + list.start, list.size};
   }
 
-  /// Removes the box from its own list, because it overlaps itself.
+  /// Removes the box from its own list. The search finds it because it overlaps itself.
   void takeItself(std::uint32_t i) const {
     const View<std::uint32_t> ids = found(i);
     std::uint32_t* const end = std::remove(ids.begin(), ids.end(), i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Compares the new with the previous candidates of each box that has escaped from its grown box
-// (skin.h). Finds the pairs that have begun or ended, and the edits of other boxes' rows. Changes
-// no row.
+// Compares the new and the previous candidates of each box that has escaped from its grown box
+// (skin.h). Finds the pairs that have begun or ended, and the edits that other boxes' rows need.
+// Changes no row.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class EscapeComparison {
   };
 
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
-  ///   them by the entries of its row
+  ///   them with the entries of the box's row
   /// @param hubs sorted by id; escaped hubs must have Hub::former
   void compare(HostTasks& tasks, const BoxChanges& changes, const CandidateRows& rows,
                View<const Hub> hubs, NeighbourLists lists, PairWords words);
@@ -62,7 +62,7 @@ class EscapeComparison {
   std::size_t memoryBytes() const;
 
  private:
-  std::vector<Part> parts_;  ///< compare() removes none, so that they keep their marks
+  std::vector<Part> parts_;  ///< compare() removes none, so that the marks keep their memory
   std::size_t used_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr std::size_t kManyChange = 4;               // a quarter of the boxes
 constexpr std::size_t kManyBeyond = 8;               // an eighth of the changed boxes
 constexpr int kShortestRest = 4, kLongestRest = 32;  // steps
 
-// Of each 64 boxes, a trial measures only these four reaches. Measuring all reaches costs as much
+// In each group of 64 boxes, a trial measures only these four. Measuring all reaches costs as much
 // as testing the candidates in several steps.
 constexpr std::uint64_t kTried = 0x0001000100010001;
 constexpr std::size_t kTriedOf = 16;  // one in this many boxes is in the trial
@@ -40,7 +40,7 @@ float depth(const Aabb& a, const Aabb& b) {
   return least;
 }
 
-/// The distances from the corners of the grown box to those of the box.
+/// The distances from the faces of the grown box to the faces of the box.
 struct Insets {
   Insets(const Aabb& grown, const Aabb& box) {
     for (int axis = 0; axis < 3; ++axis) {
@@ -93,8 +93,8 @@ std::size_t Reaches::beyondOf(const BoxChanges& changes) const {
   return kTriedOf * count;
 }
 
-/// Whether reaches are worth their cost. Measuring a reach costs as much as testing a box several
-/// times.
+/// Whether reaches are worth their cost. Measuring a box's reach costs as much as testing the box's
+/// candidates several times.
 bool Reaches::areWorthIt(const BoxChanges& changes, std::size_t changed) {
   const std::size_t boxes = changes.boxes.size();
   const bool areMany = kManyChange * changed >= boxes;
@@ -122,8 +122,8 @@ std::uint64_t Reaches::renew(HostTasks& tasks, const BoxChanges& changes, const 
   const std::size_t words = changes.words.size(), parts = tasks.parts(words, kMeasureGrain);
   const std::uint64_t measured = isTrial_ ? kTried : ~std::uint64_t{0};
   parts_.resize(parts);
-  // If both boxes of a pair are measured, each gets half of the length. So their order does not
-  // matter, and no thread reads a reach that another one writes.
+  // If both boxes of a pair are measured, each gets half of the length. So the order in which they
+  // are measured does not matter, and no thread reads a reach that another thread writes.
   tasks.forParts(words, parts, [&](std::size_t k, std::size_t begin, std::size_t end) {
     Part& part = parts_[k];
     part.woken.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Keeps how far each box may move before one of its pairs can change. Two boxes overlap by some
+// Stores how far each box may move before one of its pairs can change. Two boxes overlap by some
 // length, or are apart by some length. Whether they overlap cannot change while the motions of both
 // boxes add up to less than this length. So each box gets a reach: the minimum of its shares of
 // these lengths over all candidates (candidates.h). The distance to its grown box (skin.h) limits
@@ -18,12 +18,12 @@
 
 namespace lbvh {
 
-/// A box is within its reach while each coordinate differs by at most length() from that of
-/// from(grown). from(grown) is nearly the box for which the reach was measured. It is stored
-/// relative to the grown box to save memory.
+/// A box is within its reach while each of its coordinates differs by at most length() from the
+/// same coordinate of from(grown). from(grown) is nearly the box for which the reach was measured.
+/// It is stored relative to the grown box to save memory.
 struct Reach {
   float unit = -1;              ///< negative: every change is beyond the reach
-  std::uint8_t insets[6] = {};  ///< from the corners of the grown box to those of from(), in units
+  std::uint8_t insets[6] = {};  ///< from the faces of the grown box to those of from(), in units
   std::uint16_t by = 1;         ///< length() in parts of a unit
   static constexpr float kParts = 256;  ///< number of parts of a unit
 

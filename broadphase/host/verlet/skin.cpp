@@ -96,8 +96,8 @@ void Skin::turnOff() {
 /// Grows a sample of the boxes, and counts how many of them escape. If few do, it copies all boxes,
 /// so that the next step knows which boxes move and in which direction. That step turns the skin
 /// on.
-/// @return whether to turn the skin on: the previous step has made these copies, or the caller says
-///   that few boxes have changed
+/// @return whether to turn the skin on; true if the previous step has made these copies, or if the
+///   caller reports that few boxes have changed
 bool Skin::watch(const StepInput& input) {
   if (isReady_ || doFewChange(input)) return true;
   const std::size_t n = input.boxes.size(), samples = std::min(n, std::min(kWatched, 16 + n / 8));
@@ -118,7 +118,7 @@ bool Skin::watch(const StepInput& input) {
         grown_[k] = grownFrom(grown_[k], sample(k), k);
       }
     // In the first step all boxes that move escape, because none has a skin. In the next steps few
-    // boxes escape, because all have new skins.
+    // boxes escape, because those that have moved have new skins.
     if (watchSteps_ == 1) doFew = kWatchedPerMoving * escaped <= samples;
     if (watchSteps_ > kWatchSteps / 4) watchedEscapes_ += escaped;
     if (++watchSteps_ == kWatchSteps) {
@@ -294,7 +294,7 @@ void Skin::findEscaped(const StepInput& input, View<const std::uint32_t> words) 
     if (change[k] != 0) classes_[k].fetch_add(change[k], std::memory_order_relaxed);
 }
 
-/// A mask of the new boxes and of the boxes with another object, among the 64 boxes of a word.
+/// A mask of the boxes in a word that are new, or that now belong to another object.
 std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   const std::size_t first = word * kMaskBits;
   std::uint64_t isNew = ~bitsBelow(known_, first);
@@ -303,8 +303,8 @@ std::uint64_t Skin::whatIsNew(const StepInput& input, std::size_t word) const {
   return isNew;
 }
 
-/// A mask of the changed boxes, for callers that pass no `changed` bits. Compares with the copies
-/// from the previous step, and updates the copies of boxes.
+/// A mask of the changed boxes, for callers that pass no `changed` bits. Compares the boxes and
+/// filters with the copies from the previous step, and updates the copies of the boxes.
 std::uint64_t Skin::whatDiffers(const StepInput& input, std::size_t word) {
   const std::size_t first = word * kMaskBits;
   const std::size_t count = std::min(kMaskBits, input.boxes.size() - first);

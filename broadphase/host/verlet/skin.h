@@ -38,14 +38,16 @@ class Skin {
 
   /// Decides what a step searches for, and updates the grown boxes.
   /// @param isKnown whether the candidates of the current grown boxes are known
-  /// @param hubs boxes that escape whenever they change, because their rows lack their candidates
+  /// @param hubs boxes that escape whenever they change, because their rows do not list their
+  ///   candidates
   Plan plan(const StepInput& input, bool isKnown, View<const Hub> hubs);
   /// Prepares a search of all grown boxes in the same step, after Plan::escaped has failed.
   void growAll(const StepInput& input);
   /// Turns the skin off for some steps.
   void turnOff();
 
-  /// Maximum number of tests of a search of all grown boxes. More tests are not worth their cost.
+  /// Maximum number of tests in a search of all grown boxes. A search that needs more is not worth
+  /// its cost.
   std::uint64_t mostTests(std::size_t boxes) const {
     return use_ == Use::automatic ? account_.mostTests(boxes) : ~std::uint64_t{0};
   }
@@ -114,7 +116,7 @@ class Skin {
   std::vector<std::uint64_t> beyond_;   ///< changed()
   std::vector<std::uint64_t> escaped_;
   std::vector<std::uint32_t> words_;
-  std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list, which threads can divide
+  std::vector<std::uint32_t> escapedIds_;  ///< escaped_ as a list that can be divided among threads
   bool isOn_ = false, isReady_ = false, hadFilters_ = false;
   bool isLastKnown_ = false;
   SkinAccount account_;

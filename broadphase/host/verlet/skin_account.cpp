@@ -46,7 +46,7 @@ void SkinAccount::chargeEscaped(std::size_t escaped, const StepWork& work) {
 
 void SkinAccount::charge(double work) { debt_ = std::max(debt_ + work / plain_ - 1, -kMaxCredit); }
 
-/// Assumes that all boxes must be ordered, too.
+/// Assumes that the step must also order all boxes.
 bool SkinAccount::allowsEscaped(std::size_t escaped, std::size_t changed,
                                 std::size_t ofHubs) const {
   const double tested = of(changed - escaped) * row_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Decides whether a skin (skin.h) is worth its cost. Counts and weighs the work of steps, and
-// compares it with plain steps, which search for the pairs of all boxes without a skin. Reads no
-// clock, so that the choice is the same in every run. Decides nothing about single boxes.
+// compares it with the work of plain steps. Plain steps search for the pairs of all boxes without a
+// skin. Reads no clock, so that the choice is the same in every run. Decides nothing about single
+// boxes.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct StepWork {
 
 class SkinAccount {
  public:
-  /// Starts an account, when the skin is turned on.
+  /// Starts a new account. Must be called when the skin is turned on.
   void open();
 
   /// Must be called after a plain step.
@@ -53,7 +54,7 @@ class SkinAccount {
   static constexpr double kPlain = 4;
   /// Tests of a search that finds each pair twice, relative to a search by rank.
   static constexpr double kBothSides = 1.7;
-  static constexpr double kGrowing = 8;     ///< per box, to grow it and to keep it
+  static constexpr double kGrowing = 8;     ///< per box, to grow it and to store it
   static constexpr double kAdopting = 1.2;  ///< per candidate
   static constexpr double kTesting = 0.4;   ///< per candidate
   static constexpr double kEscaping = 20;   ///< per escaped box
@@ -64,14 +65,14 @@ class SkinAccount {
   // growth of the debt.
   static constexpr double kMaxDebt = 4.5, kMaxCredit = 1.5;
   static constexpr double kMaxOfEscaped = 2;      ///< for a step that searches for escaped boxes
-  static constexpr double kMaxOfAll = 4.5;        ///< for a full search, of the pairs of all boxes
+  static constexpr double kMaxOfAll = 4.5;        ///< for a step that searches for all grown boxes
   static constexpr double kMaxTestsOfAll = 1.45;  ///< not 1.5: a search stops only between blocks
 
   void charge(double work);
 
   double plainTests_ = 0;  ///< tests per box in the last plain step; 0: unknown
   double plain_ = 0;       ///< work of a plain step
-  double all_ = 0;         ///< cost of the last full search, in units of a plain step
+  double all_ = 0;         ///< cost of the last search of all grown boxes, relative to a plain step
   double row_ = 0;         ///< mean number of candidates of a box
   double perEscaped_ = 0;  ///< work per escaped box, in the last step that had many
   std::size_t boxes_ = 0;

@@ -38,8 +38,8 @@ class VerletLists {
   // search needs more than mostTests() or too much memory, the step calls turnOff(), and continues
   // as a step with Plan::plain.
   std::uint64_t mostTests(std::size_t boxes) const { return skin_.mostTests(boxes); }
-  /// Copies the candidates from the full lists of all grown boxes. Then reduces these lists to the
-  /// pairs: the boxes of greater index that overlap the box itself.
+  /// Copies the candidates from the full lists of all grown boxes. Then reduces the list of each
+  /// box to its pairs: the boxes of greater index that overlap the box.
   /// @param stats has the number of oversized and NaN boxes
   void adopt(const StepInput& input, NeighbourLists lists, const StepStats& stats,
              const StepWork& work);
@@ -65,7 +65,7 @@ class VerletLists {
   /// Writes the number of oversized and NaN boxes to `stats`.
   void endEscaped(const StepInput& input, StepStats& stats, StepWork& work);
 
-  /// Whether the previous step has searched for all grown boxes. Valid after plan().
+  /// Whether the previous step searched for all grown boxes. Valid after plan().
   bool wereAllFound() const { return before_ == State::found; }
 
   /// The input of the last step, with grown boxes; empty if no step can use the lists.

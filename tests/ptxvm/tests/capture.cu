@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Zlib
-// Tests calls that break a stream capture, by thread and mode, and calls that do not.
+// Tests which calls break a stream capture, for each thread and mode.
 #include "cases.h"
 
 static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
                                               cudaStreamCaptureModeRelaxed};
-// Begins a capture, runs 'f' on this or another thread with the thread's capture mode 'mine', and
-// ends the capture.
+// Begins a capture, runs 'f' on this or another thread with that thread's capture mode set to
+// 'mine', and ends the capture.
 static cudaError_t captured(cudaStream_t s, cudaStreamCaptureMode mode, bool elsewhere_,
                             cudaStreamCaptureMode mine, const std::function<void()>& f) {
   OK(cudaStreamBeginCapture(s, mode));

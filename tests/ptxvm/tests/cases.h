@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Macros for checks, and a function that runs cases. Without arguments, it runs each case in a child process
-// with the environment of the case.
+// Macros for checks, and a function that runs cases. If the program has no arguments, the function
+// runs each case in a child process with the case's environment.
 #pragma once
 #include <dlfcn.h>
 #include <sys/wait.h>

@@ -320,7 +320,7 @@ static void delays() {  // cudaMalloc:2=1000,launch:2=200,sync:every3=100
 }
 
 // ---- threads
-static void threads() {  // errors, devices and captures of threads do not mix
+static void threads() {  // each thread has its own errors, device and captures
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   cudaGraph_t graph;
   OK(cudaThreadExchangeStreamCaptureMode(&mode));
@@ -379,7 +379,7 @@ static void threads() {  // errors, devices and captures of threads do not mix
 __global__ void endless(int* p, int* q) {
   for (volatile int k = 0;; k++) atomicAdd(k & 1 ? p : q, 1);
 }
-// A process flushes its files last, after all destructors. Flushing this file takes long.
+// A process flushes its files last, after all destructors. Flushing this file takes a long time.
 static void leave_slowly() {
   cookie_io_functions_t io{};
   io.write = [](void*, const char*, size_t n) -> ssize_t {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// Tests that mistakes against CUDA's documented rules are noticed. Each mistake runs twice in a child
-// process: it must be noticed without kindnesses, and must not be noticed with the kindness that hides it.
+// Tests that violations of CUDA's documented rules are detected. Each violation runs in two child
+// processes. It must be detected without kindnesses. It must not be detected with the kindness that
+// hides it.
 #include "cases.h"
 
 #include <csignal>
 #include <string>
 
-// Each of these functions returns 0 if its mistake is not noticed.
+// Each of these functions returns 0 if its violation is not detected.
 static __device__ int variable[4];
 static int host_reads() {
   int* p;
@@ -127,7 +128,7 @@ static int queried_once() {
 static int uploaded_for_another_stream() {
   int *p = zeros(), h[16] = {1};
   cudaStream_t s = stream();
-  // Pageable memory: its bytes are staged when the call returns.
+  // The memory is pageable, so its bytes have been staged when the call returns.
   OK(cudaMemcpy(p, h, 64, cudaMemcpyHostToDevice));
   inc<<<1, 16, 0, s>>>(p);
   OK(cudaStreamSynchronize(s));
@@ -236,7 +237,7 @@ struct Slip {
   const char* name;
   int (*f)();
   const char* kindness;
-  const char* says;  // the output must contain this text if the mistake is noticed
+  const char* says;  // the output must contain this text if the violation is detected
 };
 static const Slip slips[] = {
     {"host_reads", host_reads, "pages", "reads device memory"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests single instructions against the host, with zeros, denormals, infinities, NaN and random values.
-// Each instruction has one line:
+// Tests individual instructions against the host, with zeros, denormals, infinities, NaN and random
+// values. Each instruction has one line, so the file is not formatted.
 // clang-format off
 #include <cfenv>
 #include <cmath>
@@ -263,8 +263,8 @@ __global__ void boxes(const double* x, float* o, int n) {
   o[6 * i + 4] = fminf((float)x[i], 3.f);
   o[6 * i + 5] = fmaxf((float)x[i], 3.f);
 }
-// ---- integer, warp and memory instructions with known results; bit k of the result means that check k
-// failed
+// ---- integer, warp and memory instructions with known results. Bit k of the result is set if
+// check k failed.
 __global__ void misc(u32* fail, float* g, u32* gi, u64* gl, const int4* vec) {
   int t = threadIdx.x;
   u32 f = 0, r, s;
