@@ -65,25 +65,26 @@ abi 120 platform abi
 static 200 platform static
 programs 180 platform programs'
 
-# Only `run all` and `run PART` run these parts, because they take too long for the rotation.
+# Only `.ci/run all` and `.ci/run PART` run these parts, because they take too long for the rotation.
 # shellcheck disable=SC2034
 release='counts-100000 900 counts 100000
 steps-10000 1500 ten_thousand_steps
 bullet 1200 platform bullet'
 
-# Accepted reasons for skipping a test: CI's machines lack what the test needs. Without nvcc the CUDA space is left
-# out.
+# Patterns of the accepted reasons for skipping a test. In these cases the machine or the build lacks what the test
+# needs. Without nvcc the CUDA backend is off.
 everywhere='built without threads|names no Bullet from source|Bullet.s proxies are larger|CUDA backend: off'
 everywhere+='|not on this processor|this processor does not tell which registers are in use'
 
-# test_command PRESET ARGUMENTS...: ./run test with the preset's compiler.
+# test_command PRESET ARGUMENTS...: runs ./run test with the preset's compiler.
 test_command() {
   # The preset clang is the build with ASan and UBSan. It needs Clang $clang.
   if [ "$1" = clang ]; then export PATH=/usr/lib/llvm-$clang/bin:$PATH; fi
   PRESET=$1 ./run test "${@:2}"
 }
 
-# run_tests PRESET REASONS ARGUMENTS...: fails if a test was skipped for a reason that is not among REASONS.
+# run_tests PRESET REASONS ARGUMENTS...: runs tests. Fails if a test was skipped for a reason that does not match
+# REASONS.
 run_tests() {
   local log
   log=$(mktemp)
@@ -190,8 +191,8 @@ long_cuda_tests() {
   ctest --preset release --tests-regex 'cuda_tests_left_to_all|fuzz_inputs_finder_cuda' --parallel "$(nproc)" \
     --timeout 600 --no-tests=error --verbose
 }
-# cuda_tests VARIABLE=VALUE...: runs the tests labelled cuda, on a schedule that the variables choose. No test may be
-# skipped.
+# cuda_tests VARIABLE=VALUE...: runs the tests labelled cuda. The variables are options of the interpreter
+# (tests/ptxvm/README.md). No test may be skipped.
 cuda_tests() {
   local log=$PWD/build/release/cuda_tests.log
   needs_interpreter
@@ -221,7 +222,7 @@ bundle() {
   benchmarks/gpu_bundle.sh --from build/release build/gpu_bundle_check
   benchmarks/gpu_bundle_check.sh build/gpu_bundle_check build/release/tests/ptxvm
 }
-# Runs stages, which compares the variants of each stage, and replay, both on the interpreter.
+# Runs two programs on the interpreter: `stages`, which compares the variants of each stage, and `replay`.
 variants() {
   needs_interpreter
   build_targets stages replay ptxvm

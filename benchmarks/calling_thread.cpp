@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // calling_thread: measures the CPU time that steps on a GPU cost the calling thread. The work of
-// the GPU and of its thread is excluded, so the interpreter can be used in place of a GPU.
+// the GPU and of its thread is excluded, so the PTX interpreter (tests/ptxvm) can be used in place
+// of a GPU.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -11,7 +11,7 @@ struct CountBoxes : btBroadphaseAabbCallback {
   std::size_t hits = 0;
 };
 
-/// A ray that counts the objects it may hit, prepared as in btCollisionWorld::rayTest.
+/// Counts the objects that a ray may hit. Its members are set as in btCollisionWorld::rayTest.
 struct CountRay : btBroadphaseRayCallback {
   explicit CountRay(const btVector3& way) {
     m_lambda_max = way.length();

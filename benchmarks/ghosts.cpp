@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// ghosts: times steps of many boxes, some of which are ghost objects. Each step moves all boxes, or
-// with --others-rest only the ghosts. Then it moves each ghost once more, as a character controller
-// does. Prints the median milliseconds per step of our broad phase and of Bullet's. The unit boxes
-// are in a cube. Each move is up to 0.05 per axis.
+// ghosts: measures steps of many boxes, some of which are ghost objects. Each step moves all boxes,
+// or with --others-rest only the ghosts. Then it moves each ghost once more, as a character
+// controller does. Prints the median milliseconds per step of our broad phase and of Bullet's. The
+// unit boxes are in a cube. Each move is up to 0.05 per axis.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 #include <GpuLbvhBroadphase.h>
 #include <btBulletCollisionCommon.h>

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Makes a folder, and the archive FOLDER.tar.gz of it. The folder has the programs of gpu.sh, the scripts, and every
-# shared library except glibc's. The programs run on Linux with an NVIDIA driver. They need no compiler, Bullet, oneTBB
-# or CUDA Toolkit. Unpack the archive there and run benchmarks/gpu.sh OUTPUT_FOLDER. The bundle's core is a shared
-# library, so that the archive contains the kernels once and not in each program.
-# The other machine needs a glibc about as new as this machine's. The last line of output says which
-# version. A bundle made on Debian 12 needs 2.36, but only because of libstdc++. If the other machine has
-# glibc 2.35 and the libstdc++ of GCC 12 (Ubuntu 22.04), delete lib/libstdc++.so.6. This script needs what
-# ./run build needs, and nvcc.
+# shared library except glibc's. The programs run on any other Linux machine with an NVIDIA driver. They need no
+# compiler, Bullet, oneTBB or CUDA Toolkit. Unpack the archive on that machine and run benchmarks/gpu.sh OUTPUT_FOLDER.
+# The bundle's core is a shared library, so that the archive contains the kernels once and not in each program. The
+# other machine needs a glibc about as new as this machine's. The last line of output says which version. A bundle made
+# on Debian 12 needs glibc 2.36, but only because of libstdc++. If the other machine has glibc 2.35 and the libstdc++
+# of GCC 12 (Ubuntu 22.04), delete lib/libstdc++.so.6. This script needs what ./run build needs, and nvcc.
 # Usage: gpu_bundle.sh [--gpus LIST] [--from BUILD] [FOLDER]
 #   --gpus   compute capabilities to make machine code for, separated by commas (default: 90). For other
 #            GPUs the driver compiles the PTX for 7.5 at the first start. 80,89,120: A100, RTX 40 and RTX 50

@@ -15,8 +15,8 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-/// Runs `op` in each thread `times` times. Uses the results, so that the compiler keeps the
-/// atomics' return values.
+/// Calls `op` in each thread, `times` times per thread. Uses the results, so that the compiler
+/// keeps the atomics' return values.
 template <class Op>
 __global__ void repeat(Op op, unsigned times, std::uint32_t* sink) {
   const std::uint32_t thread = blockIdx.x * kThreads + threadIdx.x;
@@ -25,7 +25,7 @@ __global__ void repeat(Op op, unsigned times, std::uint32_t* sink) {
   if (seen == 0x9E3779B9) *sink = seen;
 }
 
-/// Adds in the first `lanes` lanes of each warp.
+/// Adds 1 to `sum` in the first `lanes` lanes of each warp.
 template <class T>
 struct AddToOne {
   T* sum;
@@ -36,7 +36,7 @@ struct AddToOne {
   }
 };
 
-/// Adds without using the old value.
+/// Adds to `sum` in all lanes, and ignores the old value.
 struct AddToOneBlindly {
   std::uint32_t* sum;
   __device__ std::uint32_t operator()(std::uint32_t thread, unsigned) const {

@@ -38,8 +38,8 @@ class Stopwatch {
 
   cudaStream_t stream() const { return stream_; }
 
-  /// The time on the GPU, in microseconds, of the work that `launch` queues. An additional run
-  /// warms up.
+  /// The time on the GPU, in microseconds, of the work that `launch` queues. A first run, which is
+  /// not measured, warms up.
   template <class F>
   double onStream(const F& launch) {
     return median([&] {

@@ -3,7 +3,7 @@
 # Defines the parts of gpu.sh, and their sizes. gpu.sh sources this file. The functions that run a
 # program within its limit and report a failure are in gpu.sh.
 
-most_boxes=40000000 # maximum of boxes times frames in a walk's file, but this never lowers the frames below 20
+most_boxes=40000000 # maximum number of boxes in a walk's file, over all frames; never lowers the frames below 20
 debris=(--steps 120) sanitized=20000 profiled=1000000
 # One thread block sorts up to 2,304 boxes, a merge sort up to 131,072, and a radix sort more
 # (broadphase/cuda/stages.cuh). Each kind of sort is run with codes of 30 and of 63 bits. The memory hog of
@@ -114,7 +114,7 @@ timed() {
   replayed+=("$log")
 }
 
-# differences HOST_LOG LOG: prints how many frames have different pairs from the host's, and the first such frame.
+# differences HOST_LOG LOG: prints in how many frames the pairs differ from the host's, and the first such frame.
 differences() {
   awk '!/^frame=/ { next }
        NR == FNR { host[$1] = $2 " " $3; next }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // in_turn: actors move one after another among resting boxes. After its move, each actor queries
-// its surroundings, as characters and planners do. A ray or a box query sees all earlier moves. The
-// frames of our broad phase and of Bullet's alternate. Prints milliseconds per frame.
+// its surroundings, as characters and planners do. A ray or a box query sees all earlier moves. Our
+// broad phase and Bullet's run their frames in turn. Prints milliseconds per frame.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// one_moves: times a large world in which one box moves per step, through Bullet's interface. The
-// measurements of our broad phase and of Bullet's alternate. Bullet calls setAabb for all objects
-// in each step, but a program may call it only for the moved object. Both are timed. Also times
-// setAabb for a box that did not change. The boxes come from walk.h. `announced` is our broad phase
-// with GpuLbvhOptions::announcedFilters. With --replace, the second kind of step does not call
-// setAabb, but destroys the moved object and creates it again.
+// one_moves: times a large world in which one box moves per step, through Bullet's interface.
+// Measures our broad phase and Bullet's in turn. Times two kinds of steps. The first kind calls
+// setAabb for all objects, as Bullet does. The second kind calls it only for the moved object, as a
+// program may do. Also times setAabb for a box that did not change. The boxes come from walk.h.
+// `announced` is our broad phase with GpuLbvhOptions::announcedFilters. With --replace, the second
+// kind of step does not call setAabb, but destroys the moved object and creates it again.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // one_place: times steps with boxes that are all at the same place. Every two boxes overlap, but
-// their filters refuse most pairs. These steps alternate with steps of as many boxes, with the same
-// filters, that are spread out. In each step all boxes jump together, so that each step searches
-// for the pairs of all boxes. The ratio is the mean time at one place, divided by the sum of the
-// mean time spread out and ten nanoseconds per pair.
+// their filters refuse about half of the pairs or more. These steps alternate with steps in which
+// as many boxes, with the same filters, are spread out. In each step all boxes jump together, so
+// that each step searches for the pairs of all boxes. The ratio is the mean time at one place,
+// divided by the sum of the mean time of spread boxes and ten nanoseconds per pair.
 #include <cstdio>
 #include <functional>
 #include <utility>
@@ -21,7 +21,7 @@ using lbvh::Filter;
 
 constexpr double kNsAPair = 10;
 
-/// Filters that refuse pairs of overlapping objects.
+/// A number of boxes, and filters that refuse about half of their pairs or more.
 struct Case {
   const char* name;
   std::uint32_t boxes;

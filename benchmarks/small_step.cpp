@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // small_step: times small worlds in which almost nothing happens, through Bullet's interface.
-// Measurements of our broad phase and of Bullet's alternate. By default a few boxes move back and
-// forth, usually within btDbvtBroadphase's margin. With --identical, only one of many identical
-// boxes moves. With --construct, a broad phase is made for a few boxes, stepped once and destroyed.
-// Prints microseconds.
+// Measurements of our broad phase and of btDbvtBroadphase alternate. By default a few boxes move
+// back and forth, usually within btDbvtBroadphase's margin. With --identical, only one of many
+// identical boxes moves. With --construct, a broad phase is made for a few boxes, stepped once and
+// destroyed. Prints microseconds.
 #include <BulletCollision/BroadphaseCollision/btDbvtBroadphase.h>
 #include <GpuLbvhBroadphase.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// Number of steps that are timed together, because reading a clock takes a tenth of the shortest
+/// Steps are timed in groups of this many, because reading a clock takes a tenth of the shortest
 /// step.
 constexpr int kTogether = 10;
 

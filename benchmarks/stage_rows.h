@@ -12,7 +12,7 @@
 
 struct StageRow {
   std::string stage, name, source;
-  double gtx690Ms = 0;  ///< 0: not measured in the founding documents
+  double gtx690Ms = 0;  ///< from the documents that catalogue/README.md lists; 0: none
   double ms = 0;        ///< median of the rounds
   double nodes = 0;     ///< visited nodes or pairs of nodes per query; 0: not counted
   double tests = 0;     ///< tests of a box against a box per query; 0: not counted

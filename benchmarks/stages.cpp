@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // stages: times all variants of sort, hierarchy and traversal that are in the catalogue. It
-// replaces one stage at a time. For comparison it also prints the figures of production and of the
-// documents that catalogue/README.md lists.
+// replaces one stage at a time. For comparison it also prints the times of production (the
+// library's own code) and the times in the documents that catalogue/README.md lists.
 #include <fmt/core.h>
 
 #include <fstream>
@@ -26,7 +26,8 @@ struct Settings {
   std::string csv;
 };
 
-/// The debris after 62 steps. Then the scene has about as many pairs as in the documents.
+/// The boxes of the debris scene after 62 steps. By then the scene has about as many pairs as in
+/// the documents.
 std::vector<lbvh::Aabb> debris(std::uint32_t objects) {
   World world(makeBroadphase("dbvt", {}));
   findScene("debris")->build(world, {static_cast<int>(objects), 1});

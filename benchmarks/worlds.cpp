@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // worlds: times searches of a DevicePairFinder in many worlds at the same place, and in one
-// spread-out scene with the same number of boxes and about as many pairs. The hashes of the pairs
-// are equal on all backends.
+// spread-out scene with the same number of boxes and about as many pairs. Prints hashes of the
+// pairs, which must be equal on all backends.
 #include "worlds.h"
 
 #include <fmt/core.h>
@@ -71,7 +71,7 @@ Aabb boxIn(float side, Random& random) {
   return box;
 }
 
-/// The side of a cube in which there are about three pairs per box.
+/// The side of a cube in which this many boxes have about three pairs per box.
 float sideOf(double boxes) { return static_cast<float>(std::cbrt(1.2 * boxes)); }
 
 /// The number of boxes of a world. It is (most + 1)^(u^3) - 1 for a uniform u, so small worlds are
@@ -82,8 +82,8 @@ int sizeOf(const Settings& settings, Random& random) {
   return static_cast<int>(std::pow(settings.most + 1, u * u * u)) - 1;
 }
 
-/// Worlds in cubes that share a corner. Boxes that are in all worlds lie in a cube as large as that
-/// of a world with 1,000 boxes.
+/// Makes worlds in cubes that have a corner in common. Boxes that are in all worlds lie in a cube
+/// as large as that of a world with 1,000 boxes.
 WorldBoxes manyWorlds(const Settings& settings) {
   Random random(1);
   WorldBoxes scene;
@@ -106,7 +106,7 @@ WorldBoxes oneWorld(std::size_t boxes, float side) {
   return scene;
 }
 
-/// Frame 15 of make_scene's walk, counted from 0.
+/// Frame 15 of make_scene's walk; the first frame is 0.
 WorldBoxes walkOf(int boxes) {
   Walk walk(static_cast<std::uint32_t>(boxes), 1);
   for (int frame = 0; frame < 15; ++frame) walk.step();
@@ -115,8 +115,8 @@ WorldBoxes walkOf(int boxes) {
   return scene;
 }
 
-/// One world with the same number of boxes as `worlds`. The numbers of pairs differ by at most
-/// about 1 %. The number of pairs is inversely proportional to the volume.
+/// Makes one world with the same number of boxes as `worlds`, and the same number of pairs to about
+/// 1 %. Adjusts its volume, to which the number of pairs is inversely proportional.
 WorldBoxes oneWorldLike(const WorldBoxes& worlds) {
   const std::size_t n = worlds.boxes.size();
   const auto pairs = static_cast<double>(HostRun(worlds, 2).step());

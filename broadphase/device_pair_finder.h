@@ -48,7 +48,7 @@ class GPULBVH_API DevicePairFinder {
   ~DevicePairFinder();
   /// A moved-from finder may only be assigned to or destroyed.
   DevicePairFinder(DevicePairFinder&&) noexcept;
-  /// Destroys this finder's state, then takes over the other's.
+  /// Destroys this finder's state, then takes over the other finder's.
   DevicePairFinder& operator=(DevicePairFinder&&) noexcept;
 
   /// Queues a search on `stream` and returns at once. The search reads the scene when it runs.
@@ -90,19 +90,20 @@ class GPULBVH_API DevicePairFinder {
   /// @throws std::runtime_error if a CUDA call fails
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs);
 
-  /// Queues a query on `stream`: the first box that each ray hits, as RayTest defines it.
+  /// Queues a query on `stream` for the first box that each ray hits, as RayTest defines it.
   /// @param hits in the finder's memory space, with one element for each ray
   /// @throws as find() does
   void closestHits(const RayBatch& rays, RayHit* hits, CUstream_st* stream);
-  /// Queues a query on `stream`: 1 for each ray that hits a box, 0 for each other ray.
+  /// Queues a query on `stream` that writes 1 for each ray that hits a box, and 0 for each ray that
+  /// hits none.
   /// @throws as find() does
   void anyHits(const RayBatch& rays, std::uint8_t* hits, CUstream_st* stream);
-  /// Queues a query on `stream`: all boxes that each ray hits, as found by BoxTree::rayTest().
+  /// Queues a query on `stream` for all boxes that each ray hits, as found by BoxTree::rayTest().
   /// @param list memory for the list; null: the finder's memory, which grows like the memory of the
   ///   pair lists
   /// @throws as find() does
   DeviceHits allHits(const RayBatch& rays, View<std::uint32_t> list, CUstream_st* stream);
-  /// Queues a query on `stream`: all boxes that overlap each of `boxes`, as found by
+  /// Queues a query on `stream` for all boxes that overlap each of `boxes`, as found by
   /// BoxTree::aabbTest().
   /// @throws as find() does
   DeviceHits allHits(const BoxBatch& boxes, View<std::uint32_t> list, CUstream_st* stream);

@@ -43,9 +43,9 @@ struct QueryReport {
   GPULBVH_HD bool has(DeviceError error) const { return (errors & bitOf(error)) != 0; }
 };
 
-/// Query i hits boxes[k] for offsets[i] <= k < offsets[i + 1], in ascending order. If the capacity
-/// is too small, some hits are missing. Lists in the finder's memory are valid until its next
-/// allHits().
+/// Where the hits of a batch of queries are. Query i hits boxes[k] for offsets[i] <= k <
+/// offsets[i + 1], in ascending order. If the capacity is too small, some hits are missing. Lists
+/// in the finder's memory are valid until its next allHits().
 struct DeviceHits {
   View<const std::uint32_t> offsets;    ///< one element for each query, and one more
   View<const std::uint32_t> boxes;      ///< its size is the capacity; the report has the count

@@ -41,8 +41,9 @@ struct DeviceScene {
   const std::uint32_t* bodies = nullptr;  ///< by box; boxes of one body do not pair, see kNoBody
   const std::uint8_t* movable = nullptr;  ///< by box; two boxes with a 0 do not pair
 
-  /// By box: less than `worldCount`, or kAllWorlds. Null: all boxes are in world 0, even if
-  /// `worldCount` is 0. Queries may then name world 0, and byWorld[0] counts its pairs.
+  /// By box: the index of its world, less than `worldCount`, or kAllWorlds. Null: all boxes are in
+  /// world 0, even if `worldCount` is 0. Queries may then name world 0, and byWorld[0] counts its
+  /// pairs.
   const std::uint32_t* worlds = nullptr;
   std::uint32_t worldCount = 0;  ///< at most 2^24
 
@@ -76,7 +77,7 @@ struct DeviceRequest {
   /// Also report the pairs added and removed since the previous search with `changes`. Needs
   /// PairLayout::sorted. All pairs are reported as added if there was no such search, or if it
   /// threw std::runtime_error or std::bad_alloc. They are also reported as added if its pairs were
-  /// truncated, if it was stopped, or after a reserve() for such searches.
+  /// truncated, if it was stopped, or after a reserve() for searches with `changes`.
   bool changes = false;
   bool countsByWorld = false;  ///< also count the pairs of each world
 

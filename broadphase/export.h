@@ -5,9 +5,9 @@
 #pragma once
 
 /// @def GPULBVH_API
-/// Exported by the core's shared library.
+/// Marks symbols that the core's shared library exports.
 /// @def GPULBVH_BULLET_API
-/// Exported by the adapter's shared library.
+/// Marks symbols that the adapter's shared library exports.
 /// @def GPULBVH_BEGIN_OLD_NAMES
 /// Up to GPULBVH_END_OLD_NAMES, the use of deprecated names causes no warning.
 /// @def GPULBVH_END_OLD_NAMES

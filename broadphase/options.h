@@ -63,8 +63,8 @@ struct Options {
   /// of threads.
   int threads = 0;
 
-  /// A step that finds more pairs than this fails, so that it cannot fill the machine's memory. The
-  /// default of 2^28 pairs needs up to 7 GiB, and as much again in Bullet's pair cache.
+  /// A step fails if it finds more pairs than this, so that it cannot fill the machine's memory.
+  /// The default of 2^28 pairs needs up to 7 GiB, and as much again in Bullet's pair cache.
   std::uint64_t maxPairs = std::uint64_t{1} << 28;
 
   /// Time each stage of steps on a GPU, and of steps with up to 256 boxes on the host. When this is
@@ -110,7 +110,7 @@ struct Options {
 /// a CUDA error is pending there, they are called on another thread, for which the caller waits.
 ///
 /// The stream may be the finder's own. The finder waits for it and destroys it in its destructor,
-/// after the last release. A pool that keeps memory by stream must not use such a stream later.
+/// after the last release. A pool that keeps memory by stream must not use that stream afterwards.
 struct DeviceAllocator {
   /// Null: the finder calls cudaMallocAsync and cudaFreeAsync, or what the device supports instead.
   /// @return memory aligned to 256 bytes; null makes the search throw std::runtime_error
@@ -149,7 +149,7 @@ struct DeviceOptions {
   /// cannot read. Such an array is in ordinary host memory that the device cannot read, or in
   /// page-locked host memory with a pointer that is not valid on the device. Memory of another
   /// device is rejected even if peer access is enabled. Turning the option off saves up to 16
-  /// driver calls. A wrong array then causes a fault on the device.
+  /// driver calls in each call of the finder. A wrong array then causes a fault on the device.
   bool validatesArrays = true;
 
   // Deprecated names of version 0.2, to be removed in 0.4.
@@ -202,7 +202,7 @@ enum class SpaceReason {
   requested,    ///< Options::backend is `host` or `cuda`
   unavailable,  ///< no GPU can be used
   warmUp,       ///< on the host, while the GPU is prepared in the background
-  faster,       ///< steps took less time there, or host and GPU have not been compared yet
+  faster,       ///< steps took less time where this step ran, or the two have not been compared yet
   failed,       ///< on the host, because the GPU has failed or found wrong pairs
 };
 

@@ -22,7 +22,7 @@ struct GPULBVH_HIDDEN PairFinder::Impl {
   Options options;
   std::unique_ptr<Pipeline> pipeline;
   std::vector<std::uint8_t> removedObjects;  // one flag for each box of the last update
-  SparseBits removed;                        // the boxes with a flag
+  SparseBits removed;                        // the boxes whose flag is set
   SparseBits changed;
   bool hasDelta = false;  // false after an update that failed, and after updateUnchanged()
   bool isPacked = false;  // false after an update that failed

@@ -111,11 +111,11 @@ class GPULBVH_API PairFinder {
   // updateUnchanged(). Null if the update did not run on the host, or failed.
   friend const PackedBoxes* packedOf(const PairFinder& finder) { return finder.packed(); }
   const PackedBoxes* packed() const;
-  // How often pairs were lost with a GPU (SpaceInfo::losses). When it has grown, a caller that
-  // records the changes must compare its pairs with pairs().
+  // How often a GPU failed before its last pairs were copied (SpaceInfo::losses). When the number
+  // has grown, a caller that records the changes must compare its pairs with pairs().
   friend std::size_t lossesOf(const PairFinder& finder) { return finder.losses(); }
   std::size_t losses() const;
-  // update(), for a caller with SparseBits. Takes time only for the changed boxes.
+  // update(), for a caller with SparseBits. Reading the bits takes time only for changed boxes.
   friend void updateChanged(PairFinder& finder, View<const Aabb> boxes, View<const Filter> filters,
                             const SparseBits& changed) {
     finder.updateChanged(boxes, filters, changed);

@@ -19,9 +19,9 @@ enum class RayAxis : unsigned char {
   parallel,        ///< misses each slab that does not contain the origin
 };
 
-/// The part of a ray between 0 and `length` that is inside a box. It is found by clipping the ray
-/// to a slab on each axis. A NaN distance, a NaN or negative length, and an inverted slab count as
-/// misses.
+/// The part of a ray between distances 0 and `length` that is inside a box. It is found by clipping
+/// the ray to a slab on each axis. A NaN distance, a NaN or negative length, and an inverted slab
+/// count as misses.
 template <class Scalar>
 class RayInterval {
  public:
@@ -54,8 +54,8 @@ class RayInterval {
   Scalar enter_ = 0, leave_;
 };
 
-/// RayInterval for several boxes at once, with the same results. Its loops have no branches, so
-/// that compilers vectorise them.
+/// RayInterval for several boxes at once, with the same results. Except for nearly parallel axes,
+/// its loops have no branches, so that compilers vectorise them.
 template <class Scalar, std::size_t kCount>
 class RayIntervals {
  public:

@@ -41,10 +41,10 @@ class GPULBVH_API BoxTree {
   ~BoxTree();
   /// A moved-from tree may only be assigned to or destroyed.
   BoxTree(BoxTree&&) noexcept;
-  /// Destroys this tree's state, then takes over the other's.
+  /// Destroys this tree's state, then takes over the other tree's.
   BoxTree& operator=(BoxTree&&) noexcept;
 
-  /// Builds the tree over `boxes`. Queries read the array again, so it must outlive them.
+  /// Builds the tree over `boxes`. Queries read `boxes` again, so the array must outlive them.
   /// @throws std::length_error on more than 2^30 boxes, std::bad_alloc; after an exception there is
   ///   no tree
   void build(View<const Aabb> boxes);
@@ -59,7 +59,7 @@ class GPULBVH_API BoxTree {
   }
 
   /// Finds, for each query, all boxes for which overlap() is true. A query with a NaN hits nothing.
-  /// An inverted query hits the boxes for which all six comparisons hold.
+  /// An inverted query hits the boxes for which all six comparisons of overlap() hold.
   /// @param hits replaced; its memory is reused
   /// @throws std::bad_alloc
   void aabbTest(View<const Aabb> queries, BatchHits& hits);

@@ -111,18 +111,18 @@ struct View {
 ///
 /// THE INDEX RULE. In a tree over n sorted leaves, the n - 1 inner nodes are at [0, n - 1), and
 /// leaf k is at n - 1 + k. The root is node 0 for every n > 0. Inner nodes are numbered as in
-/// Karras 2012. A left child has the index of its last leaf. A right child has the index of its
-/// first leaf.
+/// Karras 2012. An inner node that is a left child has the number of its last leaf as its index. An
+/// inner node that is a right child has the number of its first leaf.
 ///
 /// Let r be the last leaf below a node. The rope of the node is the right child whose range begins
 /// at leaf r + 1. If r is the last of all leaves, the rope is `kNullIndex`. A traversal continues
-/// from a node to `left` if its box is hit, else to `rope`. The right child of a node is the rope
-/// of its left child.
+/// from an inner node whose box is hit to `left`, and from any other node to `rope`. The right
+/// child of a node is the rope of its left child.
 struct alignas(16) Node {
   float min[3];        ///< minimum of the bounds of all leaves below
   std::uint32_t left;  ///< inner node: index of the left child; leaf: ~(box index)
   float max[3];        ///< maximum of these bounds
-  std::uint32_t rope;  ///< index of the next node if this box is not hit
+  std::uint32_t rope;  ///< index of the next node if this one is a leaf or is not hit
 
   /// Whether the node is a leaf, which has one box.
   GPULBVH_HD bool isLeaf() const { return left >> 31 != 0; }  // indices are below 2^31

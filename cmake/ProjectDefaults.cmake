@@ -44,8 +44,8 @@ function(gpulbvh_compile_quickly)  # SOURCES... are files in this folder
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${gpulbvh_quick_options})
 endfunction()
 
-# Most of the compile time of a small file is spent on headers. So a release build compiles each of these
-# folders as one file. Other builds, which clang-tidy and debuggers use, compile each file separately.
+# Most of the compile time of a small file is spent on headers. So a release build compiles each of FOLDERS as one
+# file. Other builds, which clang-tidy and debuggers use, compile each file separately.
 function(gpulbvh_compile_together target)  # FOLDERS... have sources of this target
   if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
     return()

@@ -4,7 +4,8 @@
 
 debian_has() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 
-# If DOWNLOAD_SECONDS is set, as in CI, a download that fails or takes longer ends with status 77 (skipped).
+# If DOWNLOAD_SECONDS is set, as in CI, a download that fails or takes longer than that ends with status 77
+# (skipped).
 not_reachable() {
   if [ -z "${DOWNLOAD_SECONDS:-}" ]; then return 1; fi
   echo "the packages could not be downloaded"

@@ -101,5 +101,5 @@ void btDbvtBroadphase::printStats() { oursOf(this)->printStats(); }
 
 void btDbvtBroadphase::resetPool(btDispatcher* dispatcher) { oursOf(this)->resetPool(dispatcher); }
 
-// Does nothing, like Bullet's function by default.
+// Does nothing, as Bullet's function does in a default build.
 void btDbvtBroadphase::benchmark(btBroadphaseInterface*) {}

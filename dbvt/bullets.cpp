@@ -57,8 +57,8 @@ void* constructorOf(void* handle) {
   return info.dli_fbase == thisLibrary().dli_fbase ? nullptr : found;
 }
 
-/// The constructor that a call from `address` would have reached without this library. Searches the
-/// caller's own libraries first, then the libraries of the program, then all libraries.
+/// The constructor that a call from `address` would reach if this library were not loaded. Searches
+/// the caller's own libraries first, then the libraries of the program, then all libraries.
 void* nextConstructor(void* address) {
   Dl_info info = {};
   link_map* map = nullptr;
@@ -98,7 +98,7 @@ bool isKnownVersion(const char* file) {
 }
 
 /// Writes the addresses of Bullet's functions into an implementation.
-/// @return null, or the reason why that failed
+/// @return null on success, else the reason for the failure
 const char* connect(const DbvtImplementation& implementation, const Bullet& bullet) {
   const char* const* const names = implementation.bulletsNames();
   for (int i = 0; names[i] != nullptr; ++i) {
@@ -113,7 +113,7 @@ const char* connect(const DbvtImplementation& implementation, const Bullet& bull
 }
 
 /// Chooses and loads the implementation.
-/// @return null, or the reason why there is none
+/// @return null on success, else the reason for the failure
 const char* chooseImplementation(Bullet& bullet, const char* file) {
   for (void* function : bullet.own)
     if (function == nullptr) return "its version is not 3.24 to 3.27";

@@ -40,7 +40,8 @@ enum Function {
   kFunctions
 };
 
-/// Has the vtable of btBroadphaseInterface. Only its virtual functions are called.
+/// A stand-in for btBroadphaseInterface with the same vtable layout. Only its virtual functions are
+/// called.
 class Broadphase {
  public:
   virtual ~Broadphase();  // defined nowhere, so that no vtable is emitted here
@@ -60,9 +61,9 @@ class Broadphase {
   virtual void printStats() = 0;
 };
 
-/// Has the vtable of btOverlappingPairCache up to the function that is called. Must not be local to
-/// a file: the compiler would see that no class derives from it, and would not call through the
-/// vtable.
+/// A stand-in for btOverlappingPairCache. Its vtable has the same layout up to the only function
+/// that is called. Must not be local to a file: the compiler would see that no class derives from
+/// it, and would not call through the vtable.
 class PairCache {
  public:
   virtual ~PairCache();  // defined nowhere

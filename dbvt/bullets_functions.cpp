@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Defines the functions of Bullet that the adapter calls, for an implementation. Each definition
-// calls the same function of the program's Bullet, at an address that the preloaded library found.
-// The dynamic linker cannot do this: a process may have several Bullets, and the symbols of a
-// plugin's Bullet are not visible to other libraries. Does not include Bullet's headers, which
-// declare these functions as members.
+// Defines the functions of Bullet that the adapter calls, for an implementation library that the
+// preloaded library loads. Each definition calls the same function of the program's Bullet, at an
+// address that the preloaded library found. The dynamic linker cannot do this: a process may have
+// several Bullets, and the symbols of a plugin's Bullet are not visible to other libraries. Does
+// not include Bullet's headers, which declare these functions as members.
 #include <cstddef>
 
 #include "object.h"

@@ -19,7 +19,7 @@ namespace {
 
 constexpr long long kSecond = 1000000000;
 constexpr long long kPeriod = 2 * kSecond;
-constexpr unsigned kUpdatesPerSample = 61;  // prime, so that a program's pattern cannot match it
+constexpr unsigned kUpdatesPerSample = 61;  // prime, so that samples follow no pattern of calls
 
 // In ns. A longer update was most likely interrupted by another process. Such an update counts only
 // for itself, not as a sample that stands for 61 updates.

@@ -76,7 +76,7 @@ btDbvtBroadphase::btDbvtBroadphase(btOverlappingPairCache* pairCache) {
     const auto construct = reinterpret_cast<void (*)(void*, btOverlappingPairCache*)>(
         bullet.own[Function::kConstruct]);
     construct(this, pairCache);
-    // Calls through Bullet's own vtable may bypass this library.
+    // Calls through Bullet's own vtable may bypass this library, which then could not time them.
     if (gpulbvhDbvt::measuring) object->vtable = addressPointOf(bullet);
     gpulbvhDbvt::countBroadphase(false);
     return;
@@ -204,5 +204,5 @@ void btDbvtBroadphase::setAabbForceUpdate(btBroadphaseProxy* proxy, const btVect
   callBullets<void>(Function::kSetAabbForceUpdate, this, proxy, &aabbMin, &aabbMax, dispatcher);
 }
 
-// Does nothing, like Bullet's function by default.
+// Does nothing, as Bullet's function does in a default build.
 void btDbvtBroadphase::benchmark(btBroadphaseInterface*) {}

@@ -60,7 +60,7 @@ struct GPULBVH_HIDDEN GpuLbvhBroadphase::Impl {
     const GpuLbvhCorners box(aabbMin, aabbMax);
     if (proxies.setExactAabb(proxy, box)) queries.markChanged(proxy);
   }
-  /// The part of setAabb() for a margin, for double precision and for ghost callbacks.
+  /// The slow path of setAabb(), for a margin, double precision or ghost callbacks.
   GPULBVH_NOINLINE void setAnyAabb(GpuLbvhProxy* proxy, const btVector3& aabbMin,
                                    const btVector3& aabbMax) {
     if (isSameBox(GpuLbvhBox(proxy), GpuLbvhBox(aabbMin, aabbMax))) return;
@@ -110,7 +110,7 @@ btBroadphaseProxy* GpuLbvhBroadphase::createProxy(const btVector3& aabbMin,
     m_impl->queries.markChanged(proxy);
     try {
       m_impl->ghosts.addProxy(proxy);
-    } catch (...) {  // from a callback; the caller does not get the proxy
+    } catch (...) {  // thrown by a callback; the caller does not get the proxy
       if (proxy->m_serial == serial) m_impl->destroy(proxy, dispatcher);
       throw;
     }
@@ -149,7 +149,7 @@ bool GpuLbvhBroadphase::createProxies(const GpuLbvhNewProxy* objects, int count,
       const auto* created = static_cast<const GpuLbvhProxy*>(proxies[i]);
       serials.push_back(created != nullptr ? created->m_serial : 0);
     }
-  } catch (...) {  // from a callback, which may have destroyed some of the proxies
+  } catch (...) {  // thrown by a callback, which may have destroyed some of the proxies
     for (std::size_t i = serials.size(); i-- > 0;)
       if (serials[i] != 0 && static_cast<const GpuLbvhProxy*>(proxies[i])->m_serial == serials[i])
         destroyProxy(proxies[i], dispatcher);

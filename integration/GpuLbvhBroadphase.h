@@ -33,7 +33,7 @@ struct GpuLbvhOptions : lbvh::Options {
   /// Whether a pair cache of your own class, passed to the constructor, may have a ghost pair
   /// callback, now or later. If so, clients must be btCollisionObjects, as they are in every world.
   /// Ignored for the broad phase's own cache and btHashedOverlappingPairCache, because their
-  /// callback can be read, and for a cache with deferred removal.
+  /// callback can be read. Also ignored for a cache with deferred removal.
   bool cacheHasGhosts = true;
 
   /// Whether the program announces each change of a proxy's m_collisionFilterGroup or
@@ -45,8 +45,8 @@ struct GpuLbvhOptions : lbvh::Options {
   /// - cleanProxyFromPairs or removeOverlappingPairsContainingProxy of the broad phase's own cache
   ///
   /// False: changes need not be announced. Each step reads the groups and masks of the objects
-  /// whose boxes have changed. It also reads those of all other objects, or of 1,024 others in turn
-  /// if there are more than 4,096 objects.
+  /// whose boxes have changed. With up to 4,096 objects it also reads those of all others. With
+  /// more objects it reads those of 1,024 others, in turn.
   bool announcedFilters = false;
 
   /// True: each step reads all groups and masks, even in a large world. So a change in place takes
@@ -56,9 +56,9 @@ struct GpuLbvhOptions : lbvh::Options {
   /// True: each step ends by sorting the pairs of the broad phase's own cache. Pairs are in
   /// ascending order of the first object's unique id, then of the second's. So the order does not
   /// depend on earlier steps. A program that restores a saved world gets the same pairs in the same
-  /// order (docs/contract.md). A step in which pairs come or go takes 15 to 50 ns more per pair.
-  /// False: a removed pair is replaced by the last one, as in btHashedOverlappingPairCache. Ignored
-  /// for a cache that was passed to the constructor.
+  /// order (docs/contract.md). A step in which pairs come or go takes 15 to 50 ns more for each
+  /// pair in the cache. False: a removed pair is replaced by the last one, as in
+  /// btHashedOverlappingPairCache. Ignored for a cache that was passed to the constructor.
   bool sortsPairs = false;
 };
 
@@ -93,7 +93,8 @@ struct GpuLbvhNewProxy {
 /// once.
 ///
 /// Boxes: in units of the world. Boxes may be infinite. A box with a NaN overlaps nothing. An
-/// inverted box (min > max) overlaps a box if all six comparisons of min with max hold.
+/// inverted box (min > max) overlaps another if, as for all boxes, a.min <= b.max and b.min <=
+/// a.max on each axis.
 ///
 /// Filters: a step reads the groups and masks of all objects. In a world of more than 4,096 objects
 /// it reads only those of changed objects, and those of 1,024 others in turn.
@@ -109,7 +110,7 @@ struct GpuLbvhNewProxy {
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
 /// have parted are removed in the next step, as btDbvtBroadphase does. So a loop over a ghost's
 /// list may move the objects in it. If the cache has deferred removal
-/// (btSortedOverlappingPairCache), new pairs are also added only in the step.
+/// (btSortedOverlappingPairCache), new pairs of ghosts are added only in the step, too.
 ///
 /// Queries: rayTest() and aabbTest() see every createProxy(), setAabb() and destroyProxy() at once.
 /// Many threads may query at the same time, as long as no thread changes the broad phase.
@@ -138,19 +139,20 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   GpuLbvhBroadphase(const GpuLbvhBroadphase&) = delete;
   GpuLbvhBroadphase& operator=(const GpuLbvhBroadphase&) = delete;
 
-  /// The new proxy gets the next unique id, unless setNextUniqueId() has chosen one. The ids start
-  /// at 1. Callbacks are called here only for pairs of ghosts. If one throws, no proxy is created.
+  /// Creates a proxy. It gets the next unique id, unless setNextUniqueId() has chosen one. The ids
+  /// start at 1. Callbacks are called here only for pairs of ghosts. If one throws, no proxy is
+  /// created.
   /// @return null if there is no memory, or if a filter callback destroyed the new proxy
   btBroadphaseProxy* createProxy(const btVector3& aabbMin, const btVector3& aabbMax, int shapeType,
                                  void* userPtr, int collisionFilterGroup, int collisionFilterMask,
                                  btDispatcher* dispatcher) override;
   /// Chooses the unique id of the next proxy that is created, for a program that restores a saved
   /// world (docs/contract.md). Later proxies continue from the largest id that any proxy has had
-  /// since the last resetPool(). If `id` is not larger than this, the call makes a pass over all
+  /// since the last resetPool(). If `id` is not larger than that id, the call makes a pass over all
   /// proxies.
   /// @param id from 1 to 2^30. 0: undoes an earlier call
-  /// @return false if the id is out of range or a proxy has it; the next proxy then gets an id from
-  ///   the counter
+  /// @return false if the id is out of range or a proxy has it; the next proxy then gets the next
+  ///   id, as usual
   bool setNextUniqueId(int id);
   /// Removes the proxy and its pairs.
   /// @param dispatcher frees the pairs' algorithms. If it is null, the next step frees them
@@ -210,12 +212,13 @@ class GPULBVH_BULLET_API GpuLbvhBroadphase : public btBroadphaseInterface {
   void clearPlane(btBroadphaseProxy* proxy);
 
   /// Makes the next calculateOverlappingPairs() call the filter callback for every overlapping
-  /// pair. That call removes pairs that are now refused and adds pairs that are now accepted. All
+  /// pair. That step removes pairs that are now refused and adds pairs that are now accepted. All
   /// other pairs stay as they are. Call this when the callback's answers have changed. Without
   /// refilter(), a refused pair is checked again only when one of its boxes changes, and an
-  /// accepted pair is never checked again. If there is no callback, refilter() is not needed after
-  /// a change of group or mask, except with a pair cache of your own class. The next step then
-  /// calls that cache's needsBroadphaseCollision().
+  /// accepted pair is never checked again. With a pair cache of your own class, also call this
+  /// after a change of group or mask. The next step then calls the cache's
+  /// needsBroadphaseCollision(). With any other cache and no callback, such a change does not need
+  /// refilter().
   void refilter();
 
   /// Call this after changing a proxy's group or mask in place. The next step then uses the new

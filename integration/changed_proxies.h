@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Queries search packed blocks of boxes. This class keeps the proxies that have changed since the
-// blocks were packed. A query tests the newest of them one by one, and searches a tree for the
-// rest. So the cost of a query depends on what it finds, and the cost of a move depends on the
-// depth of the tree. Not installed.
+// blocks were packed. The newest of them are in a list, and a query tests these one by one. The
+// others are in a tree, which the query searches. So the cost of a query depends on what it finds,
+// and the cost of a move depends on the depth of the tree. Not installed.
 #pragma once
 
 #include <BulletCollision/BroadphaseCollision/btDbvt.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Rejects those pairs of the finder that do not overlap exactly, and corrects the finder's lists of
 // changes. The finder knows only boxes of floats, and no planes. Pairs that it cannot decide are
-// decided here, in double precision or with a plane's equation. Filters are not applied. Not called
+// decided here, in double precision or with a plane's equation. Filters are not applied. Not used
 // if the finder can decide all pairs (single-precision Bullet without planes): then the finder's
 // lists are exact. Not installed.
 #pragma once
@@ -16,8 +16,8 @@ class GpuLbvhExactPairs {
   GpuLbvhExactPairs(const GpuLbvhProxies& proxies, lbvh::PairFinder& finder)
       : m_proxies(proxies), m_finder(finder) {}
 
-  /// Call this after each update of the finder that changed something. It is needed only if pairs
-  /// may be undecided now, or if the previous update rejected pairs.
+  /// Call this after each update of the finder that changed something, if pairs may be undecided
+  /// now or if the previous update rejected pairs.
   /// @throws std::bad_alloc; then all of the finder's pairs are treated as exact
   void update();
 

@@ -37,7 +37,8 @@ void forEachOverlapping(const lbvh::Aabb& one, lbvh::View<const lbvh::Aabb> boxe
 #endif
 }
 
-/// A ghost with more proxies near it does not reuse their list. It searches whenever it moves.
+/// A ghost with more proxies near it than this does not reuse their list, and searches whenever it
+/// moves.
 constexpr std::size_t kMaxNear = 256;
 
 /// A ghost's box, enlarged by a fifth of its size on each side. A ghost usually stays within it for

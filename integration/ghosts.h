@@ -60,7 +60,8 @@ class GpuLbvhGhosts {
   /// @return whether another rule was applied since the last step
   bool beginStep(const void* rule) {
     forgetRepeated();
-    // If the last step was interrupted, some pairs are left. Then this step checks all pairs.
+    // If the last step was interrupted, it has left some pairs here. They are not needed, because
+    // this step then checks all pairs.
     m_unconfirmed.clear();
     m_unconfirmed.swap(m_early);
     m_isInStep = true;
@@ -68,8 +69,8 @@ class GpuLbvhGhosts {
     return std::exchange(m_hasAskedAnother, false);
   }
   /// Call this at the end of a step. Compares the pairs that were added before the step with the
-  /// step's result, and corrects the cache. Boxes may have parted again, and only the step has read
-  /// changed filters.
+  /// step's result, and corrects the cache. The two can differ, because boxes may have parted
+  /// again, and only the step has read changed filters.
   void confirmPairs(const GpuLbvhExactPairs& pairs, btDispatcher* dispatcher);
 
  private:

@@ -67,7 +67,7 @@ class GpuLbvhGrowingArray {
     if (n > kMax) throw std::bad_alloc();
     if (n > capacity()) m_pages.grow(reservedFor(n) * sizeof(T));
   }
-  /// Gives back memory that reserve(n) would not reserve. Requires n >= size().
+  /// Frees the memory beyond the capacity that reserve(n) gives. Requires n >= size().
   void shrink(std::size_t n) noexcept { m_pages.shrink(reservedFor(n) * sizeof(T)); }
   void clear() { m_size = 0; }
   void truncate(std::size_t size) { m_size = size; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Implements the sinks for pair caches that a program passes to the constructor. A cache of the
-// program's own class gets only the calls that btDbvtBroadphase makes, because its other functions
-// may do anything. The behaviour of Bullet's own caches is known. So the sinks also read the
-// contents of these caches, and the search applies their rule. Not installed.
+// program's own class gets only the calls that btDbvtBroadphase makes, because the cache's other
+// functions may do anything. The behaviour of Bullet's own caches is known. So the sinks also read
+// the contents of these caches, and the search applies their rule. Not installed.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
@@ -71,7 +71,8 @@ class HandedInPairSink : public GpuLbvhPairSink {
   void prepareRemovalOf(btBroadphaseProxy* const*, int, btDispatcher*) override {}
 
  protected:
-  // Both functions pass the proxy with the smaller unique id first, as btDbvtBroadphase does.
+  // offer() and takeOut() pass the proxy with the smaller unique id first, as btDbvtBroadphase
+  // does.
   btBroadphasePair* offer(GpuLbvhProxy* a, GpuLbvhProxy* b) {
     if (a->m_uniqueId > b->m_uniqueId) std::swap(a, b);
     return m_cache.addOverlappingPair(a, b);
@@ -85,7 +86,7 @@ class HandedInPairSink : public GpuLbvhPairSink {
     return m_proxies.ownBoth(pair.m_pProxy0, pair.m_pProxy1) &&
            std::binary_search(pairs.begin(), pairs.end(), slotsOf(pair.m_pProxy0, pair.m_pProxy1));
   }
-  /// Removes the pairs of all proxies in one pass. Bullet's caches would scan all pairs once per
+  /// Removes the pairs of all `proxies` in one pass. Bullet's caches would scan all pairs once per
   /// proxy.
   void removeInOnePass(btBroadphaseProxy* const* proxies, int count, btDispatcher* dispatcher);
 
@@ -144,7 +145,7 @@ void DeferredPairSink::remove(lbvh::View<const lbvh::Pair> gone, btDispatcher* d
     const int rest = pairs.size();
     deferAlgorithm(pair, dispatcher);
     m_cache.cleanOverlappingPair(pair, dispatcher);
-    if (pairs.size() != rest) i = 0;  // a contact-ended callback has moved pairs
+    if (pairs.size() != rest) i = 0;  // restarts: a contact-ended callback has moved pairs
   }
 }
 

@@ -22,8 +22,7 @@ class btOverlappingPairCallback;
 /// - the collision algorithm, contact manifolds and impulses of each pair that both broad phases
 ///   have. So a heap at rest stays asleep
 ///
-/// The btSoftBodyWorldInfo of each soft body, and of a soft world, refers to the new broad phase
-/// afterwards.
+/// The btSoftBodyWorldInfo of each soft body refers to the new broad phase afterwards.
 ///
 /// Not kept:
 /// - the order of the pairs, unless both broad phases have GpuLbvhOptions::sortsPairs. If the
@@ -49,7 +48,8 @@ class btOverlappingPairCallback;
 /// @param ghostCallback installed in the new pair cache. Required if there are ghost objects:
 ///   Bullet has no getter for the old cache's callback. Null: the new cache keeps its own
 /// @return the old broad phase, which is not deleted. It no longer has the world's proxies and
-///   pairs. Its pair cache no longer has a filter or ghost callback, unless both share the cache
+///   pairs. Its pair cache no longer has a filter or ghost callback, unless the new broad phase
+///   uses the same cache
 /// @throws std::bad_alloc, with nothing changed
 GPULBVH_BULLET_API btBroadphaseInterface* migrateBroadphase(
     btCollisionWorld* world, btBroadphaseInterface* newBroadphase,

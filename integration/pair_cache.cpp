@@ -200,8 +200,8 @@ void* GpuLbvhPairCache::removeAt(std::uint32_t pair, btDispatcher* dispatcher) {
   return userData;
 }
 
-/// Frees the pair's algorithm and calls the ghost callback. Both may change this cache. Returns the
-/// pair's new index, or kNullIndex if a callback has removed the pair.
+/// Frees the pair's algorithm and then calls the ghost callback. Each of these may change this
+/// cache. Returns the pair's new index, or kNullIndex if a callback has removed the pair.
 std::uint32_t GpuLbvhPairCache::announceRemoval(std::uint32_t pair, btDispatcher* dispatcher) {
   const lbvh::Pair slots = m_table.slots(pair);
   btBroadphaseProxy *a = m_table[pair].m_pProxy0, *b = m_table[pair].m_pProxy1;
@@ -284,9 +284,10 @@ void GpuLbvhPairCache::removeByScan(std::uint32_t slot, btDispatcher* dispatcher
       ++pair;
 }
 
-// The callback usually belongs to the narrow phase. The data that it reads for a pair are scattered
-// in memory. The narrow phase spent up to two fifths of its time waiting for them. The narrow phase
-// skips sleeping pairs, so only pairs that moved are prefetched.
+// The callback of processAllOverlappingPairs() usually belongs to the narrow phase. The data that
+// it reads for a pair are scattered in memory. Without prefetching, the narrow phase spent up to
+// two fifths of its time waiting for them. It skips sleeping pairs, so only pairs that moved are
+// prefetched.
 void GpuLbvhPairCache::prefetchForNarrowPhase(int at) const {
   const auto ahead = [&](int stages) {
     const int pair = at + 3 * stages;

@@ -20,8 +20,8 @@ class GpuLbvhPairCache final : public GpuLbvhPairSink, public btOverlappingPairC
   explicit GpuLbvhPairCache(GpuLbvhProxies& proxies, bool sortsPairs = false)
       : GpuLbvhPairSink(proxies, &m_ghost), m_sortsPairs(sortsPairs) {}
 
-  /// @return null if the filter refuses the pair or destroys one of its proxies, if there is no
-  ///   memory, or if a proxy belongs to another broad phase
+  /// @return null if the filter refuses the pair, if a callback destroys one of its proxies, if
+  ///   there is no memory, or if a proxy belongs to another broad phase
   btBroadphasePair* addOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b) override;
   void* removeOverlappingPair(btBroadphaseProxy* a, btBroadphaseProxy* b,
                               btDispatcher* dispatcher) override;

@@ -132,9 +132,9 @@ class GpuLbvhPairIndex {
     m_entries[place].inBucket = std::exchange(first, place);
   }
 
-  /// Splits one bucket in two. This is linear hashing: buckets are added one at a time, and each
-  /// receives its pairs from one other bucket. So no step has to rebuild the whole table, which
-  /// would be slow.
+  /// Adds a bucket by splitting another one. This is linear hashing: buckets are added one at a
+  /// time, and each receives its pairs from one other bucket. So no step has to rebuild the whole
+  /// table, which would be slow.
   void addBucket() {
     constexpr std::size_t kAhead = 16;  // prefetches for the bucket to be split kAhead calls later
     const std::size_t added = m_buckets.size();

@@ -28,9 +28,9 @@ class GpuLbvhPairSink {
   virtual btOverlappingPairCache& cache() = 0;
 
   /// Identifies the rule by which the cache accepts overlapping pairs. Null: groups and masks
-  /// decide, so the search can leave out pairs that they refuse. Otherwise the result is the
-  /// address of the filter callback, or of the cache if it can have its own rule. In both cases the
-  /// cache is offered all pairs.
+  /// decide, so the search can leave out pairs that they refuse. Otherwise the cache is offered all
+  /// pairs. The result is then the address of the filter callback, or of the cache if it can have
+  /// its own rule.
   virtual const void* rule() { return cache().getOverlapFilterCallback(); }
   bool hasOwnRule() { return rule() == &cache(); }
 
@@ -46,7 +46,8 @@ class GpuLbvhPairSink {
   virtual void remove(lbvh::View<const lbvh::Pair> pairs, btDispatcher* dispatcher) = 0;
 
   /// Adds a pair of two living proxies. Requires needsGhostPairsAtOnce(). A refusal is not
-  /// remembered, because steps report the end of an overlap only for pairs that a step has found.
+  /// remembered. It could not be forgotten in time, because steps report the end of an overlap only
+  /// for pairs that a step has found.
   /// @return whether the cache has the pair now
   virtual bool add(GpuLbvhProxy* a, GpuLbvhProxy* b) = 0;
   /// Whether the cache has the pair. If this is unknown, the result is false, and the pair may be
@@ -77,8 +78,9 @@ class GpuLbvhPairSink {
   GpuLbvhRefusedPairs& refusedPairs() { return m_refused; }
 
  protected:
-  /// Call this before a pair is removed. Without a dispatcher nothing could free its algorithm, and
-  /// the dispatcher would keep its manifold for ever. So the next step frees the algorithm.
+  /// Call this before a pair is removed. If `dispatcher` is null, nothing can free the algorithm
+  /// now, and the world's dispatcher would keep its manifold for ever. So the next step frees the
+  /// algorithm.
   void deferAlgorithm(btBroadphasePair& pair, const btDispatcher* dispatcher);
 
   GpuLbvhProxies& m_proxies;

@@ -18,7 +18,8 @@ std::uint64_t keyOf(const btBroadphasePair& pair) {
 }
 
 /// The indices of the keys, in ascending order of the keys. Usually nearly all keys are in order
-/// already. Only the others are sorted, and then merged with the rest.
+/// already. Only keys that are out of order, each with a neighbour, are sorted. They are then
+/// merged with the rest.
 std::vector<std::uint32_t> sortedPlaces(const std::vector<std::uint64_t>& keys) {
   std::vector<std::uint32_t> inOrder, others, places;
   inOrder.reserve(keys.size());

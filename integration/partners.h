@@ -25,7 +25,7 @@ class GpuLbvhPartners {
     m_nodes.reserve(nodesFor(pairs));
     m_first.reserve(slots);
   }
-  /// Frees memory that reserve(pairs, slots) would not reserve. Makes the list invalid.
+  /// Frees the memory beyond the capacity that reserve(pairs, slots) gives. Makes the list invalid.
   void shrink(std::size_t pairs, std::size_t slots) noexcept {
     m_isValid = false;
     m_nodes.clear();

@@ -39,7 +39,7 @@ struct alignas(16) GpuLbvhProxy : public btBroadphaseProxy {
         m_hasNoPairs(false),
         m_isGhost(false) {}
 
-  /// Unique ids count from 1; a destroyed proxy has 0.
+  /// Unique ids start at 1. A destroyed proxy has 0.
   bool isAlive() const { return m_uniqueId > 0; }
 };
 
@@ -228,7 +228,7 @@ class GpuLbvhProxies {
 
   /// Whether overlap() must decide about a pair whose boxes() overlap.
   bool isUndecided(lbvh::Pair pair) const;
-  /// False if isUndecided() is false for every pair.
+  /// Whether isUndecided() may be true for a pair.
   bool mayLeavePairsUndecided() const { return kRoundsBoxes || !m_planes.empty(); }
 
   /// Whether the two boxes overlap and, if one proxy is a plane, the other box reaches into its
@@ -236,8 +236,8 @@ class GpuLbvhProxies {
   /// are not read.
   bool overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const;
 
-  /// Makes the next create() use this unique id. Always cancels an earlier call. The id 0 does
-  /// nothing else.
+  /// Makes the next create() use this unique id, unless it is 0. Cancels an earlier call in any
+  /// case.
   /// @return false if the id is out of range or a proxy has it
   bool setNextId(int id);
   /// Restarts slot numbers and unique ids. Does nothing while there are proxies.
@@ -287,7 +287,7 @@ class GpuLbvhProxies {
 
   /// The serial number of the newest object. For areFrom().
   std::uint32_t lastSerial() const { return m_lastSerial; }
-  /// Whether the proxies still belong to objects that were created when lastSerial() was `last`. A
+  /// Whether the proxies still belong to objects that existed when lastSerial() was `last`. A
   /// callback may destroy an object and create another one, which may get the same proxy and the
   /// same unique id.
   template <class... Proxy>
@@ -379,7 +379,7 @@ class GpuLbvhProxies {
   lbvh::SparseBits m_free;  ///< slots below m_boxes.size() without a living proxy
   std::size_t m_count = 0;
   std::uint32_t m_lastSerial = 0, m_lastSerialOfStep = 0;
-  int m_largestId = 0;          ///< of all ids since they were restarted
+  int m_largestId = 0;          ///< of all ids since the last reset()
   int m_nextId = 0;             ///< chosen by setNextId(); 0: one more than the largest id
   bool m_anyDestroyed = false;  ///< whether a proxy was destroyed since the last step
 };

@@ -71,7 +71,8 @@ void GpuLbvhQueries::keepLastStep() {
   if (!m_isTree && packedOf(m_finder) == nullptr) invalidateScene();
 }
 
-/// A thread that sees this function's last store also sees everything that was packed before.
+/// Marks the scene as up to date. A thread that sees this function's last store also sees
+/// everything that was packed before.
 void GpuLbvhQueries::clearChanged() {
   m_changed.clear();
   m_isNoting = true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Zlib
 // Answers ray and box queries of the broad phase. A query searches the blocks of the last step, or
 // packs all boxes into blocks first. Then it searches the proxies that have changed since, so it
-// sees every change at once. Until there is a query, changes are not listed: the first query finds
-// the changed proxies in GpuLbvhProxies::changed(), which the next step will read. Several threads
-// may query at the same time, but not during a change. Not installed.
+// sees every change immediately. If there was no query between two steps, later changes are not
+// listed until the next query. That query finds the changed proxies in GpuLbvhProxies::changed(),
+// which has all changes since the last step. Several threads may query at the same time, but not
+// during a change. Not installed.
 #pragma once
 
 #include <atomic>
@@ -29,14 +30,14 @@ class GpuLbvhQueries {
     if (m_isNoting && !proxy->m_isWaiting) noteChanged(proxy);
   }
 
-  /// Makes the blocks of the finder's last step the scene. Requires that no box has changed since.
-  /// Afterwards no destroyed proxy is listed here.
+  /// Sets the scene to the blocks of the finder's last step. Requires that no box has changed
+  /// since. Afterwards no destroyed proxy is listed as changed.
   void useLastStep();
 
   /// Call this after a step without changes. Keeps the scene, unless the finder no longer has it.
   void keepLastStep();
 
-  /// The next query packs all boxes first.
+  /// Makes the next query pack all boxes first.
   void invalidateScene() {
     m_isStale.store(true, std::memory_order_relaxed);
     m_isNoting = false;

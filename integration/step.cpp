@@ -141,7 +141,7 @@ void GpuLbvhStep::settleOrder() {
   }
 }
 
-/// Removes pairs from the cache that do not overlap. The cache has such pairs if the previous
+/// Removes from the cache all pairs that do not overlap. The cache has such pairs if the previous
 /// step was interrupted, if the program added them, or if a GPU found them before it was lost.
 void GpuLbvhStep::removeStale(btDispatcher* dispatcher) {
   m_sink.remove(viewOf(difference(viewOf(m_sink.pairs()), viewOf(overlapping()))), dispatcher);

@@ -31,8 +31,8 @@ class GpuLbvhStep {
   /// Throws only what a callback throws. Any other failure is in error().
   void run(btDispatcher* dispatcher);
 
-  /// False within a callback of a step or a query. Then error() says so, and in debug builds an
-  /// assertion fails.
+  /// Whether `call` may run. Within a callback of a step or a query it may not. Then error() says
+  /// so, and in debug builds an assertion fails.
   /// @param call name of the program's call, for error()
   bool mayRun(const char* call);
 

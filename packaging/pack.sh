@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Builds the library and packs it, into build/packages.
+# Builds the library, and packs it into build/packages.
 # Usage: pack.sh deb|archive...     (CMAKE_ARGS="-D ..." is passed to cmake, such as -D GPULBVH_CUDA=ON)
 #   deb       Debian packages: libgpulbvh-broadphaseX.Y and libgpulbvh-bulletX.Y with shared libraries;
 #             libgpulbvh-dev; and gpulbvh-run, with a manual page if help2man is installed, and with

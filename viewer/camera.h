@@ -34,8 +34,8 @@ class Camera {
   /// Moves the target in the picture's plane, in units of the picture's height.
   void pan(btScalar right, btScalar up);
 
-  /// Moves the camera so that a box fills the picture. The camera looks along a long box and frames
-  /// only its middle, because the whole box would be too small to see.
+  /// Moves the camera so that a box fills the picture. If the box is long, the camera looks along
+  /// it and frames only its middle, because the whole box would be too small to see.
   void frame(const btVector3& low, const btVector3& high);
 
  private:

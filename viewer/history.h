@@ -18,7 +18,7 @@ struct StepRecord {
   lbvh::StepStats stages;  ///< all 0 if the broad phase is not ours
   int pairs = 0;
   std::size_t added = 0, removed = 0;
-  std::string swappedTo;  ///< first step after a swap: the new broad phase's name; else empty
+  std::string swappedTo;  ///< in the first step after a swap: the new broad phase's name
 };
 
 class History {
@@ -45,7 +45,7 @@ struct Series {
   std::function<double(const StepRecord&)> valueOf;
 };
 
-/// The largest value that a graph's axis must reach.
+/// The value that a graph's axis must at least reach.
 /// @param cutsSpikes whether to limit the value to 2.5 times the third quartile of the steps'
 ///   values. On a busy machine, individual steps can be so slow that they would flatten the rest
 ///   of the curve

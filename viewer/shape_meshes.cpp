@@ -86,7 +86,7 @@ Mesh unitBox() {
 Mesh capsule(btScalar radius, btScalar halfHeight) {
   std::vector<Ring> profile;
   for (int i = 0; i <= kRound; ++i) {
-    // There is a ring at the equator for each half.
+    // Each half has its own ring at the equator.
     if (i == kRound / 2 && halfHeight > 0) profile.push_back({radius, -halfHeight, 1, 0});
     const btScalar angle = SIMD_PI * (btScalar(i) / kRound - btScalar(0.5));
     const bool isPole = i == 0 || i == kRound;

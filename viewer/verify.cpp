@@ -22,7 +22,8 @@ bool overlaps(const Box& a, const Box& b) {
   return true;
 }
 
-/// Applies the filter callback if there is one, else the filter masks, as every pair cache does.
+/// Finds the pairs that overlap and should collide. Applies the filter callback if there is one,
+/// else groups and masks, as Bullet's pair caches do.
 std::vector<ObjectPair> bruteForce(const std::vector<Box>& boxes, btOverlappingPairCache& cache) {
   btOverlapFilterCallback* callback = cache.getOverlapFilterCallback();
   const auto isWanted = [callback](btBroadphaseProxy* a, btBroadphaseProxy* b) {

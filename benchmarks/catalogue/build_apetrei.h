@@ -9,7 +9,8 @@
 
 namespace lbvh::variants {
 
-/// Thread i starts at leaf i. Here `rope` is an inner node's right child. Leaves do not use it.
+/// Thread i starts at leaf i. With this builder, an inner node's `rope` is its right child, and
+/// leaves do not use `rope`.
 struct ApetreiNode {
   View<const Aabb> boxes;
   const std::uint32_t* ids;
@@ -40,7 +41,7 @@ struct ApetreiNode {
   }
 };
 
-/// Writes the root's number to memory.root.
+/// Builds the tree, and writes the root's number to memory.root.
 template <class Space>
 void buildApetrei(BuildProblem<Space>& problem) {
   const auto n = problem.n;

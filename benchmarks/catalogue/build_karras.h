@@ -2,7 +2,7 @@
 // Builds all inner nodes at once: each finds its own range and splits it (Karras 2012; "Thinking
 // Parallel, Part III"). Ropes follow from the ranges (Prokopenko and Lebrun-Grandie, Algorithm 2).
 // Then the bounds are computed from the leaves up with atomic flags. Teaches why three binary
-// searches per node are faster than one search if all nodes are built at the same time.
+// searches per node can be faster than one: all nodes are built at the same time.
 #pragma once
 
 #include "benchmarks/catalogue/bounds_by_flags.h"

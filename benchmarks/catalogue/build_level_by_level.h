@@ -10,7 +10,7 @@
 
 namespace lbvh::variants {
 
-/// An entry of the growing list of nodes.
+/// An entry of the list of tasks: a node that must be made, its range of leaves and its rope.
 struct Task {
   std::uint32_t node, first, last, rope;
 };
@@ -23,7 +23,7 @@ struct SplitLevel {
   CommonPrefix prefix;
   Task* tasks;
   std::uint32_t begin;     ///< index of the first task of this level
-  std::uint32_t* counter;  ///< index of the end of the list
+  std::uint32_t* counter;  ///< the size of the list of tasks
   std::uint32_t* parents;
   Node* nodes;
 

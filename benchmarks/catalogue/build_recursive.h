@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Builds top-down by recursion ("Thinking Parallel, Part III"). Runs only on the host. It is the
-// reference for the parallel builders. A range of equal codes is split by positions instead of in
-// the middle, so that all builders make the same tree.
+// reference for the parallel builders. A range of equal codes is split by the bits of the positions
+// instead of in the middle, so that all builders make the same tree.
 #pragma once
 
 #include "benchmarks/catalogue/radix_tree.h"

@@ -40,8 +40,8 @@ std::vector<Variant<BuildProblem<Space>>> builders() {
   };
 }
 
-/// The row of a traversal. The traversal is timed with a counter that does nothing. Another counter
-/// counts its work.
+/// Makes the row of a traversal. For timing, the traversal gets a counter that does nothing. To
+/// count its work, it gets a counter that counts.
 template <class Space, class Append>
 FindVariant<Space> finder(const char* name, const char* source, double gtx690Ms, Append) {
   FindVariant<Space> row{

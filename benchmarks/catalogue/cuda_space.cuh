@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // A GPU as an execution space of the catalogue (contract: space.h). Extends CudaSpace, the space of
-// a step, with the functions that only variants need.
+// a step, with the functions that only the catalogue's variants need.
 #pragma once
 
 #include <cooperative_groups.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Wraps production's search as a variant. It also packs the blocks. On the host it sorts the lists
-// of neighbours, too (host/pair_lists.h). Other variants leave this to other stages.
+// A variant that runs the library's own search. It also packs the blocks, and on the host it sorts
+// the lists of neighbours (host/pair_lists.h). Other variants leave both to other stages.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void findProduction(FindProblem<Space>& problem) {
     }
     const std::size_t n = problem.boxes.size();
     const std::uint32_t ordinary =
-        problem.scene->ordinary;  // the other boxes are treated like NaN boxes
+        problem.scene->ordinary;  // all but ordinary boxes are treated like NaN boxes
     memory.blocks->pack(problem.boxes, {}, {problem.ids, n}, ordinary, false);
     const SearchPart all{&memory.blocks->packed(), &memory.blocks->packed()};
     const SearchLimits limits{.neighbours = problem.out.limit};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Zlib
 // Runs all queries at once by visiting pairs of nodes ("Thinking Parallel, Part II"). One variant
-// starts with the pair (root, root). The other starts with all 32,896 pairs of a cut of 256 nodes,
-// so that there is work for many threads. Teaches that the fewest tests need not take the shortest
-// time: on one core skip links from the leaf are faster.
+// starts with the pair (root, root). The other starts with all 32,896 pairs of the 256 nodes eight
+// levels below the root (the cut), so that there is work for many threads. Teaches that the fewest
+// tests need not take the shortest time: on one core a search by skip links from the leaf
+// (find_skip_links.h) is faster.
 #pragma once
 
 #include "benchmarks/catalogue/find_stack.h"

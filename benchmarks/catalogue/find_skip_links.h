@@ -2,7 +2,7 @@
 // Searches by skip links, as a step over a binary tree does (lbvh/leaf_walk.h), with one thread per
 // leaf. One variant starts at the root (Prokopenko and Lebrun-Grandie, Algorithm 1). The other
 // starts at the leaf's own link, as the step does, so that each pair is found once. Teaches how
-// much work this start saves.
+// much work the start at the leaf saves.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"

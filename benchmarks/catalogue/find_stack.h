@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Runs one query per box with a stack ("Thinking Parallel, Part II"). The first variant is
-// recursive. The others have an explicit stack: in object order, in leaf order, and in leaf order
-// without the leaves before the query. Teaches what divergence costs, and that half of the tests
-// find all pairs.
+// recursive. The other three have an explicit stack. The queries of one run in object order, and
+// those of two in leaf order. The last of these two skips all leaves up to the query's own. Teaches
+// what divergence costs, and that half of the tests are enough to find all pairs.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"
@@ -23,9 +23,9 @@ struct LastLeaf {
   }
 };
 
-/// The query of all four variants. An inverted box can fail to overlap itself and the bounds of its
-/// own subtree. So a query that visits leaves on both sides of its own keeps only the pairs in
-/// which its box comes first.
+/// The query of all four variants. An inverted box can fail to overlap itself and the bounds of the
+/// nodes above it, so a query need not reach its own leaf. A query that visits leaves on both sides
+/// of its own keeps only the pairs in which its box has the smaller index.
 template <class Sink>
 struct Query {
   Aabb box;

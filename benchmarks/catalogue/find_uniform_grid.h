@@ -47,9 +47,9 @@ struct MeasureLongest {
   }
 };
 
-/// Chooses the size of the cells. Must run for one element only. Cells are longer than the longest
-/// edge by 1 % and the rounding error of centres. So two boxes that touch are in the same cell or
-/// in adjacent ones.
+/// Chooses the size of the cells. Must run for one element only. Cells are at least 1 % longer than
+/// the sum of the longest edge and the rounding error of centres. So two boxes that touch are in
+/// the same cell or in adjacent ones.
 struct ChooseCells {
   const SceneBounds* scene;
   const MeasureLongest::Longest* longest;
@@ -140,8 +140,7 @@ struct FindInCells {
   }
 };
 
-/// First sorts the boxes into cells, because a grid needs this instead of a tree. Then finds the
-/// pairs.
+/// Sorts the boxes into cells, which replaces the building of a tree. Then finds the pairs.
 template <class Space, class Counter>
 void appendInCells(const FindProblem<Space>& problem, Counter counter) {
   struct Head {

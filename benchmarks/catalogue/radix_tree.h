@@ -66,9 +66,9 @@ GPULBVH_HD inline Range determineRange(const CommonPrefix& prefix, std::uint32_t
   return isForward ? Range{i, other} : Range{other, i};
 }
 
-/// The node that the rope of a subtree leads to, if the subtree ends with leaf `last`. It is the
-/// next leaf if that is a right child, else the inner node with the same number (Prokopenko and
-/// Lebrun-Grandie, Algorithm 2).
+/// The node that the rope of a subtree leads to, if the subtree ends with leaf `last`. It is leaf
+/// `last` + 1 if that is a right child, else inner node `last` + 1 (Prokopenko and Lebrun-Grandie,
+/// Algorithm 2).
 GPULBVH_HD inline std::uint32_t ropeBehind(const CommonPrefix& prefix, std::uint32_t last) {
   const std::uint32_t next = last + 1, n = prefix.n;
   if (next >= n) return kNullIndex;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // Bitonic sort: log n (log n + 1) / 2 rounds of compare and exchange, whose order depends only on n
 // ("Thinking Parallel"; Batcher 1968). All exchanges move the larger element to the higher index.
-// So elements beyond the end are treated as infinite, and n need not be a power of two.
+// So missing elements beyond the end act like infinite keys, which never move. For this reason n
+// need not be a power of two.
 #pragma once
 
 #include <bit>
@@ -10,10 +11,10 @@
 
 namespace lbvh::variants {
 
-/// Thread i compares key i with its partner. In the first round of a block the partner is at the
-/// mirrored position in the block. In the next round it is a quarter of a block away, and in each
-/// further round half as far. Equal keys are ordered by their values, because the network itself is
-/// not stable.
+/// Thread i compares key i with its partner. In the first round for a block size, the partner is at
+/// the mirrored position in the block. In the next round it is a quarter of a block away, and in
+/// each further round half as far. Equal keys are ordered by their values, because the network
+/// itself is not stable.
 struct CompareAndExchange {
   View<std::uint32_t> keys, values;
   std::uint32_t flip;  ///< partner: i ^ flip

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Wraps production's sort as a variant: CUB on CUDA, host/parallel/radix_sort.h on the host.
+// The sort variant "production" runs the sort that the library uses: CUB on CUDA,
+// host/parallel/radix_sort.h on the host.
 #pragma once
 
 #include "benchmarks/catalogue/variant.h"

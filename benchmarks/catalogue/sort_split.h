@@ -28,7 +28,8 @@ struct CountZero {
 struct MoveByBit {
   View<const std::uint32_t> keys, values;
   int bit;
-  const Place* places;  ///< number of zeros before each key; one more element counts all zeros
+  /// By key: the number of keys with a 0 before it. One more element counts all keys with a 0.
+  const Place* places;
   std::uint32_t *toKeys, *toValues;
 
   GPULBVH_HD void operator()(std::uint32_t i) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Variants run on an execution space. This file defines the contract of such a space, and
-// CatalogueHost, the space of the host's cores. CatalogueCuda (cuda_space.cuh) is the space of a
-// GPU. Only this comment states the whole contract. The compiler checks only what a variant uses.
+// Variants run on an execution space. This file defines the contract of such a space. It also
+// defines CatalogueHost, the space of the host's cores. CatalogueCuda (cuda_space.cuh) is the space
+// of a GPU. Only this comment states the whole contract. The compiler checks only the members that
+// a variant uses.
 //
 // A stage is a named struct of views. Its call operator, marked GPULBVH_HD, handles element i. A
 // space has these members:

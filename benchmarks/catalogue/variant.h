@@ -15,16 +15,16 @@
 
 namespace lbvh::variants {
 
-/// Memory in a space, for variants that need some. A run must begin with scratch.reset().
+/// Memory in a space, for variants that need some. A variant's run must begin with scratch.reset().
 template <class Space>
 struct VariantMemory {
   template <class T>
   using Buffer = typename Space::template Buffer<T>;
   Scratch<typename Space::Memory> scratch;
-  Buffer<std::uint32_t> root;  ///< one index, for a tree in which any node may be the root
+  Buffer<std::uint32_t> root;  ///< index of the root, for trees in which any node may be the root
   typename Space::template HostBuffer<std::uint32_t> answer;  ///< one word that the host reads
 
-  // These are for production's search on the host.
+  // Only the variant that runs production's search on the host uses the following members.
   Buffer<std::uint32_t> neighbours;
   Buffer<NeighbourList> lists;
   std::unique_ptr<BlockBuilder> blocks;
@@ -32,9 +32,9 @@ struct VariantMemory {
   std::unique_ptr<NeighbourSort> sort;
 };
 
-/// Builds a tree over n leaves. It has 2 n - 1 nodes, numbered by THE INDEX RULE (types.h) unless a
-/// variant says otherwise. `codes` are sorted 30-bit Morton codes, and leaf k is box ids[k]. All
-/// arrays are in the space's memory.
+/// The arguments of a variant that builds a tree over n leaves. The tree has 2 n - 1 nodes,
+/// numbered by THE INDEX RULE (types.h) unless a variant says otherwise. `codes` are sorted 30-bit
+/// Morton codes, and leaf k is box ids[k]. All arrays are in the space's memory.
 template <class Space>
 struct BuildProblem {
   Space& space;
@@ -46,7 +46,7 @@ struct BuildProblem {
   Node* nodes;
 };
 
-/// Finds each overlapping pair of a tree's boxes once, in any order.
+/// The arguments of a variant that finds each overlapping pair of boxes once, in any order.
 template <class Space>
 struct FindProblem {
   Space& space;
@@ -59,8 +59,8 @@ struct FindProblem {
   PairOutput out;
 };
 
-/// Sorts keys, and values with them, by the low `bits` bits of the keys. Before the sort the values
-/// are 0, 1, and so on. Equal keys keep that order.
+/// The arguments of a variant that sorts keys, and values with them, by the low `bits` bits of the
+/// keys. Before the sort the values are 0, 1, and so on. The sort must be stable.
 template <class Space>
 struct SortProblem {
   Space& space;
@@ -93,12 +93,12 @@ template <class Problem>
 struct Variant {
   const char* name;
   const char* source;  ///< the document or paper
-  /// Milliseconds for 12,486 boxes in the documents that README.md lists; 0: they give none.
+  /// Milliseconds for 12,486 boxes, from the documents that README.md lists; 0: they give none.
   double gtx690Ms;
   void (*run)(Problem&);  ///< null: the variant does not run on this space
 };
 
-/// A row that can also count its work.
+/// A row whose variant can also count its work.
 template <class Space>
 struct FindVariant : Variant<FindProblem<Space>> {
   void (*count)(const FindProblem<Space>&, Work&) = nullptr;  ///< null on a GPU

@@ -30,8 +30,8 @@ class Workbench {
   /// @param threads number of threads of the host; ignored on a GPU
   explicit Workbench(int threads = 1) : space_(spaceWith(threads)) {}
 
-  /// Uploads the boxes and runs production's stages 1 to 4 over them. After that, each of the
-  /// problems below may be taken and solved any number of times.
+  /// Uploads the boxes and runs production's stages 1 to 4 over them. After that, sortProblem(),
+  /// buildProblem() and findProblem() may be called any number of times.
   void prepare(View<const Aabb> boxes) {
     total_ = boxes.size();
     boxes_ = space_.upload(boxes, upload_);
@@ -53,7 +53,7 @@ class Workbench {
     space_.wait();
   }
 
-  /// A problem with unsorted keys. Each call computes the keys again.
+  /// Returns a problem with unsorted keys. Each call computes the keys again.
   SortProblem<Space> sortProblem() {
     const std::size_t all = boxes_.size();
     const View<std::uint32_t> keys = keys_.ensure(all), ids = ids_.ensure(all);
@@ -69,7 +69,8 @@ class Workbench {
             AssignCodes<std::uint32_t>::kKeyBits};
   }
 
-  /// The keys must be sorted. The new tree replaces the one that findProblem() uses.
+  /// The keys of sortProblem() must be sorted. The new tree replaces the one that findProblem()
+  /// uses.
   BuildProblem<Space> buildProblem() {
     return {space_,
             memory_,
@@ -87,7 +88,7 @@ class Workbench {
     space_.wait();
   }
 
-  /// Allocates memory for `capacity` pairs. found() returns how many were found.
+  /// Allocates memory for `capacity` pairs. After a run, found() returns how many were found.
   FindProblem<Space> findProblem(std::size_t capacity) {
     space_.forEach(1, NoPairs{&header_.data()->pairs});
     return {space_,        memory_,
@@ -96,8 +97,8 @@ class Workbench {
             leaves_,       {pairs_.ensure(capacity), ~std::uint64_t{0}, &header_.data()->pairs}};
   }
 
-  /// Waits for the space, and returns the number of pairs of the last problem, including those
-  /// beyond the capacity.
+  /// Waits for the space, and returns the number of pairs found since the last findProblem(),
+  /// including those beyond the capacity.
   std::uint64_t found() {
     space_.forEach(Report::kWords, Report{header_.data(), report_.data()});
     space_.wait();

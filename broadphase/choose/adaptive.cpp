@@ -68,7 +68,7 @@ void AdaptivePipeline::step(const StepInput& input, StepStats& stats) {
     stats = untouched;
     stepOnHost(input, stats);
   }
-  // Nothing below throws, because the step is done.
+  // Nothing below may throw, because the step is done.
   if (step_ > 1 && serving_ != served_) ++info_.switches;
   served_ = serving_;
   const double ms = millisecondsSince(begin);
@@ -289,7 +289,7 @@ void AdaptivePipeline::tell() {
     const bool isWarmUp = !isOnGpu && gpu_ != nullptr && !gpu_->isMade();
     if (isOnGpu && !trouble_.empty())
       info_.say(chooser_->reason(), "works again after: " + trouble_);
-    else if (!isOnGpu && gpuWasWrong)  // said when the host has corrected the pairs
+    else if (!isOnGpu && gpuWasWrong)  // said after the host has corrected the pairs
       info_.say(SpaceReason::failed,
                 verdict_.empty() ? "the GPU found wrong pairs for another finder of this process"
                                  : verdict_);

@@ -20,7 +20,8 @@ namespace lbvh {
 /// process runs on a GPU.
 inline std::atomic<bool> gpuWasWrong{false};
 
-/// No step waits for the GPU's warm-up or for a trial. In a trial the pipeline that is not in use
+/// A pipeline whose chooser decides for each step whether it runs on the host or on the GPU. No
+/// step waits for the GPU's warm-up or for a trial. In a trial the pipeline that is not in use
 /// repeats a step on a copy of the boxes. Then the pairs of the trial and of the step are compared.
 /// If they differ, no GPU is used any more. After one, two, three ... failures in a row, the GPU is
 /// not used for 2, 4, 8 ... steps. After a sticky failure the GPU is not used again.
@@ -83,7 +84,7 @@ class AdaptivePipeline final : public Pipeline {
   const PipelineThread::Clock::time_point made_ = PipelineThread::Clock::now();
   /// The current step, and the first step that may use the GPU after a failure.
   std::uint64_t step_ = 0, retryAt_ = 0;
-  std::uint64_t nextTrial_ = 0;  ///< the first step that may be tried after memory ran out
+  std::uint64_t nextTrial_ = 0;  ///< after memory ran out for a trial: the first step with trials
   int failures_ = 0;             ///< failures in a row
   bool hasFailedForGood_ = false;
   std::string trouble_;  ///< message of the last failure

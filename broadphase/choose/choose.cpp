@@ -67,7 +67,7 @@ std::string whyUnavailable(Backend backend, int device) {
   if (backend != Backend::cuda) return {};
   if (gpuWasWrong) return "no cuda: the GPU has found wrong pairs in this process";
   if (device < 0) device = currentCudaDevice();
-  std::string why;  // set on another thread, because CUDA keeps error and device per thread
+  std::string why;  // set on another thread: CUDA's last error and current device are per thread
   std::thread([&] { why = whyNoCuda(device); }).join();
   return why;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Runs a pipeline on its own thread, which makes, uses and destroys the pipeline. So a caller need
 // not wait while the pipeline is made or tried. A driver keeps a state for each thread (device,
-// last error, capture mode). The state of a caller's thread is never changed.
+// last error, capture mode). So a pipeline cannot change the state of a caller's thread.
 #pragma once
 
 #include <atomic>

@@ -8,10 +8,10 @@ namespace lbvh {
 namespace {
 
 constexpr int kMinLongSteps = 6;  // after this many long steps in a row the GPU is tried
-constexpr int kMaxCounted = 64;   // after this many steps the chosen space is kept
+constexpr int kMaxCounted = 64;   // after this many compared steps the chosen space is kept
 constexpr double kMargin = 1.05;  // the other space must be faster by this factor
-// By chance the sums may differ by this many hitches, each as long as a step. While steps run on
-// the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the GPU
+// By chance, hitches may make the sums differ by the mean time of this many steps. While steps run
+// on the GPU, the host is tried rarely, so a wrong choice of the GPU lasts long. Therefore the GPU
 // must be faster in two comparisons in a row.
 constexpr double kHitchesForGpu = 4, kHitchesForHost = 3, kHitchesToStay = 1;
 constexpr double kCheckShare = 99;          // time on the GPU / time for trials of the host
@@ -37,7 +37,7 @@ void FasterSpace::stepped(Where where, const StepFigures& figures) noexcept {
     return;
   }
   longSteps_ = figures.ms < leastMs_ ? 0 : std::min(longSteps_ + 1, kMinLongSteps);
-  if (longSteps_ < kMinLongSteps) return;  // steps as short as these gain nothing on a GPU
+  if (longSteps_ < kMinLongSteps) return;  // short steps gain nothing on a GPU
   isWorthAGpu_ = true;
   if (isInSeries_ || (step_ < nextSeries_ && !isChange)) return;
   isInSeries_ = true;
@@ -124,7 +124,7 @@ void FasterSpace::switchOver() {
     nextCheckMs_ = 0;
     return;
   }
-  // The GPU's steps were slower than its trials.
+  // The GPU was slower in steps than in its trials, so the next series comes later.
   pause_ = std::max(kMinPause, 2 * pause_);
   nextSeries_ = step_ + pause_;
 }

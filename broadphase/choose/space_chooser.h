@@ -79,8 +79,8 @@ class AlwaysGpu final : public SpaceChooser {
 /// another hundredth.
 class FasterSpace final : public SpaceChooser {
  public:
-  /// @param leastMs a step that takes less time than this on the host is faster there than on any
-  ///   GPU, because a launch and a wait take longer
+  /// @param leastMs steps that take less time than this on the host gain nothing on a GPU, where a
+  ///   launch and a wait alone take longer
   explicit FasterSpace(double leastMs = 0.1) : leastMs_(leastMs) {}
 
   Where next() const override { return serving_; }

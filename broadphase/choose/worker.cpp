@@ -31,9 +31,9 @@ enum State : int { kIdle, kBusy, kQuit };
 // Waking a sleeping thread takes 5 to 50 us, as long as a small step on a GPU. So a waiting thread
 // first spins. If it waits for a job, it spins about as long as a wake-up takes. If it waits for
 // the end of a job, it spins about as long as a step of some 100,000 boxes takes. With at most two
-// processors it does not spin, because it might take the only free processor from the other thread
-// or from the program. A thread may spin to the end of this time, because steps take longer or no
-// processor is free. Then its next few waits do not spin.
+// processors it does not spin, because it might take the only free processor from the thread that
+// it waits for, or from the program. If a thread spins for the whole time in vain, steps take
+// longer or no processor is free. So its next few waits do not spin.
 constexpr std::chrono::microseconds kLook[] = {std::chrono::microseconds(40),    // by state: kIdle,
                                                std::chrono::microseconds(500)};  // kBusy
 constexpr int kBlindWaits = 15;
@@ -48,7 +48,7 @@ bool maySpin() noexcept {
 }  // namespace
 
 struct Worker::Thread {
-  // Uses a lock: without a futex, std::atomic's wait() misses notifications (libstdc++ 12).
+  // A lock, because std::atomic's wait() misses notifications if there is no futex (libstdc++ 12).
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
   std::atomic<int> state{kIdle};
@@ -90,7 +90,7 @@ struct Worker::Thread {
   }
 
   // All threads of this process, so that the process can wait for them at exit. Never destroyed,
-  // because statics of the program may be destroyed later.
+  // because a Worker in a static of the program may be destroyed later.
   struct All {
     std::mutex mutex;
     Thread* first = nullptr;
@@ -115,8 +115,8 @@ void Worker::Thread::loop() noexcept {
   }
 }
 
-// Does nothing if the lock is taken: in a child process after fork(), the thread that took the lock
-// may not exist.
+// Waits for all running jobs. Does nothing if the lock is taken: in a child process after fork(),
+// the thread that took the lock may not exist.
 void Worker::Thread::awaitAll() noexcept {
   const std::unique_lock<std::mutex> lock(all().mutex, std::try_to_lock);
   if (!lock) return;

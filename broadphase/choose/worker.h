@@ -11,8 +11,8 @@ namespace lbvh {
 /// Only one thread at a time, the owner, may use an instance. A job sees what the owner wrote
 /// before start(). Once isBusy() has returned false, the owner sees what the job wrote.
 ///
-/// At exit the process waits for all running jobs, even if their workers were never destroyed. It
-/// would crash if it ended while a driver starts up.
+/// At exit the process waits for all running jobs, even if their workers were never destroyed.
+/// Without this wait, the process would crash if it ended while a job starts up a GPU's driver.
 class Worker {
  public:
   /// @throws std::system_error if no thread can be started
@@ -29,7 +29,8 @@ class Worker {
 
   /// Waits until the job has ended.
   void settle() const noexcept;
-  /// Waits until the job has ended. @throws what the job threw, once
+  /// Waits until the job has ended.
+  /// @throws what the job threw; a second call does not throw it again
   void wait();
 
   /// Calls start(), meanwhile() on this thread, and wait(). @throws what f throws

@@ -16,7 +16,7 @@ namespace lbvh {
 
 /// @tparam Memory a small copyable policy. allocate(bytes) may throw; release(pointer, bytes) must
 ///   not. requireMayGrow() throws while allocation is forbidden. keepsReleased() is true if
-///   released memory is freed only later. A policy has kIsLazy if untouched pages take no memory.
+///   released memory is not freed at once. A policy has kIsLazy if untouched pages take no memory.
 template <class T, class Memory>
 class GrowBuffer {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -44,8 +44,7 @@
 #define GPULBVH_END_TARGET
 #endif
 
-// Prevents the inlining of rarely used code. Inlined code would take registers from a short
-// function.
+// Prevents the inlining of rarely used code, which would take registers from a short caller.
 #if defined(GPULBVH_GNU)
 #define GPULBVH_NOINLINE __attribute__((noinline))
 #else

@@ -33,13 +33,14 @@ struct ChooseGrid {
     if (isTooCoarse(scene, longestSide(grid.lo, hi) / (1 << 23))) dropOutliers(grid.lo, hi);
     const float longest = longestSide(grid.lo, hi);
     // Cells are cubes. With equally many cells on all axes, the order would first cut the debris
-    // corridor (16 x 12 x 260 m) into slices. Its frames would take 7.9 ms instead of 4.2.
+    // corridor (16 x 12 x 260 m) into slices. A frame of this scene would take 7.9 ms instead of
+    // 4.2.
     grid.perLength = longest > 0 ? 1 / longest : 0;
     grid.bits = 10;
     for (const int finer : {14, 21})
       if (isTooCoarse(scene, longest / static_cast<float>(1 << grid.bits))) grid.bits = finer;
-    // The inverse of a denormal length is infinite. If it is replaced by the largest finite number,
-    // and codes have 21 bits per axis, each denormal coordinate still has its own cell.
+    // The inverse of a denormal length can be infinite. Then it is replaced by the largest finite
+    // number. With codes of 21 bits per axis, each denormal coordinate still has its own cell.
     if (grid.perLength > kMaxPerLength) {
       grid.perLength = kMaxPerLength;
       grid.bits = 21;
@@ -92,7 +93,7 @@ struct ChooseGrid {
 
   /// Whether cells of this length are longer than the boxes. This decides the length of the codes,
   /// and whether outliers are dropped. The length of the boxes is a geometric mean, computed from
-  /// exponents, because a sum of exponents is exact. The number of boxes does not matter, because
+  /// exponents, because a sum of exponents is exact. The number of boxes is not considered, because
   /// nearly all boxes that share a small cell overlap.
   GPULBVH_HD static bool isTooCoarse(const SceneBounds& scene, float cell) {
     return scene.measured != 0 && exponentOf(cell) > meanExponent(scene);

@@ -20,8 +20,9 @@ struct SpaceInfo {
   SpaceReason spaceReason = SpaceReason::requested;
   double hostMeanMs = 0, gpuMeanMs = 0;
   std::size_t switches = 0;
-  /// How often the pairs of the last step were lost with the GPU, and the host searched for them
-  /// again. Later changes are relative to what the host found, even if the GPU's pairs were wrong.
+  /// How often the GPU failed before the pairs of its last step were copied, so that the host
+  /// searched for them again. The next changes are relative to the host's pairs, even if the GPU's
+  /// pairs were wrong.
   std::size_t losses = 0;
 
   /// @throws std::bad_alloc; then nothing has changed
@@ -43,7 +44,7 @@ class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  /// Runs all stages, and writes counts and milliseconds to `stats`.
+  /// Runs the stages of one step, and writes counts and milliseconds to `stats`.
   /// @throws SpaceError, std::bad_alloc; std::length_error if there are too many pairs. Then
   ///   pairs() is still the result of the previous step, and added() and removed() are empty.
   virtual void step(const StepInput& input, StepStats& stats) = 0;

@@ -61,7 +61,7 @@ class Scratch {
                    (block_.bytes() - used_) / kScratchAlignment * kScratchAlignment / sizeof(T));
   }
 
-  /// Its destructor gives back all pieces that were lent since its constructor.
+  /// A scope: its destructor gives back all pieces that were lent since its constructor ran.
   class Frame {
    public:
     explicit Frame(Scratch& scratch) : scratch_(scratch), begin_(scratch.used_) {}

@@ -31,7 +31,7 @@ void forBits(std::uint64_t bits, std::size_t first, const Visit& visit) {
     visit(static_cast<std::uint32_t>(first + static_cast<std::size_t>(std::countr_zero(bits))));
 }
 
-/// The number of words with a bit for each of n indices.
+/// The number of 64-bit words that hold n bits.
 inline std::size_t wordsFor(std::size_t n) { return (n + kMaskBits - 1) / kMaskBits; }
 
 /// A set of indices. The first level has a bit for each index. The second level has a bit for each
@@ -62,7 +62,7 @@ class SparseBits {
   }
 
   void add(std::size_t i) { addMask(std::uint64_t{1} << i % kMaskBits, i); }
-  /// Adds the indices of a word's bits. @param i any index in the word
+  /// Adds the indices of the set bits of one word. @param i any index in the word
   void addMask(std::uint64_t bits, std::size_t i) {
     const std::size_t word = i / kMaskBits;
     words_[word] |= bits;

@@ -18,7 +18,7 @@ struct SceneBounds {
   float lo[3] = {kFar, kFar, kFar};     ///< minimum of the centres of the measured boxes
   float hi[3] = {-kFar, -kFar, -kFar};  ///< maximum of these centres
   std::int64_t exponents = 0;  ///< sum of the exponents of the measured boxes' longest sides
-  std::uint32_t measured = 0;  ///< ordinary boxes that are not inverted
+  std::uint32_t measured = 0;  ///< number of measured boxes: ordinary and not inverted
   std::uint32_t ordinary = 0, oversized = 0, nan = 0;
 
   GPULBVH_HD SceneBounds& operator+=(const SceneBounds& other) {
@@ -59,7 +59,7 @@ struct DeltaCount {
 
 /// The values that may change from step to step while the kernel launches stay the same.
 struct StepArguments {
-  std::uint64_t boxes = 0;  ///< number of boxes of the input; later elements are padding
+  std::uint64_t boxes = 0;  ///< number of boxes of the input, without padding
   std::uint64_t oldPairs = 0;
   std::uint64_t mostExtents = ~std::uint64_t{0};  ///< see StepHeader::extents
 };
@@ -97,7 +97,7 @@ struct StepHeader {
 
   // On a GPU (cuda/kernels/leaf_blocks.cuh, cuda/kernels/block_search.cuh, core/device_input.h):
   std::uint32_t errors = 0;    ///< DeviceError bits of the boxes; no stage of a step clears them
-  std::uint32_t overfull = 0;  ///< 1: a search for few boxes found more pairs than fit
+  std::uint32_t overfull = 0;  ///< 1: a search for the pairs of few boxes found too many to store
   /// Sum of the extents of all blocks. If it exceeds arguments.mostExtents, nothing is searched.
   std::uint64_t extents = 0;
 

@@ -78,6 +78,6 @@ void checkStep(const StepInput& input, View<const Pair> oldPairs, View<const Pai
   check(whyPairsAreWrong(newPairs, input.boxes, input.filters));
   check(whyDeltaIsWrong(oldPairs, newPairs, added, removed, input.removedObjects));
 } catch (const std::bad_alloc&) {
-  // Only the check fails: the step itself is done.
+  // Only the check has failed. The step itself has succeeded.
 }
 }  // namespace lbvh

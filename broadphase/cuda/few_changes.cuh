@@ -30,7 +30,8 @@ class ChangedList {
   }
 
   const std::uint32_t* data() const { return list_.data(); }
-  /// The number of elements of launches over the list. It is a power of two, so it rarely changes.
+  /// Kernels that process the list are launched for this many elements. It is a power of two, so it
+  /// rarely changes.
   std::size_t capacity() const { return capacity_; }
 
  private:
@@ -89,7 +90,7 @@ struct FewChanges {
   StepHeader* report;
 };
 
-/// @param knowsSlots whether the buffers have the slots of the current order
+/// @param knowsSlots whether `few` already has the slots of the current order
 inline void updateFew(const StepRun& run, FewChangeBuffers& few, const ChangedList& changed,
                       const FewChanges& step, bool knowsSlots) {
   CudaSpace& space = run.space();

@@ -19,8 +19,8 @@
 
 namespace lbvh {
 
-/// A search and its queries. Its device must be the current one, and the thread must have no
-/// pending error.
+/// A search and its queries. Its device must be the current one, and the calling thread must have
+/// no pending CUDA error.
 class StreamSearch {
  public:
   explicit StreamSearch(const DeviceOptions& options)
@@ -60,8 +60,8 @@ class StreamSearch {
         [&] { return findInCapture(scene, request); });
   }
 
-  /// Allocates all memory by running searches without valid boxes, with codes of both lengths and
-  /// with each kind of sort.
+  /// Allocates all memory by running searches without valid boxes, with short and with long Morton
+  /// codes, and with each kind of sort.
   void reserve(const DeviceScene& scene, const DeviceRequest& request, std::size_t pairs) {
     reservedPairs_ = std::max(reservedPairs_, pairs);
     initialPairCapacity_ = std::max(initialPairCapacity_, pairs);
@@ -115,8 +115,8 @@ class StreamSearch {
   }
 
  private:
-  /// Records an event on the stream after our work, even if a search is incomplete. The
-  /// event tells when our memory is no longer in use.
+  /// The destructor records an event on the stream after our work, even if a search is incomplete.
+  /// The event tells when our memory is no longer in use.
   struct Mark {
     cudaEvent_t event;
     cudaStream_t stream;

@@ -17,7 +17,7 @@ namespace lbvh {
 
 /// The host's decisions about a search, made before its counts are known.
 struct SearchPlan {
-  int bits;           ///< bits per axis of the grid of the codes
+  int bits;           ///< bits per axis of the codes
   std::size_t pairs;  ///< capacity of the pair list, if the finder owns it
 };
 
@@ -63,8 +63,8 @@ class DeviceSearch {
     return answer(request, lists);
   }
 
-  /// Whether a search can work as in a step: it uses packed boxes in place, and lists each pair
-  /// once. For any other search, the boxes are packed first, and searched world by world.
+  /// Whether a search can work as in a step, with packed boxes in place and each pair listed once.
+  /// For any other search, the boxes are packed first, and searched world by world.
   static bool isPlain(const DeviceScene& scene, const DeviceRequest& request) {
     const bool isPacked = scene.min.stride == sizeof(Aabb) && scene.max.stride == sizeof(Aabb) &&
                           scene.max.data == scene.min.data + 3;
@@ -75,11 +75,11 @@ class DeviceSearch {
            !request.countsByWorld;
   }
 
-  /// Prevents the lists kept for `changes` from moving later, because a graph uses them.
+  /// Fixes the addresses of the lists that are kept for `changes`, because a graph uses them.
   void fixKept() { isKeptFixed_ = true; }
 
-  /// Marks the last search as lost. Must be called if the search threw, even before it began,
-  /// because the caller has none of its pairs.
+  /// Marks the last search as lost. Must be called if the search threw, even before it queued any
+  /// work, because the caller has none of its pairs.
   void forgetLast() { isRunning_ = true; }
   /// Whether the last search is incomplete or lost.
   bool isBroken() const { return isRunning_; }

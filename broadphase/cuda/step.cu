@@ -15,7 +15,7 @@ namespace lbvh {
 
 namespace {
 
-/// CUDA calls may fail during its lifetime. The destructor clears their error, unless an error was
+/// A scope in which CUDA calls may fail. The destructor clears their error, unless an error was
 /// pending before.
 struct MayFail {
   const bool wasClean = cudaPeekAtLastError() == cudaSuccess;
@@ -75,7 +75,7 @@ Obstacle obstacleTo(int device) {
           error == cudaErrorNoKernelImageForDevice};
 }
 
-/// The destructor restores the calling thread's current device.
+/// A scope: the destructor restores the calling thread's current device.
 class KeptDevice {
  public:
   KeptDevice() = default;

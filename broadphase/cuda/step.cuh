@@ -83,8 +83,8 @@ class CudaPipeline final : public Pipeline {
   ListBuffers& oldLists() { return lists_[old_]; }
   ListBuffers& newLists() { return lists_[1 - old_]; }
 
-  /// Runs f so that it does not disturb captures of the program. If f throws, waits until none of
-  /// our work is running.
+  /// Runs f so that it does not disturb the program's stream captures. If f throws, waits until
+  /// none of our work is running.
   template <class F>
   void guarded(const F& f) {
     const RelaxedCapture relaxed;
@@ -148,7 +148,8 @@ class CudaPipeline final : public Pipeline {
     }
   }
 
-  /// Without a sort, the launches depend only on the members of LaunchKey.
+  /// Launches the stages of a step for all boxes. Without a sort, the launches depend only on the
+  /// members of LaunchKey.
   Outcome runStages(const StepRun& run, const StepInput& there) {
     const View<const Aabb> boxes = there.boxes;
     const View<std::uint32_t> counts = newLists().offsets.ensure(boxes.size() + 1);
@@ -361,8 +362,8 @@ class CudaPipeline final : public Pipeline {
     stats.capacity = oldLists().pairs.capacity();
   }
 
-  /// Set by the destructor, because freeing the members below could otherwise break captures of the
-  /// program.
+  /// Set by the destructor. Otherwise, freeing the members below could break the program's stream
+  /// captures.
   std::optional<RelaxedCapture> relaxed_;
   const Hierarchy hierarchy_;  ///< the same for every step, so LaunchKey does not need it
   HostTasks tasks_;            ///< threads for uploads and shared work

@@ -19,7 +19,8 @@ namespace lbvh {
 int currentCudaDevice();
 
 /// Empty if the device can run our kernels, else the reason. The call leaves no new error pending,
-/// but makes the device the thread's current one. So it should be made on a separate thread.
+/// but makes the device the thread's current one. So this function should be called on a separate
+/// thread.
 std::string whyNoCuda(int device = 0);
 
 /// The last result of whyNoCuda() that holds for the whole process: no driver, or no device. Makes

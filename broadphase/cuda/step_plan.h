@@ -23,7 +23,8 @@ class OrderPlan {
   /// @param boxes number of boxes with padding
   /// @param handedIn number of boxes without padding
   void begin(std::size_t boxes, std::uint64_t handedIn) {
-    // New boxes are packed together into the last blocks of the order, wherever they are in space.
+    // Many new boxes make the order worse: wherever they are in space, they are packed together
+    // into its last blocks.
     const bool hasGrown = handedIn > handedIn_ + handedIn_ / 256 + 32;
     sorts_ = !mayKeep || isWorn_ || boxes != ordered_ || hasGrown;
     ordered_ = 0;  // set again when the step succeeds
@@ -48,7 +49,7 @@ class OrderPlan {
     }
   }
 
-  /// Must be called before the step runs again.
+  /// Lets the step sort if its order was too bad. Must be called before the step runs again.
   void retry() { sorts_ |= isWorn_; }
 
   void succeed(std::size_t boxes) {
@@ -79,9 +80,9 @@ class FewPlan {
     return kBoxesPerChanged * changed <= boxes;
   }
 
-  /// Must be called if a step had too many pairs or too wide blocks, and must search again for the
-  /// pairs of all boxes. Such steps usually follow each other, so the next steps search for the
-  /// pairs of all boxes.
+  /// Makes the next steps search for the pairs of all boxes. Must be called if a step for the
+  /// changed boxes had too many pairs or too wide blocks, because such steps usually follow each
+  /// other.
   void fellShort() {
     resting_ = pause_;
     pause_ = std::min(2 * pause_, kLongestPause);
@@ -113,8 +114,8 @@ struct StepPlan {
 
   OrderPlan order;
 
-  /// Begins a step. The first plan has the capacity for `oldPairs`, or for eight pairs per box,
-  /// because growing costs a second run.
+  /// Begins a step. The first plan has the capacity for `oldPairs` or, without old pairs, for eight
+  /// pairs per box. A smaller plan might have to grow, which costs a second run.
   /// @param boxes number of boxes with padding
   /// @param handedIn number of boxes without padding
   void begin(std::size_t boxes, std::uint64_t handedIn, std::size_t oldPairs) {
@@ -126,7 +127,7 @@ struct StepPlan {
     return (bits == step.grid.bits || !order.sorts()) && order.covers(step) && step.pairs <= pairs;
   }
 
-  /// Whether the changes fit. If not, CudaPipeline copies the lists.
+  /// Whether the changes fit into the two lists. If not, CudaPipeline copies the changes.
   bool lists(const DeltaCount& delta) const {
     return delta.added <= listed && delta.removed <= listed;
   }
@@ -139,8 +140,8 @@ struct StepPlan {
     if (!wasSearched) return;
     const std::uint64_t generous = step.pairs + step.pairs / 8 + 1024;
     if (pairs < step.pairs || pairs > 2 * generous) setPairs(generous);
-    // In a first step all pairs are new, so its changes are ignored. The changes of any other step
-    // may recur.
+    // In a first step all pairs are new, so its changes are ignored. After any other step, the next
+    // one may have as many changes.
     if (step.arguments.oldPairs > 0)
       setListed(std::bit_ceil(std::max(step.delta.added, step.delta.removed)));
   }
@@ -152,17 +153,17 @@ struct StepPlan {
   }
 
   /// The maximum number of pairs in each list, so that both lists take at most `bytes`. The lists
-  /// grow by doubling, and released memory is included until it is freed. The result is at least
+  /// grow by doubling, and old memory that is not freed yet is included. The result is at least
   /// kMinListed.
   static std::size_t listedIn(std::size_t bytes) {
     return std::max(kMinListed, std::bit_floor(bytes / (5 * sizeof(Pair))));
   }
   /// The maximum number of pairs in a copy of all pairs, so that its memory takes at most `bytes`.
-  /// The memory grows by doubling, and released memory is included until it is freed.
+  /// The memory grows by doubling, and old memory that is not freed yet is included.
   static std::size_t lockedIn(std::size_t bytes) { return bytes / (4 * sizeof(Pair)); }
 
  private:
-  /// Assumes that at most an eighth of the pairs are added or removed in a step.
+  /// Sets both capacities. Assumes that a step adds or removes at most an eighth of the pairs.
   void setPairs(std::uint64_t planned) {
     pairs = static_cast<std::size_t>(std::min(planned, mostPairs));
     setListed(std::bit_floor(std::uint64_t{pairs / 8}));

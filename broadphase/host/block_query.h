@@ -85,8 +85,8 @@ void queryPacked(const PackedBoxes& packed, const Hits& hits, const Visit& visit
   for (const std::uint32_t box : packed.oversized) visit(box);
 }
 
-/// Calls visit(box index) for each packed box for which hits(Aabb) is true, as queryPacked() does,
-/// but tests oversized boxes, too. The array of boxes must not have moved.
+/// Does what queryPacked() does, but also tests oversized boxes: calls visit(box index) only for
+/// boxes for which hits(Aabb) is true. The array of boxes must not have moved.
 template <class Hits, class Visit>
 void queryExactly(const PackedBoxes& packed, const Hits& hits, const Visit& visit) {
   queryBlocks(packed.tree, hits, visit);

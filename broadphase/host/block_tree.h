@@ -44,8 +44,8 @@ struct alignas(64) BoxBlock {
 };
 
 /// The filters of a block's lanes. In a leaf block they are the filters of its boxes. In other
-/// blocks, a lane has all groups and all masks of the boxes below. So a search can skip blocks
-/// whose filters cannot match. A lane without a box has group 0 and mask 0.
+/// blocks, a lane has every group bit and every mask bit of the boxes below. So a search can skip
+/// blocks whose filters cannot match. A lane without a box has group 0 and mask 0.
 struct alignas(64) FilterBlock {
   std::int32_t group[kLanes];
   std::int32_t mask[kLanes];
@@ -63,12 +63,12 @@ struct ShortBlocks;
 struct BlockTree {
   BoxBlock* blocks = nullptr;
   FilterBlock* filters = nullptr;  ///< one for each block; null: all pairs should collide
-  /// For searches by rank; otherwise null. One element for each parent of leaf blocks. A lane has
-  /// the group bits and mask bits that all boxes of a leaf block share. If the shared bits of two
-  /// leaf blocks match, so do the filters of all their boxes.
+  /// Null without filters. Used only in searches by rank. One element for each parent of leaf
+  /// blocks. A lane has the group bits and mask bits that all boxes of a leaf block share. If the
+  /// shared bits of two leaf blocks match, so do the filters of all their boxes.
   FilterBlock* common = nullptr;
   const ShortBlocks* shorts = nullptr;  ///< one for each leaf block, or null; for searches by rank
-  std::uint32_t boxes = 0;              ///< number of used lanes in the leaf blocks
+  std::uint32_t boxes = 0;              ///< number of lanes for boxes; some may be empty
   std::uint32_t leafBlocks = 0;
   std::uint32_t root = 0;
   bool isInIndexOrder = false;  ///< whether the boxes are in the order of their indices

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Measures how much wider leaf blocks have become since they were packed, because boxes in them
-// were replaced (blocks.h). Decides when blocks that slow queries down should be packed again. The
+// When boxes in packed leaf blocks are replaced (blocks.h), the blocks can become wider, which
+// slows queries down. Measures by how much, and decides when the blocks should be packed again. The
 // measure is the sum of surface areas, because the chance that a ray opens a block is proportional
 // to its surface area. Does not pack the blocks itself.
 #pragma once
@@ -25,7 +25,7 @@ class BlockWear {
     surface_.fetch_add(after - before, std::memory_order_relaxed);
   }
 
-  /// Must be called once per step.
+  /// Records how much wider the blocks are now. Must be called once per step.
   void endStep();
   /// Whether the blocks have been too wide for too many steps, and should be packed again.
   bool isDue() const { return waste_ > kMaxWaste * packed_; }

@@ -100,7 +100,7 @@ void BlockBuilder::pack(View<const Aabb> boxes, View<const Filter> filters,
   listOthers(ids, ranked, packBlocks(tasks_, kernels_, packed_, ids.data()));
 }
 
-/// Lists the boxes that have no lane.
+/// Lists the oversized boxes and the boxes with a NaN.
 void BlockBuilder::listOthers(View<const std::uint32_t> ids, std::size_t ranked,
                               std::size_t ordinary) {
   beside_.clear();

@@ -112,7 +112,7 @@ class NeighbourSearch {
   std::uint64_t find(View<const SearchPart> parts, ListKind kind, NeighbourLists lists,
                      const SearchLimits& limits, const NeighbourFilter* filter = nullptr);
 
-  /// Finds each pair of the boxes once, by rank.
+  /// Finds each pair of the boxes once, and writes the pairs by rank (simd/ranked_hits.h).
   /// @param limits limits.neighbours is the maximum number of pairs
   /// @return the number of hits. If it exceeds the size of lists.hits, some hits were not written.
   ///   If a limit was exceeded, not all hits were counted.

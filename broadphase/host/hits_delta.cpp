@@ -32,7 +32,8 @@ HitsChange* mergeRest(HitsMerge merge) {
   return merge.out;
 }
 
-/// Writes the pairs that begin or end. @param near a block of the same group
+/// Writes the pairs that begin or end. @param near any block of the group to which the changes
+///   belong
 /// @param size number of words of `out` that are in use
 /// @return the new number of words in use
 std::size_t writePairs(View<const HitsChange> changes, std::size_t near,

@@ -21,7 +21,7 @@ class HitsDelta {
   HitsDelta(HostTasks& tasks, const SimdKernels& kernels) : tasks_(tasks), kernels_(kernels) {}
 
   struct Input {
-    const RankedHits &last, &next;  ///< of boxes with the same ranks
+    const RankedHits &last, &next;  ///< hits of two searches with the same rank for each box
     View<const std::uint32_t> ids;  ///< the indices of the boxes, by rank
     View<const std::uint8_t>
         removedObjects;  ///< by index: the previous pairs of a flagged box are ignored

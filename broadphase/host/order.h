@@ -41,8 +41,8 @@ class CurveOrder {
   }
 
   /// The lowest bit of a short key that the sort needs. With seven bits per axis the sort takes two
-  /// passes instead of three. Seven bits are enough if their cells are no longer than a box,
-  /// because then few boxes share a cell.
+  /// passes instead of three. Seven bits are enough if a cell is then at most about as long as a
+  /// box, because few boxes share such a cell.
   static int lowestBit(const StepHeader& step) {
     constexpr int kShortBits = 7;
     const float cell = 1 / (step.grid.perLength * (1 << kShortBits));

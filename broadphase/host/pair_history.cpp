@@ -29,7 +29,7 @@ void PairHistory::compare(const StepInput& input, NeighbourLists lists, std::siz
     sort_.writePairs(lists, input.boxes.size(), sorted);
   }
   const auto timer = space_.timed("delta", stats.deltaMs);
-  const View<Pair> memory = lendFound(pairs);  // the lists are not needed any more
+  const View<Pair> memory = lendFound(pairs);  // may overwrite `lists`, which were read above
   const auto found = delta_.compare(space_.tasks(), pairs_, sorted, input.removedObjects,
                                     memory.data(), pairs_.data());
   added_ = found.added;

@@ -67,7 +67,7 @@ class PairHistory {
   bool isListed() const { return listed_ == Listed::all; }
 
   std::size_t size() const { return size_; }             ///< number of pairs of the last step
-  View<const Pair> pairs() const { return pairs_; }      ///< sorted; they must be listed
+  View<const Pair> pairs() const { return pairs_; }      ///< sorted; requires isListed()
   View<const Pair> added() const { return added_; }      ///< sorted
   View<const Pair> removed() const { return removed_; }  ///< sorted
 

@@ -28,8 +28,8 @@ std::size_t lowerBoundNear(View<const Pair> pairs, std::size_t from, Pair pair) 
   return from + lowerBound({pairs.data() + from, end - from}, pair);
 }
 
-/// Writes a number for each change, in ascending order. The number is twice the index of the first
-/// pair that is not less than the change, plus 1 for an added pair.
+/// Writes a number for each added or removed pair, in ascending order. The number is twice the
+/// index of the first element of `pairs` that is not less than that pair, plus 1 for an added pair.
 void findPlaces(View<const Pair> pairs, View<const Pair> added, View<const Pair> removed,
                 View<std::uint64_t> places) {
   const Pair *add = added.begin(), *remove = removed.begin();
@@ -205,10 +205,10 @@ void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<cons
   const auto isAdded = [&](std::size_t k) { return (places[k] & 1) != 0; };
   const auto placeOf = [&](std::size_t k) { return static_cast<std::size_t>(places[k] >> 1); };
   findPlaces({pairs, size}, added, removed, places);
-  // The pairs between two changes move together, by the number of earlier additions minus the
-  // number of earlier removals. First the runs that move up are moved, from the last run to the
-  // first. Then the others are moved, from the first run to the last. So no pair overwrites a pair
-  // that has yet to move.
+  // The pairs between two changes are a run. It moves by the number of earlier additions minus the
+  // number of earlier removals. First the runs that move to higher indices are moved, from the last
+  // run to the first. Then the other runs are moved, from the first to the last. So no pair
+  // overwrites a pair that has yet to move.
   std::ptrdiff_t shift =
       static_cast<std::ptrdiff_t>(added.size()) - static_cast<std::ptrdiff_t>(removed.size());
   std::size_t end = size;

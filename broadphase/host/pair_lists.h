@@ -50,13 +50,15 @@ class NeighbourSort {
 // Two ways to apply changes to a sorted list of pairs. The changes are sorted. Each removed pair
 // must be in the list, and no added pair may be in it.
 
-/// Copies the list. The time depends on the number of pairs, and little on the number of changes.
+/// Writes the changed list to `out`. The time depends on the number of pairs, and little on the
+/// number of changes.
 /// @param out receives the result; needs capacity for old.size() + added.size() - removed.size()
 /// pairs
 void mergeChanges(const SimdKernels& kernels, View<const Pair> old, View<const Pair> added,
                   View<const Pair> removed, View<Pair> out);
 
-/// Changes the list in place. Moves only pairs after the first change, but takes longer per change.
+/// Changes the list in place. Moves only pairs after the first change, but takes longer per change
+/// than mergeChanges().
 /// @param pairs `size` pairs, and memory for the added pairs
 /// @param places memory for one number per change
 void patchPairs(Pair* pairs, std::size_t size, View<const Pair> added, View<const Pair> removed,

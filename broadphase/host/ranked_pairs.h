@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Keeps the pairs of plain steps by rank, as hits (ranked_hits.h). A box's rank is its index in the
-// order along the curve, which is kept over many steps. A search finds hits sorted by rank, and
-// each pair once. So two steps can be compared without sorting. In each step only the changes are
-// sorted by index. All pairs are sorted by index when pairs() is called. Oversized boxes have their
-// own lists, by index.
+// Keeps the pairs of steps without a skin by rank, as hits (ranked_hits.h). A box's rank is its
+// index in the order along the curve, which is kept over many steps. A search finds hits sorted by
+// rank, and each pair once. So two steps can be compared without sorting. In each step only the
+// changes are sorted by index. All pairs are sorted by index when pairs() is called. Oversized
+// boxes have their own lists, by index.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class RankedPairs {
   void forget() { areKnown_ = false; }
   /// Forgets the results and frees their memory, which steps with a skin do not need.
   void release();
-  /// Whether the last result has the same oversized boxes.
+  /// Whether the last result has the same oversized boxes as `packed`.
   bool haveSameOversized(const PackedBoxes& packed) const;
 
   /// Converts the last result to new ranks.

@@ -169,8 +169,9 @@ class HostPipeline final : public Pipeline, HostSearch {
 
   /// @return false if there are too many candidates, or if the search needs too many tests
   bool findCandidates(const StepInput& input, NeighbourLists& lists, StepStats& stats) try {
-    // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. Memory
-    // that is not touched costs nothing, but a second search would cost time.
+    // Grown boxes have more pairs than the boxes themselves, and each pair is found twice. So
+    // plenty of memory is reserved. Untouched memory costs nothing, but a second search would cost
+    // time.
     const std::size_t n = input.boxes.size();
     const ListMemory memory{history_.foundMemory(), 8 * (history_.size() + n),
                             4 * input.maxPairs + n};

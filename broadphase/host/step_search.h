@@ -40,7 +40,8 @@ class HostSearch {
   /// Tests with 16-bit integers are not worth their cost if more than a quarter stay undecided.
   /// This happens if many boxes just touch.
   static constexpr std::uint64_t kTestsPerUnsure = 4;
-  static constexpr std::size_t kHits = 4;  ///< expected hits per box; most boxes have fewer
+  /// The first search reserves memory for this many hits per box; most boxes have fewer.
+  static constexpr std::size_t kHits = 4;
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
   /// Up to this many escaped boxes are handled by one thread.
   static constexpr std::size_t kEscapedGrain = 1024;
@@ -226,7 +227,7 @@ class HostSearch {
     header_.scene.nan = static_cast<std::uint32_t>(allBlocks_.packed().nan.size());
   }
 
-  /// Sorts the boxes by their positions in the blocks, and writes their indices to fewIds_.
+  /// Sorts these boxes by their positions in the blocks, and writes their indices to fewIds_.
   void orderByPlace(View<const std::uint32_t> ids, StepStats& stats) {
     const auto timer = space_.timed("sort", stats.sortMs);
     allBlocks_.findPlaces();
@@ -294,15 +295,16 @@ class HostSearch {
       work_.tests += tests;
       if (search_.tests() > mostTests) return false;
       if (found <= elements.size()) return true;
-      size = 2 * static_cast<std::size_t>(found);  // added pairs are written here later
+      // Larger than `found`, because PairHistory may later write added pairs to this memory.
+      size = 2 * static_cast<std::size_t>(found);
       mostTests -= mostTests == kNoLimit ? 0 : tests;
     }
   }
 
   const bool canUseShorts_;
   StepHeader header_;
-  std::vector<std::uint32_t> ids_;      ///< indices of all boxes, in their order
-  std::size_t ranks_ = 0;               ///< number of ranks; all later boxes in ids_ have a NaN
+  std::vector<std::uint32_t> ids_;  ///< indices of all boxes, in their order
+  std::size_t ranks_ = 0;           ///< number of ranks; the boxes after them in ids_ have a NaN
   std::vector<std::uint32_t> lastIds_;  ///< the order before beginNextOrder()
   RankBudget rankBudget_;
   ShortGrid shortGrid_{};

@@ -26,7 +26,7 @@ struct FoundPairs {
   View<Pair> pairs;
   std::uint32_t* places;                ///< by pair: its number among the pairs of its first box
   NeighbourList* byFirst;               ///< by box; the sizes are the counts
-  std::uint64_t limit;                  ///< the search stops after more pairs than this
+  std::uint64_t limit;                  ///< the search stops if it finds more pairs than this
   std::atomic<std::uint64_t> count{0};  ///< may exceed pairs.size()
 
   /// Appends the pairs of a thread. @return false if the limit is exceeded
@@ -134,8 +134,8 @@ class HostTreePipeline final : public Pipeline, TreeStages<HostSpace> {
 
   PairHistory history_;
   HostBuffer<NeighbourList> byFirst_;
-  HostBuffer<std::uint32_t> places_;    ///< by found pair: its position in its list
-  HostBuffer<std::uint32_t> partners_;  ///< the second boxes, grouped by list
+  HostBuffer<std::uint32_t> places_;    ///< by found pair: its position in its first box's list
+  HostBuffer<std::uint32_t> partners_;  ///< the lists: second boxes, grouped by first box
 };
 
 }  // namespace

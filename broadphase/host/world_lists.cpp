@@ -50,7 +50,8 @@ void HostLists::writeNeighbours(NeighbourLists found, std::size_t boxes,
   endWithin(lists.neighbours.size(), starts);
 }
 
-/// Keeps the pairs in the finder's memory, for the next search with `changes`.
+/// Writes the pairs and their changes. Also keeps the pairs, so that the next search with `changes`
+/// can be compared with them.
 void HostLists::writeChanges(NeighbourLists found, std::size_t boxes, const DeviceRequest& request,
                              DeviceReport& report, DeviceLists& lists) {
   const std::size_t size = found.indices.size();

@@ -137,8 +137,8 @@ void WorldSearch::joinLists(std::size_t boxes, bool isFull, std::size_t listed,
   listReverse({words, nextWord}, boxes, nextIndex);
 }
 
-/// Completes the lists of the boxes that are in all worlds. Adds their neighbours that are in one
-/// world.
+/// Completes the lists of the boxes that are in all worlds, by adding their neighbours that are in
+/// only one world.
 /// @param words each word holds a box that is in all worlds, and its neighbour
 /// @param end the end of the lists so far
 void WorldSearch::listReverse(View<std::uint64_t> words, std::size_t boxes, std::size_t end) {

@@ -20,7 +20,7 @@ namespace lbvh {
 struct WorldSearchRequest {
   PairRule rule;                ///< without filters, which are in the blocks
   ListKind kind;                ///< half or full
-  std::uint64_t maxPairs;       ///< the search stops after more pairs than this
+  std::uint64_t maxPairs;       ///< the search stops if it finds more pairs than this
   View<std::uint32_t> byWorld;  ///< empty, or receives the number of pairs of each world
 };
 

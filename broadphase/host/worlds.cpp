@@ -35,7 +35,7 @@ class HostDevicePipeline final : public DevicePipeline {
     worlds_.clear();  // because gather() overwrites the boxes of the worlds
     worlds_.build(gather(scene));
     PairRule rule(scene);
-    rule.filters = nullptr;  // the blocks have the filters
+    rule.filters = nullptr;  // the search reads the filters in the blocks
     const View<std::uint32_t> byWorld = lists_.byWorld(scene, request);
     NeighbourLists found;
     const ListKind kind =
@@ -56,7 +56,7 @@ class HostDevicePipeline final : public DevicePipeline {
     return lists;
   }
 
-  /// Queries find no boxes until the next search, as on a GPU.
+  /// After this call, queries find no boxes until the next search, as on a GPU.
   void reserve(const DeviceScene&, const DeviceRequest& request, std::size_t pairs) override {
     worlds_.clear();
     if (request.changes) lists_.forgetLast();

@@ -28,8 +28,8 @@ struct LeafWalk {
 
   GPULBVH_HD bool isOver() const { return at == kNullIndex; }
 
-  /// Continues from the node `at`: down if its box overlaps, else along the rope. The walk must not
-  /// be over.
+  /// Continues from the node `at`: down if it is an inner node that overlaps, else along the rope.
+  /// The walk must not be over.
   /// @return whether the node is a leaf that overlaps
   GPULBVH_HD bool visit(const Node& node) {
     const bool hits = overlap(*this, node), isLeaf = node.isLeaf();

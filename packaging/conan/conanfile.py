@@ -90,7 +90,7 @@ class GpuLbvhBroadphase(ConanFile):
     def package(self):
         CMake(self).install()
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        # instead of these, programs use the files that CMakeDeps and PkgConfigDeps write
+        # programs use the files that CMakeDeps and PkgConfigDeps write, not these
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
         rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
         rmdir(self, os.path.join(self.package_folder, "share"))

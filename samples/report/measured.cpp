@@ -79,7 +79,7 @@ std::vector<std::string> split(const std::string& line) {
   return fields;
 }
 
-/// Reads one file by the names of its columns.
+/// Reads one file. Finds its columns by their names.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path) {

@@ -110,7 +110,7 @@ class Canvas {
 };
 
 /// The shade of a box with this number of pairs. It is 0 without pairs, 1 for one pair, and larger
-/// by one for each doubling of the number.
+/// by one for each doubling of the number, up to the last shade.
 int shadeOf(int pairs) {
   int shade = 0;
   for (; pairs > 0 && shade < kShades - 1; pairs /= 2) ++shade;

@@ -4,7 +4,7 @@
 
 class btCollisionWorld;
 
-/// Returns the milliseconds of updateAabbs with a broad phase that does nothing. This is the cost
-/// of the virtual calls of getAabb and setAabb for every object. Call it between two steps. It does
-/// not change the world.
+/// Returns the time that updateAabbs takes with a broad phase that does nothing, in milliseconds.
+/// This is the cost of the virtual calls of getAabb and setAabb for every object. Call it between
+/// two steps. It does not change the world.
 double millisecondsOfAabbs(btCollisionWorld& world);

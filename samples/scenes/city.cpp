@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr btScalar kBlock = 36;   // m, the side of a block with its pavement
+constexpr btScalar kBlock = 36;   // m, side of a block including its pavement
 constexpr btScalar kStreet = 12;  // m
 constexpr btScalar kPitch = kBlock + kStreet;
 constexpr btScalar kPavement = 4;  // m, width of the pavement around the houses
@@ -60,7 +60,8 @@ void moveCar(const Traveller& car, btScalar time) {
       btTransform(heading, car.middle + way.place + btVector3(0, btScalar(0.8), 0)));
 }
 
-/// Sets only a person's horizontal velocity, so that people fall and collide by Bullet's rules.
+/// Sets only the horizontal part of a person's velocity, so that people fall and collide by
+/// Bullet's rules.
 void walk(const Traveller& person, btScalar time) {
   const Way way = wayAround(kPath, 1, person.start + person.speed * time);
   const btVector3 goal = person.middle + way.place + way.ahead;

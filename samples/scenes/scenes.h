@@ -16,12 +16,12 @@ struct SceneOptions {
 
 struct Scene {
   const char* name;
-  const char* stresses;  ///< one line for people: what happens, and what that tests
+  const char* stresses;  ///< a line for users: what happens, and what it tests
   int defaultObjects;
   void (*build)(World& world, const SceneOptions& options);
 };
 
-/// A scene adds at most this many bodies to SceneOptions::objects.
+/// A scene adds at most this many static bodies, in addition to SceneOptions::objects.
 inline constexpr int kMaxStaticBodies = 16;
 
 /// The settings of a broad phase that can hold any scene with this number of objects.

@@ -57,7 +57,7 @@ void addFlight(World& world, btCollisionShape& shape, Flock& flock, Random& rand
 
 }  // namespace
 
-/// Lets kinematic bodies pair with each other and with the ground. Bullet's default does not.
+/// Lets kinematic bodies pair with each other and with the ground, unlike Bullet's default.
 void buildSwarm(World& world, const SceneOptions& options) {
   Random random(options.seed);
   const int count = (options.objects + kFlock - 1) / kFlock;

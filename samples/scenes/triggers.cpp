@@ -22,7 +22,7 @@ struct Character {
   btScalar phase, turn;  // rad, rad per step
 };
 
-/// Walks in a circle, independently of all other objects.
+/// Lets a character walk in a circle, independently of all other objects.
 void walk(const Character& one, int step) {
   const btScalar angle = one.phase + one.turn * btScalar(step);
   one.controller->setWalkDirection(btVector3(std::cos(angle), 0, std::sin(angle)) * kStride);

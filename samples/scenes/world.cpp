@@ -51,8 +51,8 @@ class World::TimedWorld::Of final : public Base, public TimedWorld {
     times.broadphaseCpu += cpu.milliseconds();
   }
 
-  /// The base class calls the two functions above and the narrow phase. So the rest
-  /// of its time is spent in the narrow phase.
+  /// The base class's function calls the two functions above and the narrow phase. So the rest of
+  /// its time is spent in the narrow phase.
   void performDiscreteCollisionDetection() override {
     const double before = times.broadphase();
     const Stopwatch watch;
@@ -106,7 +106,7 @@ World::~World() {
   // Joints must be removed before their bodies. Removes the first joint each time, because Bullet
   // searches its list from the front.
   while (world_->getNumConstraints() > 0) world_->removeConstraint(world_->getConstraint(0));
-  // Removes all pairs in one pass. With a large world Bullet's destructor would take seconds.
+  // Removes all pairs in one pass. In a large world Bullet's destructor would need seconds.
   removeAllPairs(*broadphase_, dispatcher_.get());
 }
 
@@ -158,7 +158,7 @@ btSoftBody& World::add(std::unique_ptr<btSoftBody> body) {
 
 void World::add(std::unique_ptr<btTypedConstraint> joint) {
   world_->addConstraint(joint.get(), true);
-  // Some broad phases find pairs when objects are added, before a filter can know about the joint.
+  // Some broad phases find pairs when objects are added. So the two bodies may already be a pair.
   broadphase_->getOverlappingPairCache()->removeOverlappingPair(
       joint->getRigidBodyA().getBroadphaseProxy(), joint->getRigidBodyB().getBroadphaseProxy(),
       dispatcher_.get());

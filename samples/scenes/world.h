@@ -19,7 +19,7 @@ class btSoftBody;
 class btSoftRigidDynamicsWorld;
 struct btSoftBodyWorldInfo;
 
-/// Wall-clock milliseconds of one step's parts.
+/// Times of one step's parts in milliseconds: wall-clock times, except broadphaseCpu.
 struct StepTimes {
   double step = 0;            ///< all of stepSimulation
   double updateAabbs = 0;     ///< setAabb for every object

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // A hash of the bits of a sequence of values. If two runs have equal hashes, their values are
-// equal.
+// almost certainly equal.
 #pragma once
 
 #include <cstdint>

@@ -43,14 +43,14 @@ std::string instructionsInWords(const std::string& instructions);
 
 /// Where a broad phase runs.
 struct Space {
-  std::string word;     ///< for programs: host, cuda, or - for Bullet's broad phases
+  std::string word;     ///< for programs: `host`, `cuda`, or `-` for Bullet's broad phases
   std::string details;  ///< for people: device, threads, and in builds with CUDA why it was chosen
   int threads = 1;
 };
 Space spaceOf(const lbvh::Stats& stats);
 Space spaceOf(const btBroadphaseInterface& broadphase);
 
-/// Null for Bullet's broad phases.
+/// Statistics of the last step; null for Bullet's broad phases.
 const lbvh::Stats* statsOf(const btBroadphaseInterface& broadphase);
 
 /// Bytes that a broad phase has allocated for its pairs and, with gpu-lbvh, in its finder.
@@ -66,6 +66,6 @@ std::string errorOf(const btBroadphaseInterface& broadphase);
 /// @throws std::runtime_error that names the broad phase, if its last step failed
 void requireFinished(const btBroadphaseInterface& broadphase, const std::string& name);
 
-/// Removes all pairs in one pass. Call it before all objects are removed. Otherwise Bullet searches
+/// Removes all pairs in one pass. Call it before you remove all objects. Otherwise Bullet searches
 /// all pairs for each removed object, which takes seconds with a large scene.
 void removeAllPairs(btBroadphaseInterface& broadphase, btDispatcher* dispatcher);

@@ -22,7 +22,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// A command line is wrong or cannot be executed.
+/// Thrown if a command line is wrong or cannot be executed.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

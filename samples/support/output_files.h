@@ -10,7 +10,7 @@ struct OutputFile {
   std::string path;    ///< empty: not requested
 };
 
-/// Changes no file, and leaves no new file.
+/// Checks whether all files can be written. Changes no file, and leaves no new file.
 /// @throws FileError if one of them cannot be written
 /// @throws UsageError if two of them are the same file
 void requireWritable(const std::vector<OutputFile>& files);

@@ -39,8 +39,8 @@ std::uint64_t sizeOf(const std::string& path) {
   return size;
 }
 
-/// Limits the frames of a file without objects. They have no bytes, so the file's size does not
-/// limit them.
+/// Limits the frames of a file without objects. Such frames have no bytes, so the file's size does
+/// not limit them.
 constexpr std::uint32_t kMaxEmptyFrames = 1000;
 
 /// The number of complete frames in the file. Divides instead of multiplying, because the product
@@ -93,7 +93,8 @@ BoxWriter::BoxWriter(const std::string& path, std::uint32_t frames) : path_(path
 
 BoxWriter::~BoxWriter() {
   // After a failure the last frame may be cut off. The header's count must then stay, because a
-  // reader refuses more bytes than the header says. It also stays in pipes, which cannot seek.
+  // reader refuses more bytes than the header says. In a pipe it stays, too, because a pipe is not
+  // seekable.
   if (!file_ || written_ == 0 || written_ >= frames_) return;
   file_.seekp(offsetof(Header, frames));
   file_.write(reinterpret_cast<const char*>(&written_), sizeof written_);

@@ -16,7 +16,7 @@
 
 #include "broadphase/types.h"
 
-/// A file cannot be used. what() is one line with its name and the reason.
+/// Thrown if a file cannot be used. what() is one line with the file's name and the reason.
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -20,8 +20,8 @@ bool mayBeWritten(const std::string& path);
 bool openStandardStreams();
 
 /// From now on the first SIGINT (Ctrl-C) or SIGTERM only changes the result of interruption(). A
-/// long run can call that function between two steps, and complete its files. A second signal ends
-/// the process as usual.
+/// long run can call that function between two steps, and complete its files before it ends. A
+/// second signal ends the process as usual.
 void catchInterruptions();
 
 /// The number of the received signal; 0 if none was received.

@@ -61,7 +61,7 @@ bool hasTerminal() { return _isatty(_fileno(stderr)) != 0; }
 
 bool mayBeWritten(const std::string& path) { return _access(path.c_str(), 2) == 0; }
 
-// On Windows no other file can get the number of a closed stream, so nothing must be opened.
+// On Windows no other file can get the number of a closed stream, so nothing needs to be opened.
 bool openStandardStreams() { return _fileno(stdout) >= 0; }
 
 // Windows resets a signal's handler before it calls the handler, so a second signal ends the

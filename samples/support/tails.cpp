@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t kAround = 15;
 constexpr std::size_t kLongest = 3;
 
-/// The median of `value` over the 15 steps around step i, seven of them on either side of i if
-/// possible.
+/// The median of `value` over 15 steps: step i and, if possible, seven steps on either side of it.
 template <class Value>
 double medianAround(const std::vector<StepFacts>& steps, std::size_t i, Value value) {
   const std::size_t count = std::min(kAround, steps.size());

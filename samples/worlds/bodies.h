@@ -2,9 +2,9 @@
 // The boxes of all worlds, and the work of a step for one box. The same code runs in a loop on
 // the host and in a kernel on a GPU.
 //
-// The results on host and GPU are equal bit for bit. CMake's options forbid fused multiply-adds.
-// Only the call for box i writes data of box i, and this call adds the pushes in the order of the
-// box's partners.
+// The results on host and GPU are equal bit for bit for two reasons. CMake's options forbid fused
+// multiply-adds. Only the call for box i writes data of box i, and this call adds the pushes in the
+// order of the box's partners.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,8 @@ struct MoveBody {
   }
 
  private:
-  /// Adds the shortest push out of `other`. If `other` is movable, it gets the opposite push.
+  /// Adds the shortest push out of `other`. If `other` is movable, its own call gives it the
+  /// opposite push.
   GPULBVH_HD void addPush(std::uint32_t i, std::uint32_t other, Vector& push) const {
     const lbvh::Aabb &mine = bodies.boxes[i], &its = bodies.boxes[other];
     int least = 0;

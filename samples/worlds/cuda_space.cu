@@ -15,7 +15,7 @@ class Capture {
   }
   ~Capture() {
     if (stream_ == nullptr) return;
-    cudaGraph_t graph = nullptr;  // the graph of a failed recording, which is only destroyed
+    cudaGraph_t graph = nullptr;  // graph of an unfinished recording; only destroyed
     if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
     cudaGetLastError();
   }

@@ -52,7 +52,7 @@ TEST(Caches, ACachePointerAloneMeansTheSameAsForBtDbvtBroadphase) {
   }
 }
 
-// Makes the other calls that btDbvtBroadphase accepts.
+// Calls functions that btDbvtBroadphase has, but btBroadphaseInterface does not.
 TEST(Caches, AcceptsTheOtherCallsOfBtDbvtBroadphase) {
   const auto use = [](auto& broadphase) {
     btBroadphaseProxy *a = createUnit(broadphase), *b = createUnit(broadphase, nullptr, 5);

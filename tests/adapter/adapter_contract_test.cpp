@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests what Bullet and its users rely on besides pairs: algorithms, proxies, failures and the
-// other virtual functions.
+// Tests what Bullet and its users rely on besides pairs: algorithms, proxies, failures and further
+// virtual functions.
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -61,7 +61,7 @@ TEST(AdapterContract, RemovedPairsFreeTheirAlgorithms) {
   }
 }
 
-// btCollisionWorld sets every box in every step.
+// By default btCollisionWorld sets every box in every step, even an unchanged one.
 TEST(AdapterContract, SettingABoxToItsCurrentValueIsNoChange) {
   GpuLbvhBroadphase ours;
   const btVector3 lo(0, 0, 0), hi(1, 1, 1);
@@ -77,7 +77,7 @@ TEST(AdapterContract, SettingABoxToItsCurrentValueIsNoChange) {
   EXPECT_GT(ours.stats().totalMs, 0);
 }
 
-/// Whether the next step runs its stages after the proxy is given this box.
+/// Sets the proxy's box, and runs a step. Returns whether the step ran its stages.
 bool isChange(GpuLbvhBroadphase& ours, btBroadphaseProxy* proxy, const Box& box) {
   ours.setAabb(proxy, box.min, box.max, nullptr);
   ours.calculateOverlappingPairs(nullptr);
@@ -176,7 +176,8 @@ struct AskingGhostCallback : btOverlappingPairCallback {
   int added = 0, removed = 0;
 };
 
-// Bullet's hashed cache calls back while the pair is in its array but not in its hash table.
+// Unlike our own cache, Bullet's hashed cache calls back while the pair is in its array but not in
+// its hash table.
 TEST(AdapterContract, AGhostCallbackMayReadTheCache) {
   GpuLbvhBroadphase ours;
   AskingGhostCallback callback;

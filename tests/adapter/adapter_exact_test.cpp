@@ -14,7 +14,8 @@ namespace {
 
 using namespace twins;
 
-// With double-precision Bullet, the differences of 1e-9 are far below a float's resolution here.
+// With double-precision Bullet, the differences of 1e-9 are far below a float's resolution at these
+// coordinates.
 TEST(AdapterExact, PairsAreExactWhereFloatsCannotTell) {
   Random random(91);
   btHashedOverlappingPairCache hashed;
@@ -195,8 +196,8 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// Uses boxes of broken simulations and infinite shapes. The pairs must equal those of brute
-// force, and NaN and oversized boxes must be counted.
+// Uses boxes as they occur in broken simulations, and boxes of infinite shapes. The pairs must
+// equal those of brute force, and NaN and oversized boxes must be counted.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();
   const btScalar nan = std::numeric_limits<btScalar>::quiet_NaN();

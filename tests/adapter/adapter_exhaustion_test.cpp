@@ -133,7 +133,7 @@ TEST(AdapterExhaustion, DestructionAllocatesNothing) {
       const btVector3 corner(btScalar(i), 0, 0);
       row.push_back(broadphase.createProxy(corner, corner + side, 0, nullptr, 1, -1, nullptr));
     }
-    for (int step = 0; step < 3; ++step) {  // with fewer pairs, memory is given back
+    for (int step = 0; step < 3; ++step) {  // when the pairs become fewer, memory is given back
       broadphase.calculateOverlappingPairs(nullptr);
       for (int i = 0; i < count; ++i) {
         const btVector3 corner(btScalar(i * apart), 0, 0);

@@ -78,7 +78,7 @@ TEST(AdapterBulk, DestroyingPurgesSuppliedCaches) {
     EXPECT_EQ(cache->getNumOverlappingPairs(), 190);
     broadphase.destroyProxies(proxies.data() + 5, 15, nullptr);
     EXPECT_EQ(cache->getNumOverlappingPairs(), 10);
-    // New proxies reuse the slots.
+    // The new proxies reuse slots of the destroyed ones.
     ASSERT_TRUE(broadphase.createProxies(objects.data(), 3, proxies.data() + 5, nullptr));
     broadphase.calculateOverlappingPairs(nullptr);
     EXPECT_EQ(cache->getNumOverlappingPairs(), 28);

@@ -245,7 +245,7 @@ class Removed {
     broadphase.calculateOverlappingPairs(nullptr);
     return cache().getNumOverlappingPairs();
   }
-  /// Destroys the second object. A new object far away reuses the slot.
+  /// Destroys the second object. Creates an object far away, which reuses the slot.
   void replaceSecond() {
     broadphase.destroyProxy(second, nullptr);
     second = create(far, object_);
@@ -290,7 +290,7 @@ struct Count : btBroadphaseAabbCallback {
   int count = 0;
 };
 
-// The caller gets no handle, so it deletes the client.
+// If a creation throws, the caller gets no proxy, so it deletes the client object.
 TEST(GhostFilters, AnObjectWhoseCreationThrowsIsNotAdded) {
   for (const bool handedIn : {false, true})
     for (const int objects : {1, 3})  // 1 uses createProxy, 3 uses createProxies

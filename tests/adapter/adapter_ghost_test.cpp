@@ -489,7 +489,7 @@ class Level {
     world_.addCollisionObject(&trigger_, btBroadphaseProxy::SensorTrigger,
                               btBroadphaseProxy::CharacterFilter);
     ghost_.setCollisionShape(&capsule_);
-    // Undoes the rotation from z up to y up by the controller's constructor.
+    // The controller's constructor has rotated the ghost from z up to y up. Undoes this rotation.
     ghost_.setWorldTransform(
         btTransform(btQuaternion::getIdentity(), btVector3(-6, btScalar(0.9), 0)));
     ghost_.setCollisionFlags(btCollisionObject::CF_CHARACTER_OBJECT);
@@ -504,7 +504,8 @@ class Level {
     for (auto& body : bodies_) world_.removeCollisionObject(body.get());
   }
 
-  /// The character walks through the trigger to the wall, along the wall, up the stairs and down.
+  /// Runs step i of the character's walk: through the trigger to the wall, along the wall, up the
+  /// stairs and down.
   void step(int i, btScalar speed) {
     const btVector3 walk = i * speed < 6 ? btVector3(btScalar(0.5), 0, 1) : btVector3(1, 0, 0);
     controller_.setWalkDirection(walk * speed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Tests the unique ids that a program chooses, and the order that depends on them.
+// Tests the unique ids that a program chooses, and the order of pairs, which depends on them.
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST(AdapterIds, ResetPoolForgetsAChosenId) {
 
 /// Replaces an object, once, by one that is far away and has the same id.
 struct Replacer {
-  /// @return whether it replaced one of the two
+  /// @return whether it replaced `a` or `b`
   bool replace(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
     if (victim == nullptr || (a != victim && b != victim)) return false;
     btBroadphaseProxy* const gone = std::exchange(victim, nullptr);
@@ -158,8 +158,8 @@ TEST(AdapterIds, RemovingAPairKeepsAPairThatACallbackAddedForAnObjectInTheSamePr
   for (btBroadphaseProxy* proxy : {first, second}) broadphase.destroyProxy(proxy, nullptr);
 }
 
-/// When called for a pair of the second client, it replaces the first or the second client's object
-/// by an object that is far away. Then it may throw.
+/// A filter that acts when it is called for a pair of the second client. It replaces the first or
+/// the second client's object by an object that is far away. Then it may throw.
 struct ReplacingNewcomerFilter : btOverlapFilterCallback {
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     btBroadphaseProxy* const last = a->m_uniqueId > b->m_uniqueId ? a : b;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace twins;
 
-/// Boxes i and i ^ 1 overlap. These pairs of boxes are far from each other.
+/// A world in which boxes i and i ^ 1 overlap. These pairs of boxes are far from each other.
 class LargeWorld {
  public:
   explicit LargeWorld(int count, const GpuLbvhOptions& options = {})
@@ -123,8 +123,9 @@ TEST(AdapterLargeWorld, ANewObjectInAnOldSlotHasItsOwnFilter) {
   }
 }
 
-// The step finds the pair with the mask that was read last, but the cache refuses the pair because
-// of the current mask. The old mask is restored before a step reads the object's filter in turn.
+// The step finds the pair, because it uses the mask that was read last. The cache refuses the pair
+// because of the current mask. The old mask is restored before a step reads the object's filter in
+// turn.
 TEST(AdapterLargeWorld, AMaskThatChangesForOneStepLosesNoPair) {
   LargeWorld world(10000);
   for (std::size_t i = 5000; i < 5020; i += 2) {
@@ -195,7 +196,8 @@ TEST(AdapterLargeWorld, GhostsPairWithARestingObjectByItsCurrentMask) {
     broadphase.destroyProxy(object.getBroadphaseHandle(), nullptr);
 }
 
-// The plane cuts the world in two, so each step decides the plane's pairs by its equation.
+// The plane cuts the world in two, so each step decides by the plane's equation which boxes form
+// pairs with it.
 TEST(AdapterLargeWorld, APlanesPairsFollowMasksThatAreReadInTurn) {
   constexpr int kCount = 10000, kBoth = kCount / 2 + kCount / 2;
   LargeWorld world(kCount);
@@ -248,7 +250,8 @@ TEST(AdapterLargeWorld, RefusedPairsOfRestingObjectsWaitForRefilter) {
 }
 
 // One broad phase reads all filters, the other one reads them in turn. Random objects move, are
-// replaced, and get other filters. After ten steps without other changes both have the same pairs.
+// replaced, and get other filters. After ten further steps without changes, both have the same
+// pairs.
 TEST(AdapterLargeWorld, EndsWithThePairsOfABroadPhaseThatReadsAllFilters) {
   GpuLbvhOptions options;
   options.readsAllFilters = true;

@@ -207,8 +207,9 @@ TEST_F(Query, ParallelRaysAlongAFaceHit) {
   EXPECT_EQ(along.hits.size(), 1u) << "touching counts";
 }
 
-/// Inverse directions as the callbacks of btCollisionWorld compute them. With `divides`, the
-/// inverse of a zero or a denormal is infinite, as in programs that do the division themselves.
+/// A ray whose inverse direction is computed as in the callbacks of btCollisionWorld. With
+/// `divides`, the inverse of a zero or a denormal is infinite, as in programs that do the division
+/// themselves.
 struct EdgeRay : RayHits {
   EdgeRay(const btVector3& direction, btScalar length, bool divides)
       : RayHits(btVector3(0, 0, 0), btVector3(1, 0, 0)) {

@@ -104,7 +104,7 @@ class TwinOfTheRule {
   void changeMind(Random& random) { ++filter.minds[any(random).number]; }
   void changeGroup(Random& random) {
     const Known& one = any(random);
-    one.proxy->m_collisionFilterGroup = 1 << random.below(3);  // the callback does not read it
+    one.proxy->m_collisionFilterGroup = 1 << random.below(3);  // the callback does not read groups
     ours.filterChanged(one.proxy);
   }
   void refilter() {

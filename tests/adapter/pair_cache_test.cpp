@@ -46,7 +46,7 @@ class Dispatcher : public btCollisionDispatcher {
   std::size_t living() const { return numbers_.size(); }
 
  private:
-  std::map<void*, int> numbers_;  // the numbers of algorithms that are not freed
+  std::map<void*, int> numbers_;  // the numbers of algorithms that are not freed yet
   int made_ = 0;
   std::string& log_;
 };
@@ -171,7 +171,7 @@ TEST(PairCache, EqualsBulletsHashedCacheElementForElement) {
   }
 }
 
-// A step that adds a few pairs must not make the next removal list the partners of all proxies
+// After a step that adds a few pairs, the next removal must not build the list of all partners
 // again.
 TEST(PairCache, FewAddedPairsAreAddedToTheListOfPartners) {
   Own own(60);

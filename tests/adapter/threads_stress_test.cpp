@@ -198,7 +198,7 @@ class World {
   std::uint64_t answers(int who) {
     std::uint64_t hash = ask(world_, static_cast<std::uint32_t>(who));
     if (who != 0) return hash;
-    // Runs only on one thread, because contactTest allocates from the dispatcher's pools, which
+    // Only one thread goes on, because contactTest allocates from the dispatcher's pools, which
     // have no lock.
     ContactCount contacts;
     world_.contactTest(bodies_.all[1].get(), contacts);
@@ -285,6 +285,7 @@ Trace courseOfFinder(const Settings& settings, Threads threads) {
 using Course = Trace (*)(const Settings&, Threads);
 
 /// Runs each setting's course on one thread, then all courses at once, each on many threads.
+/// Compares the results.
 void expectSameOnManyThreads(Course course) {
   std::vector<Trace> alone, together_(kSettingsCount);
   for (const Settings& settings : kSettings) alone.push_back(course(settings, Threads{false}));

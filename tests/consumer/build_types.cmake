@@ -3,7 +3,7 @@
 # optimised with every build type, and CMake must say if the game's own files are not optimised.
 # Usage: cmake -D ROOT=... -D SCRATCH=... -D CXX=... -P build_types.cmake
 
-# Sets `variable` to the last level of optimisation with which `file` is compiled, or to nothing.
+# Sets `variable` to the last level of optimisation in the command that compiles `file`, or to nothing.
 function(last_level variable file commands)
   string(REGEX MATCH "\"command\": [^\n]* -c [^\n]*/${file}" command "${commands}")
   if(NOT command)

@@ -10,7 +10,7 @@ public+='|^((vtable|typeinfo|typeinfo name) for )?std::'  # the standard library
 failures=0
 for library in libgpulbvh_broadphase libgpulbvh_bullet; do
   name=$library.so
-  # The name without a version and the SONAME, which has a version, must be links.
+  # Both the name without a version and the SONAME, which has a version, must be symbolic links.
   soname=$(objdump -p "$name" | awk '$1 == "SONAME" { print $2 }')
   [[ $soname =~ ^$library\.so\.[0-9]+\.[0-9]+$ && -L $soname && -L $name ]] ||
     { echo "FAILED: $name: the SONAME '$soname' is not a link like $name.0.3"; failures=1; }

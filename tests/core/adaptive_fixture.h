@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // The fixture for tests of AdaptivePipeline, which runs on the host or the GPU. The "GPU" of these
-// tests is the host, so they run everywhere. On request this "GPU" fails, waits or finds wrong
+// tests is the host, so the tests run everywhere. On request this "GPU" fails, waits or finds wrong
 // pairs.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Control {
   Gate gate{true};  ///< while it is closed, the "GPU" waits in its constructor and in each step
   std::atomic<Fail> failsFetch{Fail::never};
   std::atomic<int> steps{0}, fetches{0}, makes{0};
-  std::atomic<int> alive{0};           ///< number of "GPUs" that are not destroyed
+  std::atomic<int> alive{0};           ///< number of "GPUs" that exist
   std::atomic<bool> isWrong{false};    ///< whether the "GPU" finds no pairs of box 7
   std::atomic<bool> isGarbage{false};  ///< whether the "GPU" returns invalid pairs()
   std::atomic<int> delayMs{0};
@@ -61,7 +61,7 @@ class Flaky final : public Pipeline {
     if (input.beside != nullptr) input.beside->help();
     stepRightOrWrong(input, stats);
     if (fail != Fail::after) return;
-    stats.totalMs = -1;  // the host's step writes no totalMs, so this value would remain
+    stats.totalMs = -1;  // would remain in `stats`, because the host's step writes no totalMs
     throw SpaceError("failed after", false);
   }
   void setPreviousPairs(View<const Pair> pairs) override { host_->setPreviousPairs(pairs); }
@@ -210,7 +210,8 @@ class Adaptive : public testing::Test {
     }
   }
 
-  /// Does not read the pairs after every step, because the GPU copies them only when they are read.
+  /// Unless `asksAlways`, reads the pairs only after some steps, because the GPU copies them only
+  /// when they are read.
   void expectTheSame() {
     const bool asks = asksAlways || random.below(3) == 0;
     if (asks) ASSERT_EQ(toVector(made->pairs()), toVector(undisturbed->pairs()));

@@ -31,7 +31,7 @@ TEST_F(Adaptive, EveryStepEqualsThatOfAPipelineWithoutFailures) {
   for (int round = 0; round < 200; ++round) {
     const Fail kinds[] = {Fail::never, Fail::never, Fail::before, Fail::after};
     fail = kinds[random.below(4)];
-    control.failsFetch = kinds[random.below(3)];  // copying the pairs fails after the step
+    control.failsFetch = kinds[random.below(3)];  // whether copying the pairs fails after the step
     step(round % 20 == 19 ? 50 + random.below(300) : boxes.empty() ? 200 : boxes.size());
   }
 }

@@ -22,7 +22,7 @@ using test::Fail;
 using test::Flaky;
 using test::TriesTheGpu;
 
-/// A host pipeline whose step ends only after the trial that began before the step.
+/// A host pipeline whose step waits until the trial that began before the step has ended.
 class SlowHost final : public Pipeline {
  public:
   explicit SlowHost(Control& control) : control_(control) {}
@@ -47,8 +47,8 @@ class SlowHost final : public Pipeline {
   std::unique_ptr<Pipeline> host_ = makeHostPipeline(1, simdKernels());
 };
 
-// On an H100 the GPU was never used if steps followed each other without a pause. Each trial ended
-// while the next step ran, and another trial then replaced its outcome.
+// An earlier version never used an H100 if steps followed each other without a pause. Each trial
+// ended while the next step ran, and another trial then replaced its outcome.
 TEST_F(Adaptive, NoOutcomeOfATrialIsLost) {
   int told = 0;
   const auto makeGpu = [this] { return NamedPipeline{std::make_unique<Flaky>(control), "flaky"}; };

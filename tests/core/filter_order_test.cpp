@@ -33,7 +33,8 @@ using Ids = std::vector<std::uint32_t>;
 
 class FilterOrderTest : public test::SimdTest {};
 
-/// Gives the objects twelve kinds in turn. Each kind collides with the next and the previous one.
+/// Gives the objects twelve kinds in turn. Each kind collides only with the next and the previous
+/// kind.
 Filter ofTwelve(std::uint32_t i) { return {1 << i % 12, 1 << (i + 1) % 12 | 1 << (i + 11) % 12}; }
 
 std::vector<Filter> filtersOf(std::size_t n, Filter (*filterOf)(std::uint32_t)) {
@@ -185,7 +186,7 @@ TEST_P(FilterOrderTest, BlocksWhoseFiltersCannotMatchAreNotTested) {
     }
 }
 
-// The boxes are not sorted, so the pairs of each box are searched for separately.
+// The boxes are not sorted by filter, so each block has boxes with different filters.
 TEST_P(FilterOrderTest, EachBoxOfABlockHasItsOwnFilter) {
   Random random(973);
   Boxes boxes;
@@ -226,10 +227,10 @@ TEST_P(FilterOrderTest, ChangedFiltersAreExact) {
       }
 }
 
-// If the filters accept all pairs of two blocks, the filters of their boxes are not tested. This is
-// the case for most blocks at both ends of the row. The middle of the row has two kinds of boxes on
-// the left and two on the right. Each kind on the left collides with one kind on the right, and
-// with no other kind in the middle.
+// If the common filters of two blocks show that all their pairs are accepted, the search does not
+// test the filters of single boxes. This is the case for most blocks at both ends of the row. The
+// middle of the row has two kinds of boxes on the left and two on the right. Each kind on the left
+// collides with one kind on the right, and with no other kind in the middle.
 TEST_P(FilterOrderTest, PairsAreExactIfFiltersDependOnPosition) {
   for (const int threads : {1, 3}) {
     SCOPED_TRACE("threads " + std::to_string(threads));

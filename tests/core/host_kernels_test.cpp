@@ -343,7 +343,7 @@ TEST(SimdKernels, ProcessorFeaturesAreReadOncePerProcess) {
   EXPECT_EQ(timesProcessorWasAsked(), 1u);
 }
 
-// If this failed, the tests of all other instruction sets would be skipped as unavailable.
+// If a set could not be forced, all tests of that set would be skipped as unavailable.
 TEST(SimdKernels, ForcedInstructionSetIsUsedIfTheProcessorHasIt) {
   const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   const bool has512 = has2 && __builtin_cpu_supports("avx512f") &&

@@ -46,7 +46,7 @@ void move(Boxes& boxes, float most, Random& random) {
     }
 }
 
-/// Changes the scene in some of the steps, in addition to the motion of all boxes.
+/// In some steps, changes the scene in addition to the motion of all boxes.
 void change(Watched& scene, int step, Random& random) {
   const float inf = std::numeric_limits<float>::infinity();
   const auto any = [&] { return random.below(static_cast<std::uint32_t>(scene.boxes.size())); };
@@ -275,7 +275,7 @@ TEST(RankedPairs, HitsKeepAllNumbers) {
   EXPECT_LT(BlockHits::of(7, 15, last, 0xFFFF).key(), BlockHits::of(8, 0, 8, 1).key());
 }
 
-// Two threads compare the 1,250 blocks, because each thread needs at least 512.
+// Two threads compare the 1,250 blocks, because each thread gets at least 512.
 TEST(RankedPairs, ManyBlocksAreExact) {
   test::forceSkin("never");
   Watched scene(3);

@@ -105,8 +105,8 @@ TEST_F(Resting, FirstAndLastBoxMayBeRemoved) {
   }
 }
 
-// Up to 64 new boxes are kept outside the blocks. If there are more, all boxes are packed again,
-// but only the new box is searched for.
+// Up to 64 new boxes are kept outside the blocks. A step that adds one more packs all boxes again,
+// but searches only for the new box.
 TEST_F(Resting, AnyNumberOfNewBoxesIsSearchedAlone) {
   Watched scene(1);
   const auto add = [&] { scene.boxes.push_back(boxAt(3.0f * float(scene.boxes.size()), 0, 0, 1)); };
@@ -287,7 +287,7 @@ TEST_F(Resting, CallersMayPassChangeBits) {
       scene.boxes.push_back(scene.boxes[random.below(500)]);
       scene.filters.push_back({1, -1});
     }
-    // Some steps get no bits.
+    // Some steps get no change bits.
     restingSteps += scene.step(random.below(5) != 0) < scene.boxes.size();
   }
   EXPECT_GE(restingSteps, 55u);

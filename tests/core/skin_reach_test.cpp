@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests steps in which boxes move too little to change a pair. Such steps test no candidates. No
-// change may be missed, not even one in the last bit of a coordinate.
+// Tests steps in which boxes move too little to change a pair. The candidates of such boxes are not
+// tested. No change may be missed, not even one in the last bit of a coordinate.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,7 +152,7 @@ TEST_P(SkinReachTest, OtherBoxesMayComeAndChange) {
     if (k % 11 == 5) boxes_[any].max[2] = 1e30f;
     if (k % 5 == 4)
       boxes_[any].max[2] =
-          -kInfinity;  // inverted; the comparison with its grown box finds it inside
+          -kInfinity;  // inverted; by comparison of corners it is inside its grown box
     if (k % 30 == 20) {
       places_.push_back(anywhere());
       filters_.push_back({1, -1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Compares the host's radix sort with std::stable_sort: order, stability, every width and thread
-// count.
+// Compares the host's radix sort with std::stable_sort, for many key widths, sizes and thread
+// counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>

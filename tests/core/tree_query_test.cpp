@@ -271,7 +271,7 @@ TEST(TreeQuery, QueriesOfSmallTreesTestFewBoxes) {
   }
 }
 
-// One after another, each allocation of a build fails. The previous tree is not restored.
+// Makes each allocation of a build fail, one per build. The previous tree is not restored.
 TEST(TreeQuery, FailedBuildLeavesTheTreeEmpty) {
   Random random(47);
   const Boxes few = test::boxSets()[0].make(20, random),

@@ -125,7 +125,7 @@ TEST(Worker, DoesNotExistInAChildProcess) {
   EXPECT_TRUE(worker.isHere());
   EXPECT_EQ(statusOfChild([&] {
               if (worker.isHere()) std::_Exit(1);
-              worker.~Worker();  // must not wait for a thread that does not exist here
+              worker.~Worker();  // must not wait for its thread, which only the parent has
             }),
             7);
   mayEnd.open();

@@ -34,7 +34,7 @@ using test::view;
 class CudaAdaptive : public test::OnCuda {};
 
 /// Alternates between host and GPU every four steps. With `tries`, it also requests trials on the
-/// other one.
+/// one that does not run the steps.
 class InTurns final : public SpaceChooser {
  public:
   explicit InTurns(bool tries) : tries_(tries) {}

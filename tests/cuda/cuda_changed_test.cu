@@ -79,8 +79,8 @@ TEST_F(CudaChanged, CrowdEndsTheSearch) {
   }
 }
 
-// 23 equal boxes have 253 pairs. A row of further boxes adds pairs until the tile is full, and then
-// one more pair.
+// 23 equal boxes have 253 pairs. A row of further boxes adds just enough pairs to fill the tile, or
+// one pair more.
 TEST_F(CudaChanged, SearchEndsBeyondTheRoomOfATileAndNotAtIt) {
   Boxes boxes(23, test::boxAt(0, 0, 0, 1));
   for (int k = 0; k < 5; ++k) boxes.push_back(test::boxAt(10 + static_cast<float>(k), 0, 0, 0.5f));

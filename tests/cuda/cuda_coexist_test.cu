@@ -126,7 +126,7 @@ TEST_F(CudaCoexist, DoesNotDisturbTheProgramsCaptures) {
       finder.find(DeviceScene::of(there.view()), {}, cudaStreamPerThread);
     });
     {
-      DevicePairFinder finder;  // on the capturing thread, but on another stream
+      DevicePairFinder finder;  // used on the capturing thread, but on another stream
       finder.find(DeviceScene::of(there.view()), {}, cudaStreamPerThread);
       finder.find(DeviceScene::of(there.view()), {}, cudaStreamPerThread);
       reserve(finder, 1000, 100000);
@@ -254,7 +254,7 @@ TEST_F(CudaCoexist, PipelinesWorkOnTheirDevice) {
     cudaCheck(cudaSetDevice(1));
     const auto pipeline = makeCudaPipeline(onDevice(-1));
     StepStats stats;
-    // The changes of the first round exceed the mapped list.
+    // The first round has more changes than the mapped list can hold.
     for (int round = 0; round < 2; ++round)
       pipeline->step({view(scenes[0]), {}, {}, 1u << 20}, stats);
     EXPECT_EQ(deviceOf(pipeline->added().data()), 1) << "the current device";

@@ -73,7 +73,7 @@ TEST(CudaDeviceLarge, FindsWhatTheHostFinds) {
 }
 
 /// The boxes of three queries. The first overlaps all boxes of the scene, which are more than a
-/// window holds (65,536). The others overlap few boxes.
+/// window of compare_hub.cuh holds (65,536). The others overlap few boxes.
 test::Boxes largeQueries() {
   constexpr float kFar = 1e30f;
   return {{{-kFar, -kFar, -kFar}, {kFar, kFar, kFar}},

@@ -185,7 +185,7 @@ TEST_F(DeviceFinder, CaptureContinuesAfterASearchWithoutMemory) {
   EXPECT_EQ(pairsOf(found), pairsOnHost(boxes));
 }
 
-// A PairFinder would move to the host. A DevicePairFinder cannot move, so its constructor throws.
+// A PairFinder would continue on the host. A DevicePairFinder cannot, so its constructor throws.
 TEST_F(DeviceFinder, IsNotMadeForAGpuThatWasWrong) {
   DevicePairFinder before;
   gpuWasWrong = true;

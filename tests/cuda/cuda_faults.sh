@@ -62,8 +62,8 @@ run() { timeout 300 "$program" --gtest_filter="$test" 2>&1; }
 fail_each() {
   local rule=$1 nth output status injected=0 wrong=0 missed=0 most=3
   if [ "$stride" -gt 1 ]; then most=1; fi
-  # The number of calls in the background depends on timing. So the loop ends only when three runs in a row
-  # did not reach their call.
+  # The number of calls in the background depends on timing. So the loop ends only when three runs in a row had
+  # no injected error.
   for ((nth = 1; missed < most; nth += stride)); do
     # shellcheck disable=SC2059
     output=$(PTXVM_FAIL=$(printf "$rule" "$nth") run)

@@ -21,8 +21,8 @@ using test::view;
 
 class CudaFew : public test::OnCuda {};
 
-/// Boxes for a finder on the GPU and for one on the host. The host always searches for the pairs of
-/// all boxes.
+/// A finder on the GPU and one on the host, with the same boxes. The host always searches for the
+/// pairs of all boxes.
 class FewTwins {
  public:
   FewTwins() : gpu_(on(Backend::cuda)), host_(on(Backend::host)) {}
@@ -131,7 +131,7 @@ void changeSome(FewTwins& twins, Random& random) {
     else
       twins.filters.clear();
   }
-  if (random.below(8) == 0)  // at most 256 boxes, which is the capacity
+  if (random.below(8) == 0)  // at most 256 boxes, the capacity of the padded arrays
     twins.resize(std::min<std::size_t>(256, n + random.below(7) - 3), anyBox(random));
   if (random.below(500) == 0) twins.resize(200 + random.below(200), anyBox(random));
 }

@@ -245,7 +245,8 @@ TEST_F(CudaLists, NumbersOfBoxesMayDiffer) {
         {}}.check(random)));
 }
 
-// Both sums have about 100 tiles, so a block looks back more than twice.
+// The comparison and the prefix sum have about 100 tiles each. A block looks back at 32 tiles at a
+// time, so it looks back more than twice.
 TEST_F(CudaLists, SumsOverManyTilesAreExact) {
   Random random(604);
   const Lists old = Comparison::randomLists(6400, 3, random);
@@ -286,7 +287,7 @@ static __global__ void lookBackKernel(LookBack in) {
   *in.before = sumOfTilesBefore(in.chain, in.tile, in.own);
 }
 
-// The earlier tiles have published their own sums, and one of them has published its inclusive sum.
+// One earlier tile has published its inclusive sum, and the others have published their own sums.
 // That inclusive sum holds both counts of a DeltaSum, and `added` is close to 2^31.
 TEST_F(CudaLists, LookBackStopsAtTheNearestInclusiveSum) {
   for (const std::uint32_t tile : {0u, 1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u})
@@ -331,7 +332,8 @@ TEST_F(CudaLists, CopiedListsEqualTheHosts) {
         both.step(*boxes, boxes == &half ? removedObjects : std::vector<std::uint8_t>{}));
 }
 
-// When a program switches between host and GPU, the next pipeline gets only the pairs.
+// After a switch between host and GPU, the pipeline that takes over knows the pairs of the previous
+// step, but not its boxes.
 TEST_F(CudaLists, DeltasAreRelativeToPairsOfAnotherSpace) {
   Random random(606);
   Both both;

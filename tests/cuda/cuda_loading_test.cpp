@@ -24,8 +24,8 @@ bool setLoads(Loads loads) {
   return control != nullptr && control("loads_forbidden", loads) == 0;
 }
 
-/// Applies to all tests of the program. Does nothing when faults are injected, because the finder
-/// may then have failed to load some kernels.
+/// Loads all kernels before the first test, and forbids loading kernels in the tests. Does nothing
+/// when faults are injected, because the finder may then have failed to load some kernels.
 class NothingLoadsLater : public testing::Environment {
   void SetUp() override {
     if (std::getenv("PTXVM_FAIL") != nullptr || !whyUnavailable(Backend::cuda).empty()) return;

@@ -167,7 +167,7 @@ TEST_F(CudaSearch, EverySearchFindsAllPairsInAnyOrder) {
 }
 
 // There are 150 blocks along a line, in five groups. Because of long boxes, some blocks overlap all
-// others, but a list holds only 64 blocks at a time.
+// others, but the search's list of blocks holds only 64 at a time.
 TEST_F(CudaSearch, BlocksMayOverlapMoreBlocksThanAListHolds) {
   Random random(502);
   Boxes boxes;
@@ -307,7 +307,7 @@ TEST_F(CudaSearch, GroupsWithEqualKeysAreSortedByFilter) {
     EXPECT_EQ(std::equal(begin, end, old), !isSorted);
     std::size_t switches = 0;
     for (auto at = begin + 1; at < end; ++at)
-      switches += (*at - at[-1]) % 60 != 0;  // 60 is the least common multiple of 12 and 5
+      switches += (*at - at[-1]) % 60 != 0;  // the filters repeat after 60 boxes
     if (isSorted) EXPECT_EQ(switches, 59u);
   }
 }
@@ -395,7 +395,7 @@ TEST_F(CudaSearch, OrderWithTooLargeExtentsIsNotSearched) {
 }
 
 // The grid excludes far boxes, so a block may be far larger than the grid. With an oversized box a
-// block may even be infinite. But each block adds at most three lengths of the scene.
+// block may even be infinite. But each block adds at most three lengths of the scene to the sum.
 TEST_F(CudaSearch, ExtentsDoNotOverflow) {
   Boxes boxes;
   for (int i = 0; i < 2048; ++i) boxes.push_back(test::boxAt(static_cast<float>(i), 0, 0, 0));

@@ -18,7 +18,8 @@
 namespace lbvh::stress {
 
 /// Uniform boxes. With `stretched`, one box lies so far away that codes of 30 bits are too coarse,
-/// and codes of 63 bits are used. A search that still uses 30 bits is not much slower.
+/// and codes of 63 bits are used. But it is near enough that a search with 30 bits is not much
+/// slower.
 inline test::Boxes uniformBoxes(std::size_t n, bool stretched, test::Random& random) {
   test::Boxes boxes = test::boxSets()[0].make(n, random);
   if (stretched) boxes.back() = {{2500, 0, 0}, {2501, 1, 1}};
@@ -99,7 +100,7 @@ class MemoryHog {
   std::atomic<bool> isOver_{false};
   long passes_ = 0;
   std::string error_;
-  std::thread thread_;  ///< the last member, because it uses the others
+  std::thread thread_;  ///< the last member, because it uses the other members
 };
 
 /// Calls cudaDeviceSynchronize, for files that are not compiled by a CUDA compiler.

@@ -17,7 +17,8 @@ using test::Random;
 using test::toVector;
 using test::view;
 
-/// Runs with each hierarchy. The host's finder, which is the reference, always has the wide one.
+/// Runs with each hierarchy. The host's finder, which is the reference, always has the wide
+/// hierarchy.
 class Cuda : public test::OnCuda, public testing::WithParamInterface<Hierarchy> {
  protected:
   static PairFinder finderOn(Backend backend) {

@@ -139,7 +139,7 @@ class CudaTrust : public test::OnCuda {
   int step_ = 0;
 };
 
-// All boxes move, so the step after the wrong one uses no pair of that step. Its delta corrects the
+// All boxes move, so the step after the wrong step finds all pairs anew, and its delta corrects the
 // error.
 TEST_F(CudaTrust, WrongPairIsCorrectedByTheNextStep) {
   ASSERT_NO_FATAL_FAILURE(serveOnGpu());

@@ -14,7 +14,7 @@
 
 namespace lbvh::test {
 
-/// Has its own stream, and waits for it only in wait().
+/// A `Space` in device memory. Has its own stream, and waits for it only in wait().
 class DeviceArrays {
  public:
   static constexpr bool kNeverCuts = false;

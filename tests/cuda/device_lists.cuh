@@ -32,7 +32,7 @@ inline std::vector<std::uint32_t> offsetsOf(const Lists& lists) {
   return offsets;
 }
 
-/// A comparison without a search. So it can have lists that no scene has.
+/// Compares lists that do not come from a search. So they can be lists that no scene has.
 struct Comparison {
   Lists fresh, old;
   std::vector<std::uint8_t> removedObjects;
@@ -57,7 +57,7 @@ struct Comparison {
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
 
-  /// Removes about one in `others` pairs, and adds some new pairs.
+  /// Removes about one pair in `others`, and adds some new pairs.
   static Lists changed(const Lists& lists, std::uint32_t others, Random& random) {
     Lists now = lists;
     for (std::uint32_t first = 0; first < now.size(); ++first) {
@@ -73,7 +73,7 @@ struct Comparison {
   }
 
   /// Sorts and compares. Then compares again without sorting, as after a step whose changes did not
-  /// fit. This time the lists for the changes are too short.
+  /// fit. In the second comparison, the lists for the changes are too short.
   void check(Random& random) const {
     const Pairs freshPairs = pairsOf(fresh), oldPairs = pairsOf(old);
     Pairs counting, added, removed;

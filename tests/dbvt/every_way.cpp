@@ -196,7 +196,7 @@ struct OpenSweep : Sweep {
   bool hasOurs() { return this->m_raycastAccelerator->m_sets[0].empty(); }
 };
 
-/// Bullet's axis sweeps make a btDbvtBroadphase inside Bullet's library.
+/// Makes and uses an axis sweep. Its constructor makes a btDbvtBroadphase inside Bullet's library.
 template <class Sweep>
 void makeInSweep(const char* way, bool want) {
   OpenSweep<Sweep> sweep;
@@ -237,7 +237,7 @@ void endChildAtOnce() {
   check(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9, "vfork", "its status");
 }
 
-/// After fork(), the child continues with its parent's broad phase. The parent has used it on all
+/// Uses a broad phase in a child after fork(). The parent has used the same broad phase on all
 /// threads.
 void useInChild() {
   const int many = wantOurs ? 20000 : kCubes;

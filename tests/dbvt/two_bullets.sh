@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Loads two plugins in one process, each with its own Bullet of one precision. The Bullet that makes a broad
-# phase first must use ours. The other Bullet must use its own, and one message must say so. The second
-# Bullet is a copy of the first under another name.
+# Loads two plugins in one process, each with its own Bullet. Both Bullets have the same precision. The Bullet
+# that makes a broad phase first must use ours. The other Bullet must use its own, and one message must say so.
+# The second Bullet is a copy of the first under another name.
 # Usage: two_bullets.sh LIBRARY PLUGIN_HOST PLUGIN
 set -euo pipefail
 library=$1 host=$2 plugin=$3

@@ -15,7 +15,7 @@
 
 namespace lbvh::test {
 
-/// The pointer plus `bytes`. Nothing may read memory there.
+/// The pointer plus `bytes`. It must not be used to read memory.
 template <class T>
 T* shifted(T* pointer, std::size_t bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(pointer) + bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// A scene for DevicePairFinder in ordinary vectors. Also the results that device_scene.h and
-// device_query.h promise for it, computed by brute force.
+// A scene for DevicePairFinder, stored in ordinary vectors. Also the results that device_scene.h
+// and device_query.h promise for it, computed by brute force.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct SceneModel {
   bool isPacked = true;
   std::size_t lowerStep = 3, upperStep = 3;        ///< strides if not packed, in floats
   std::size_t wayStep = 3;                         ///< stride of displacements, in floats
-  std::vector<float> corners(bool ofUpper) const;  ///< one corner of each box, with its stride
+  std::vector<float> corners(bool ofUpper) const;  ///< lower or upper corners, with their stride
   std::vector<float> packed() const;               ///< both corners of each box
   std::vector<float> ways() const;                 ///< displacements, with their stride
 
@@ -93,8 +93,8 @@ SceneModel spoiltScene(std::size_t n, Random& random);
 /// the same sizes.
 SceneModel steadyScene(std::size_t n, std::uint32_t worldCount, Random& random);
 
-/// Ordinary and degenerate rays. Many hit boxes of random scenes, sometimes several at the same
-/// distance.
+/// Ordinary and degenerate rays. In random scenes many of them hit boxes, and some hit several
+/// boxes at the same distance.
 std::vector<Ray> randomRays(std::size_t n, Random& random);
 Boxes randomQueries(std::size_t n, Random& random);
 /// Random worlds for queries: worlds of the scene, kAllWorlds and, if allowed, unknown worlds.

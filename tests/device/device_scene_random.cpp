@@ -114,13 +114,13 @@ void exclude(SceneModel& scene, Random& random) {
     scene.excluded.insert(scene.excluded.end(), kTimes[random.below(4)], pair);
   for (int i = 0; i < 5; ++i) {
     const std::uint32_t box = random.below(n);
-    // The second box may be beyond the last one.
+    // The second box may be beyond the scene's last box.
     scene.excluded.push_back({box, box + 1 + random.below(9)});
   }
   std::sort(scene.excluded.begin(), scene.excluded.end());
 }
 
-/// Sets a random number of boxes, `count`. The boxes after them may become invalid.
+/// Sets `count` to a random number of boxes. The boxes beyond this number may become invalid.
 void count(SceneModel& scene, Random& random) {
   const auto n = static_cast<std::uint32_t>(scene.boxes.size());
   scene.count = {isOneIn(4, random) ? n : n - random.below(std::min(n, 8u))};

@@ -175,8 +175,8 @@ endfunction()
 write_config(${SCRATCH}/generators "${single}/include;${single}/include/bullet" ${single})
 finds(${single} CMAKE_PREFIX_PATH=${SCRATCH}/generators BulletPhysics_HINT=${double})
 
-# Tests Release and Debug. Every other configuration uses Release. If only one of the two is installed, all
-# configurations use it.
+# Tests Release and Debug libraries. Every configuration other than Debug uses the Release libraries. If
+# only one of the two is installed, all configurations use it.
 set(debug -D CMAKE_BUILD_TYPE=Debug -D CMAKE_DEBUG_POSTFIX=_Debug)
 set(vcpkg ${SCRATCH}/vcpkg)
 install_fake(${vcpkg})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Boxes and rays of every kind for the adapter's target, drawn from a fuzzer's bytes. Also says
-// which boxes a ray must hit according to Bullet's own test.
+// Boxes and rays of every kind for the adapter's fuzz target, drawn from a fuzzer's bytes. Also
+// says which boxes a ray must hit according to Bullet's own test.
 #pragma once
 
 #include <btBulletCollisionCommon.h>
@@ -97,7 +97,7 @@ inline Box drawBox(Bytes& bytes) {
   }
 }
 
-/// Whether a box is not inverted, and so small that Bullet's own trees stay exact.
+/// Whether a box is not inverted, and is small enough that Bullet's own trees stay exact.
 inline bool isOrdinary(const Box& box) {
   for (int axis = 0; axis < 3; ++axis)
     if (!(box.min[axis] <= box.max[axis] && std::fabs(box.min[axis]) < btScalar(1e17) &&

@@ -79,8 +79,8 @@ void Episode::changePlane() {
   client.plane = std::make_unique<HalfSpace>(plane);
 }
 
-/// Either all proxies are created, or none. If memory runs out, pairs of ghosts may be missed. The
-/// next step finds those pairs.
+/// Creates proxies while memory may run out. Either all proxies are created, or none. If memory
+/// runs out, pairs of ghosts may be missed. The next step finds those pairs.
 void Episode::createWithLittleMemory() {
   const std::uint32_t count = 1 + bytes_.below(3) * 200;
   const long allocations = bytes_.below(12);
@@ -121,7 +121,7 @@ void Episode::beforeStep() {
   isRefiltered_ = true;
 }
 
-/// Also frees the algorithms of pairs that were removed without a dispatcher.
+/// Runs a step, which also frees the algorithms of pairs that were removed without a dispatcher.
 void Episode::calculatePairs(bool isRefiltered) {
   leftAlgorithms_ = 0;
   ours_->calculateOverlappingPairs(&dispatcher_);
@@ -134,9 +134,9 @@ void Episode::step() {
   stepIsDone();
 }
 
-/// Runs a step that fails because memory runs out or a filter callback throws. The next step must
-/// find what the failed step did not. There must be no edited pairs, because nothing is promised
-/// for them.
+/// Runs a step that may fail because memory runs out or a filter callback throws. The next step
+/// must find what the failed step did not. If there are edited pairs, this is a normal step,
+/// because nothing is promised for them.
 void Episode::stepThatFails() {
   if (!edited_.empty()) return step();
   beforeStep();
@@ -173,7 +173,7 @@ void Episode::stepThatFails() {
   afterFailure();
 }
 
-/// Makes one call of a kind that callbacks may make during another call.
+/// Makes one of the calls that a callback may make.
 void Episode::meddle() {
   const std::uint32_t kind = bytes_.below(8);
   if (clients_.empty() || kind == 0) {
@@ -212,8 +212,8 @@ void Episode::meddle() {
 }
 
 /// Runs a step in which a filter callback calls the broad phase. The callback's changes may or may
-/// not be in this step's pairs, but the next step must be right. There must be no edited pairs, as
-/// in stepThatFails().
+/// not be in this step's pairs, but the next step must be right. With edited pairs this is a normal
+/// step, as in stepThatFails().
 void Episode::stepThatMeddles() {
   if (!edited_.empty() || !hasFilter()) return step();
   beforeStep();

@@ -8,8 +8,9 @@
 
 namespace fuzz {
 
-/// The adapter tests whether the box's lowest corner along the normal is above the plane, in double
-/// precision. A box is not above if the height of this corner is NaN or minus infinity.
+/// Whether the box is above the plane, tested as the adapter does: with the box's lowest corner
+/// along the normal, in double precision. A box is not above if the height of this corner is NaN or
+/// minus infinity.
 bool Episode::isAbove(const Client& client, const Client& plane) const {
   const bool isFat = broadPhase_.options.margin > 0;
   double lowest = -double(plane.plane->constant);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// An episode of the adapter's target has one broad phase, a model of it, and a btDbvtBroadphase
-// (the twin), which gets the same calls. The user's calls are in adapter_episode.cpp and
-// adapter_calls.cpp, the checks against brute force in adapter_checks.cpp.
+// An episode of the adapter's fuzz target has one broad phase, a model of it, and a
+// btDbvtBroadphase (the twin), which gets the same calls. The user's calls are in
+// adapter_episode.cpp and adapter_calls.cpp, the checks against brute force in adapter_checks.cpp.
 #pragma once
 
 #include <BulletCollision/CollisionDispatch/btGhostObject.h>
@@ -206,7 +206,7 @@ class Episode {
   bool isExchanged_ = false;    ///< the callback was set or removed since the last step
   bool isRefiltered_ = false;   ///< refilter() was called since the last step
   bool isInterrupted_ = false;  ///< the last step failed, so the next offers all pairs
-  bool isSilent_ = false;       ///< answers changed since the filters were called for all pairs
+  bool isSilent_ = false;       ///< answers changed since the filter was last called for all pairs
   bool onlyOpens_ = true;  ///< since the twin was renewed, answers have changed only from no to yes
   bool isStepped_ = true;  ///< nothing has changed since the last step
   int lastId_ = 0;         ///< the largest id that was given

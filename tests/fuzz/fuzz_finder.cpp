@@ -208,7 +208,7 @@ void requireThrow(const F& f, const char* what) {
   require(false, what);
 }
 
-/// Calls with wrong arguments must throw, and change nothing but the delta.
+/// Makes calls with wrong arguments. They must throw, and change nothing but the delta.
 void Program::misuse() {
   requireThrow<std::invalid_argument>(
       [] {

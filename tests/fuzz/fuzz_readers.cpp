@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Fuzz target: the readers of the user's files and command lines. They read recorded boxes and
 // their references, the viewer's swaps, and the programs' options. They must refuse unusable input
-// with the documented exception and a message of one line.
+// with the documented exception and a one-line message.
 #include <unistd.h>
 
 #include <algorithm>

@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Prints the name first, and to stderr, because the target may abort the process.
+/// Runs the target on one input. Prints its name first, and to stderr, because the target may abort
+/// the process.
 void run(const std::string& name, const Bytes& bytes) {
   std::fprintf(stderr, "%s\n", name.c_str());
   fuzz::runTarget(bytes.data(), bytes.size());
@@ -59,7 +60,8 @@ Bytes fromHex(const std::string& digits) {
   return bytes;
 }
 
-/// Each line has an input in hex, and a comment after `#`. Returns the number of inputs.
+/// Runs the inputs of a file: one per line, in hex, with an optional comment after `#`. Returns the
+/// number of inputs.
 long runLines(std::istream& file, const std::string& path) {
   long inputs = 0, number = 0;
   for (std::string line; std::getline(file, line);) {

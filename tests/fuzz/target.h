@@ -19,7 +19,7 @@ void runTarget(const std::uint8_t* data, std::size_t size);
 /// The target of PairFinder also runs finders with this backend.
 inline lbvh::Backend otherBackend = lbvh::Backend::host;
 
-/// Unlike assert, it does not depend on the build. Fuzzers report the abort.
+/// Aborts if `holds` is false, also in release builds. Fuzzers report the abort.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "FAILED: %s\n", what);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Packs the library (packaging/pack.sh), and uses the .deb and the .tar.gz in an empty release of Debian.
+# Packs the library (packaging/pack.sh), and uses the .deb and the .tar.gz in a minimal installation of Debian.
 # Programs are built there against the package with CMake and with pkg-config, and run. One program also runs
 # under gpulbvh-run.
 # Usage: packages.sh SUITE FOLDER     the release's name, such as bookworm; a folder for work files

@@ -29,7 +29,7 @@ case $scope in all | quick | core | rest) ;; *) name='' ;; esac  # prints the us
 build=$PWD/build/platforms/$name
 cores=$(getconf _NPROCESSORS_ONLN)
 
-# Exits with a line and a status that mean neither success nor failure.
+# Prints why the platform cannot run here, and exits with 77, which means neither success nor failure.
 cannot() {
   echo "platforms: $name cannot run here: $1"
   exit 77
@@ -165,7 +165,7 @@ need_roots() {
   install debootstrap
 }
 
-# in_empty SUITE SYSTEM: runs `./run test all` or `./run test` in an empty release.
+# in_empty SUITE SYSTEM: runs `./run test all` or `./run test` in a new system of the release SUITE.
 in_empty() {
   local root=$build/root all=()
   if [ "$scope" = all ]; then all=(all); fi

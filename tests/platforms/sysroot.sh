@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Unpacks packages of this machine's Debian for another architecture, and their dependencies, to a folder.
-# The packages are for a cross-compiler and an emulator. Installs nothing on this machine.
+# Unpacks packages for another architecture, and their dependencies, to a folder, for a cross-compiler and an
+# emulator. The packages are from this machine's version of Debian. Installs nothing on this machine.
 # Usage: sysroot.sh ARCHITECTURE FOLDER PACKAGE...
 #   sysroot.sh arm64 build/arm64/root libc6-dev libtbb-dev
 set -euo pipefail

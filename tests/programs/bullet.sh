@@ -49,8 +49,8 @@ build_samples() {
     { tail -n 30 "$folder/samples.log"; return 1; }
 }
 
-# compile_with_dropin: compiles with gpulbvh/dropin.h each example that can use a btDbvtBroadphase. Examples may
-# fail only if they do not compile without dropin.h either, because they lack a header.
+# compile_with_dropin: compiles with gpulbvh/dropin.h each example that can use a btDbvtBroadphase. An example may fail
+# only if it does not compile without dropin.h either, because a header is missing.
 compile_with_dropin() {
   local part source sources count=0 compiler=(g++ -fsyntax-only -w -std=c++17)
   for part in src examples examples/ThirdPartyLibs Extras/Serialize/BulletFileLoader \
@@ -125,8 +125,8 @@ done
 python3 "$here/examples.py" compare "$folder/examples" "$launcher" 60 >"$folder/examples.log" || fail "examples"
 tail -n 12 "$folder/examples.log"
 
-# Times whole steps on Bullet's threads: steps of a program under gpulbvh-run, and of our samples, which step
-# worlds with both broad phases alternately.
+# Times whole steps on Bullet's threads: first those of a program under gpulbvh-run, then those of our samples. The
+# samples step worlds with both broad phases alternately.
 python3 "$here/examples.py" times "$folder/examples" "$launcher" 100 2 "1000 stack" "Multithreaded Demo" || fail "times"
 build_samples
 for scene in pile ragdolls; do

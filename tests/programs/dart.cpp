@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Runs a DART program that does not name our broad phase. A hundred boxes fall on a plate, and
+// A DART program that does not name our broad phase. A hundred boxes fall on a plate, and
 // DART's Bullet detector finds their contacts. Prints results that no broad phase may change.
 #include <dart/collision/bullet/BulletCollisionDetector.hpp>
 #include <dart/constraint/ConstraintSolver.hpp>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
 # Runs programs for Debian's Bullet, with Bullet's broad phases and with gpulbvh-run: samples/hello with
-# btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. Each program must get our
-# broad phases, find pairs, return 0, and print what it prints with Bullet's broad phases.
+# btDbvtBroadphase, and programs that use Debian's DART, Gazebo's physics and Siconos. With gpulbvh-run each
+# program must get our broad phases, find pairs, return 0, and print what it prints with Bullet's broad phases.
 # Usage: debian.sh GPULBVH_RUN FOLDER     FOLDER is for work files
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ cd "$2"
 failures=0
 fail() { echo "FAILED: $*"; failures=1; }
 
-# last PROGRAM WHOSE COLUMN: prints a column of the last line that was measured.
+# last PROGRAM WHOSE COLUMN: prints the value of a column in the last measured line.
 last() {
   awk -F, -v column="$3" 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == column) n = i }
     END { print $n }' "gpulbvh-$1-$2.csv"

@@ -31,7 +31,7 @@ struct NoParameters : CommonParameterInterface {
   void setSliderValue(int, double) override {}
 };
 
-/// Many examples use a debug drawer without checking whether there is one.
+/// A debug drawer that draws nothing. Many examples use one without checking whether it exists.
 struct NoDrawing : btIDebugDraw {
   void drawLine(const btVector3&, const btVector3&, const btVector3&) override {}
   void drawContactPoint(const btVector3&, const btVector3&, btScalar, int,

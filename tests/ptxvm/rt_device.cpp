@@ -8,7 +8,7 @@ int cc() {
   static int c = (int)env_long("PTXVM_CC", 90);
   return c;
 }
-// Programs choose grid sizes by this number, so a profile needs the modelled device's number.
+// Programs choose grid sizes by the number of SMs, so a profile needs the modelled device's number.
 int sm_count() { return g_profile ? (int)prof_sms() : 4; }
 Arch arch() {
   int c = cc();

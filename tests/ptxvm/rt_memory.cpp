@@ -58,7 +58,7 @@ static bool may_free(const Alloc* a, void* p, bool host) {
   fprintf(stderr, "ptxvm: free of an unknown, foreign or already freed pointer %p\n", p);
   return false;
 }
-// Queued work that uses the memory will fail when it runs.
+// Frees the memory at once. Queued work that still uses this memory will fail.
 static int mem_free(void* p, bool host) {
   if (!p) return 0;
   const Alloc* a = vm_find_alloc((u64)p);
@@ -97,7 +97,7 @@ static void free_queued(void* p) {
   if (pooled != g_pooled.end() && !kind(FREED)) pooled->second->idle += bytes;
   mem_free(p, false);
 }
-// CUDA's documentation says that these calls may wait, but not that they do.
+// CUDA's documentation says that calls that free memory may wait, but not that they do.
 static int wait_to_free() {
   if (!kind(FREEING)) return 0;
   for (int d = 0; d < device_count(); d++) run_device(d);
@@ -175,7 +175,7 @@ API cudaError_t cudaMemGetInfo(size_t* f, size_t* t) {
   ENTER("", 0);
   *t = mem_limit();
   size_t held = g_used[current_device()] + idle_memory(current_device());
-  *f = *t - std::min(held, *t);  // allocations can use idle memory, so the sum may exceed the limit
+  *f = *t - std::min(held, *t);  // mem_alloc() ignores idle memory, so held may exceed the limit
   return cudaSuccess;
 }
 API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {

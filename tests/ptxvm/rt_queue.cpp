@@ -11,7 +11,7 @@ std::vector<std::shared_ptr<Queue>> g_busy;  // queues with work
 u64 g_number = 0;
 bool g_running = false;
 
-bool prompt() {  // a profile counts work in the order of submission
+bool prompt() {  // whether work runs at once; a profile counts it in the order of submission
   static const bool is = g_profile || kind(PROMPT);
   return is;
 }
@@ -33,7 +33,8 @@ void push(Stream* st, Op&& op) {
   q->ops.push_back(std::move(op));
   if (std::find(g_busy.begin(), g_busy.end(), q) == g_busy.end()) g_busy.push_back(q);
 }
-// A kernel launched with programmatic serialization begins before the previous kernel, and stops at its wait.
+// If the next kernel was launched with programmatic serialization, begins it before `ahead` runs. The next
+// kernel then stops at its wait for `ahead`.
 void begin_next(Queue& q, const Op& ahead) {
   if (kind(ORDERED) || g_race || cc() < 90 || q.ops.empty() || g_pending) return;
   const Op& next = q.ops.front();

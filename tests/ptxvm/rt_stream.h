@@ -92,7 +92,7 @@ int use_stream(Stream* st, const char* api);  // returns an error if a capture f
 int wait_stream(Stream* st, const char* api);
 int record(Stream* st, Node&& n);  // adds n to the capture as its next node
 Stream* legacy_stream(int dev);
-// Must be called after the submission of n, which records an event. m is the position of n.
+// Moves the event that n records to m, the position of n. Must be called after the submission of n.
 void place_event(const Node& n, const Mark& m);
 int enqueue(Stream* st, std::shared_ptr<const Node> n);
 Mark mark_of(Stream* st);          // the end of the stream's work

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). If the SONAME is
-# the same, nothing may be removed or changed, but symbols may be added. If the SONAME differs, differences
-# are only printed. Compares only types of the public headers. Does not detect changes in inline functions.
+# Compares the shared libraries' ABI with that of the last release (packaging/releases.txt). If the SONAME is the same,
+# nothing may be removed or changed, but symbols may be added. If the SONAME differs, changes are only printed.
+# Compares only types of the public headers. Does not detect changes in inline functions.
 # Usage: abi.sh FOLDER     FOLDER is for temporary files
 set -euo pipefail
 cd "$(dirname "$0")/../.."

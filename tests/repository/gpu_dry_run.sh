@@ -63,7 +63,7 @@ kill -KILL -- -\$(cat $scratch/group)
 exit
 END
 
-# The tools of a machine with a GPU. The sanitizer runs only replay, to save time.
+# Stand-ins for the tools of a machine with a GPU. The sanitizer runs only replay, to save time.
 mkdir "$scratch/tools"
 cat >"$scratch/tools/nvidia-smi" <<'END'
 #!/usr/bin/env bash

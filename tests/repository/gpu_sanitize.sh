@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Zlib
-# Tests, with fake programs, which of compute-sanitizer's reports benchmarks/gpu.sh counts as failures.
-# Errors that a test provokes, and uninitialized reads in CUB's kernels, must not be counted. Uninitialized
-# reads in our kernels must be counted.
+# Tests with fake programs whether benchmarks/gpu.sh counts the right reports of compute-sanitizer as
+# failures. Errors that a test provokes, and uninitialized reads in CUB's kernels, must not be counted.
+# Uninitialized reads in our kernels must be counted.
 # Usage: gpu_sanitize.sh ROOT
 set -euo pipefail
 root=$1

@@ -53,7 +53,8 @@ inline const btCollisionObject* clientOf(const btBroadphaseProxy* proxy) {
   return static_cast<const btCollisionObject*>(proxy->m_clientObject);
 }
 
-/// The objects of each pair are in the order on which its algorithm relies.
+/// The pairs of a world, with their algorithms. The objects of each pair are in the order on which
+/// its algorithm relies.
 inline std::map<Pair, btCollisionAlgorithm*> pairsOf(btCollisionWorld& world) {
   std::map<Pair, btCollisionAlgorithm*> pairs;
   const btBroadphasePairArray& array = world.getPairCache()->getOverlappingPairArray();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Zlib
-// Compares a tower of boxes with our broad phase to an identical tower with btDbvtBroadphase.
+// Compares two identical towers of boxes, one with our broad phase and one with btDbvtBroadphase.
 #include <gtest/gtest.h>
 
 #include "GpuLbvhBroadphase.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Pairs must be
-// exact in each step, and objects must end at the same positions with both.
+// Tests every kind of Bullet world, with our broad phase and with btDbvtBroadphase. Our pairs must
+// be exact in each step, and objects must end at the same positions with both broad phases.
 #include <BulletCollision/CollisionDispatch/btCollisionDispatcherMt.h>
 #include <BulletDynamics/ConstraintSolver/btSequentialImpulseConstraintSolverMt.h>
 #include <BulletDynamics/Dynamics/btDiscreteDynamicsWorldMt.h>

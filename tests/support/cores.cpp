@@ -19,8 +19,8 @@ int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
   return 0;
 }
 
-// oneTBB passes the set of cores that it has read. This set may contain cores that do not exist, so
-// the function does nothing.
+// Does nothing, because oneTBB passes the set of cores that it has read. This set may contain cores
+// that do not exist.
 int sched_setaffinity(pid_t, size_t, const cpu_set_t*) noexcept { return 0; }
 
 long sysconf(int name) noexcept {

@@ -66,7 +66,7 @@ class Objects {
     }
   }
 
-  /// Every pair must consist of two living objects.
+  /// Expects that every pair consists of two living objects.
   void expectNoDead() {
     const btBroadphasePairArray& array =
         m_broadphase.getOverlappingPairCache()->getOverlappingPairArray();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Shared by the tests that save and restore worlds. Records objects of the sample scenes that
-// appear, move and disappear. Puts a broad phase into the state of any recorded step.
+// Shared by the tests that save and restore worlds. Records sample scenes whose objects appear,
+// move and disappear. Puts a broad phase into the state of any recorded step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ inline Order bruteForce(const Save& save) {
 /// pairs are visited. Bullet's option is used with our cache or with Bullet's.
 enum class Settled { bySteps, byVisits, byVisitsOfBulletsCache };
 
-/// A program with a broad phase that restores saved worlds, and continues from there.
+/// A program that restores saved worlds in its broad phase, and continues from there.
 class Program {
  public:
   explicit Program(GpuLbvhOptions options, Settled settled = Settled::bySteps)

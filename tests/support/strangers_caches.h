@@ -9,8 +9,8 @@
 
 namespace strangers {
 
-/// The rule of these caches while they have no filter callback: it is enough if one object's mask
-/// accepts the other object's group.
+/// The rule of these caches while they have no filter callback: two objects are a pair if the mask
+/// of at least one of them accepts the other's group.
 inline bool accepts(const btBroadphaseProxy* a, const btBroadphaseProxy* b) {
   return (a->m_collisionFilterGroup & b->m_collisionFilterMask) != 0 ||
          (b->m_collisionFilterGroup & a->m_collisionFilterMask) != 0;
@@ -25,7 +25,7 @@ struct Talk {
   int addsLeft = 0;          ///< number of additions until a wrapper throws; 0: never
   int adds = 0;              ///< additions so far
   int questions = 0;         ///< calls of a wrapper's needsBroadphaseCollision
-  int others = 0;            ///< other calls that btDbvtBroadphase does not make
+  int others = 0;            ///< calls, or orders of arguments, that btDbvtBroadphase never uses
 };
 
 /// A cache whose class inherits from one of Bullet's caches.

@@ -82,8 +82,8 @@ Boxes hugeAndTiny(std::size_t n, Random& r) {
   });
 }
 
-// One body fell out of the world. The other bodies must still be spread over several cells of the
-// grid.
+// Uniform boxes, one of which has fallen out of the world. The others must still be spread over
+// several cells of the grid.
 Boxes outlier(std::size_t n, Random& r) {
   Boxes boxes = uniform(n, r);
   if (n > 0) boxes[n / 2] = boxAt(0, -3e9f, 0, 0.5f);

@@ -31,8 +31,8 @@ View<const T> view(const std::vector<T>& v) {
 
 inline Pairs toVector(View<const Pair> pairs) { return {pairs.begin(), pairs.end()}; }
 
-/// How many steps a long test takes: `usual`, or TEST_STEPS, which is 10000 in
-/// `.ci/run steps-10000`.
+/// How many steps a long test takes: the environment variable TEST_STEPS (10000 in
+/// `.ci/run steps-10000`), or else `usual`.
 inline int manySteps(int usual) {
   const char* const told = std::getenv("TEST_STEPS");
   return told != nullptr ? static_cast<int>(std::strtol(told, nullptr, 10)) : usual;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Checks every variant on the host and on the GPU. Trees must equal those of the recursive builder
-// node for node. Pairs must equal those of brute force, and orders those of a stable sort. Run by
-// variants_test.cpp and cuda_variants_test.cu.
+// node for node. Pairs must equal those of brute force. Sorted values must equal those of a stable
+// sort. Run by variants_test.cpp and cuda_variants_test.cu.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Zlib
-// Stage 5 on a GPU: finds pairs with leaf blocks. A warp runs the search of one block, or a part of
-// this search. It tests the bounds of 32 later blocks at a time. In a later block that overlaps the
-// bounds of the warp's own block, each box that overlaps these bounds is queued. Each queued box is
-// tested against the warp's 32 boxes, one per lane. So all lanes have work, and memory accesses are
-// coalesced.
+// Stage 5 on a GPU: finds the pairs by searching leaf blocks. A warp searches for the pairs of one
+// block's boxes, or does a part of this search. It tests the bounds of 32 later blocks (in the
+// boxes' order) at a time. In a later block that overlaps the bounds of the warp's own block, each
+// box that overlaps these bounds is queued. Each queued box is tested against the warp's 32 boxes,
+// one per lane. So all lanes have work, and memory accesses are coalesced.
 //
-// In the order, the boxes of each world are together, and boxes in all worlds come last. So a block
-// searches later blocks up to the end of its last world. Then it searches the blocks of the boxes
-// in all worlds.
+// In this order, the boxes of each world are together, and boxes in all worlds come last. So the
+// search of a block first covers later blocks up to the end of the block's last world. Then it
+// covers the blocks of the boxes in all worlds.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct FindBlockPairs {
   WorldSlots worlds{};  ///< for a search with worlds
 
   /// With few blocks, a GPU would have too few warps, so several warps share the search of a block.
-  /// The additional instructions run in parallel.
+  /// This takes more instructions, but they run in parallel.
   static std::uint32_t partsFor(std::size_t boxes) {
     return boxes <= 2048 ? 8 : boxes <= 8192 ? 4 : boxes <= 65536 ? 2 : 1;
   }
 
-  /// Number of threads in a thread block. Its warps search near each other, so they share the data
-  /// in the cache. The search of a DeviceScene takes more registers, so more warps fit on an SM if
-  /// thread blocks are smaller.
+  /// Number of threads in a thread block. Its warps search for the pairs of neighbouring leaf
+  /// blocks, so they share the data in the cache. The search of a DeviceScene takes more registers,
+  /// so more warps fit on an SM if thread blocks are smaller.
   template <bool kIsScene>
   static constexpr unsigned kBlockThreads = kIsScene ? kThreads : 2 * kThreads;
 
@@ -50,9 +50,9 @@ struct WarpMemory {
   static constexpr std::uint32_t kQueue = 2 * kWarp + 8;  ///< 31 queued boxes, 32 new ones, padding
   static constexpr std::uint32_t kList = 2 * kWarp;
 
-  // Boxes that overlap the block, not yet tested. All lanes read the same box at once, and a read
-  // delivers 128 bytes per cycle to all lanes together. So the queue holds only what the test
-  // needs.
+  // The queue: boxes that overlap the block, not yet tested. All lanes read the same box at once,
+  // and a read delivers 128 bytes per cycle to all lanes together. So the queue holds only what the
+  // test needs.
   float4 minAndMaxX[kQueue];
   float2 maxYZ[kQueue];
   std::uint32_t id[kQueue];
@@ -303,7 +303,8 @@ inline constexpr int kPlainBlocks = 3;
 inline constexpr int kPlainBlocks = 0;
 #endif
 
-/// The search of a DeviceScene requests five blocks per SM, because ptxas spills without a number.
+/// The search of a DeviceScene requests five thread blocks per SM, because ptxas spills without a
+/// number.
 template <bool kIsScene>
 static __global__ void __launch_bounds__(FindBlockPairs::kBlockThreads<kIsScene>,
                                          kIsScene ? 5 : kPlainBlocks)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Zlib
-// Puts the changed boxes of a step into their slots, and searches for their pairs with earlier and
-// later boxes. It is for steps in which few boxes have changed. A warp takes up to 32 changed boxes
-// that are neighbours in the order. It goes down from the root with their common bounds. When it
-// reaches a block, it tests each changed box that overlaps the block against the block's boxes, one
-// per lane. Each found pair is looked up in the old lists. Known pairs are marked there, and only
-// new pairs are written.
+// For steps in which few boxes have changed. Puts the changed boxes into their slots in the leaf
+// blocks, and searches all blocks for pairs of these boxes. A warp takes up to 32 changed boxes
+// that are neighbours in the boxes' order. It searches the tree from the root with their common
+// bounds. When it reaches a block, it tests each changed box that overlaps the block against the
+// block's boxes, one per lane. Each found pair is looked up in the pair lists of the last step.
+// Known pairs are marked there, and only new pairs are written.
 #pragma once
 
 #include <algorithm>
@@ -18,25 +18,27 @@
 
 namespace lbvh {
 
-/// A pair that is not in the old list, and where it belongs in that list. All its 16 bytes are
-/// written, so no copy reads memory that was never written.
+/// A pair that is not in the old list. All its 16 bytes are written, so no copy reads memory that
+/// was never written.
 struct alignas(16) NewPair {
   Pair pair;
-  std::uint32_t before, unused;
+  std::uint32_t before;  ///< the old pair before which it belongs: an index within the tile
+  std::uint32_t unused;
 };
 
 /// Memory through which the kernels of a step with few changed boxes communicate. The caller must
 /// set all arrays except `news` to zero before the step.
 struct ChangeMarks {
   static constexpr std::uint32_t kTile = 2048;   ///< old pairs that one thread block merges
-  static constexpr std::uint32_t kMaxNew = 256;  ///< maximum number of new pairs in a tile
+  static constexpr std::uint32_t kMaxNew = 256;  ///< capacity of a tile's list of new pairs
 
   std::uint8_t* boxes;   ///< by box: 1 if it may have changed
   std::uint32_t* slots;  ///< one bit for each slot: whether its box may have changed
   /// One bit for each old pair: whether it has a changed box and was found again.
   std::uint32_t* kept;
-  std::uint32_t* added;  ///< by tile: number of new pairs, which may exceed kMaxNew
-  NewPair* news;         ///< kMaxNew per tile, unsorted; not cleared before the step
+  /// By tile: number of new pairs. It may exceed kMaxNew. Then the others are not stored.
+  std::uint32_t* added;
+  NewPair* news;  ///< kMaxNew per tile, unsorted; not cleared before the step
 
   __device__ bool hasChanged(Pair pair) const {
     return (boxes[pair.first] | boxes[pair.second]) != 0;
@@ -109,11 +111,11 @@ struct FindChangedPairs {
   OldPairs old;
   ChangeMarks marks;
   StepHeader* header;
-  std::uint32_t parts;  ///< warps that share a group
+  std::uint32_t parts;  ///< warps that share the search of a group
 
   /// The number of parts per group. With few groups, more warps share each group, because otherwise
-  /// a GPU would have too few warps. On an H200 the pairs of a tenth of 100,000 boxes took 80 us
-  /// with 8 parts, 29 us with 32, 32 us with 64.
+  /// a GPU would have too few warps. On an H200 the search for the pairs of a tenth of 100,000
+  /// boxes took 80 us with 8 parts, 29 us with 32, 32 us with 64.
   static std::uint32_t partsFor(std::uint32_t groups) {
     return std::clamp<std::uint32_t>(std::bit_floor(4096 / std::max(groups, 1u)), 8, 64);
   }
@@ -129,7 +131,7 @@ struct FindChangedPairs {
 struct ChangedMemory {
   static constexpr std::uint32_t kList = 2 * kWarp;
 
-  // The boxes that are searched for. All lanes read the same box at once.
+  // The boxes whose pairs are searched for. All lanes read the same box at once.
   float4 minAndMaxX[kWarp];
   float2 maxYZ[kWarp];
   std::uint32_t id[kWarp], slot[kWarp];
@@ -313,7 +315,7 @@ class ChangedSearch {
   std::uint32_t listed_ = 0, staged_ = 0;
 };
 
-/// Eight blocks per SM, because otherwise ptxas spills.
+/// Requests eight thread blocks per SM, because otherwise ptxas spills registers.
 static __global__ void __launch_bounds__(kThreads, 8) findChangedPairsKernel(FindChangedPairs in) {
   __shared__ ChangedMemory memory[kThreads / kWarp];
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;

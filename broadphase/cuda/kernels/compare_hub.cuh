@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Zlib
-// Compares the lists of a hub: a box with very many pairs, such as the ground. A list becomes a bit
-// set, with one bit for each other box. It is handled in windows that fit in the shared memory of a
-// thread block. So no sort is needed, and bit operations find the changes. The old list is sorted
-// already. The new list is first put in the order of windows. Then both lists are read from
-// beginning to end, and windows without pairs are skipped.
+// Compares the old and the new list of a hub: a box with very many pairs, such as the ground. Each
+// list becomes a bit set, with one bit for each other box. The bit sets are handled in windows that
+// fit in the shared memory of a thread block. So no sort is needed, and bit operations find the
+// changes. The old list is sorted already. The new list is first put in the order of windows. Then
+// both lists are read from beginning to end, and windows without pairs are skipped.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace lbvh {
 
 struct HubMemory {
   static constexpr std::uint32_t kWords = 2048, kWindow = 32 * kWords;
-  static constexpr std::uint32_t kRegion = kThreads * kWindow;  ///< a window for each thread
+  static constexpr std::uint32_t kRegion = kThreads * kWindow;  ///< one window per thread
   using Scan = cub::BlockScan<unsigned long long, kThreads>;
 
   std::uint32_t current[kWords], old[kWords];
@@ -35,7 +35,7 @@ class HubComparison {
     current_ = Rest(in_.sorts() ? in_.sortedPairs : in_.current.pairs, begin, currentEnd);
     old_ = Rest(in_.old.pairs, in_.old.begin(box_), in_.old.begin(box_ + 1));
     const bool isHalf = in_.others == nullptr;
-    const std::uint32_t least = isHalf ? box_ : 0;  // the second box of a pair is the larger index
+    const std::uint32_t least = isHalf ? box_ : 0;  // the second box has the larger index
     const std::uint32_t boxes =
         isHalf ? max(in_.current.boxes, endOfOld()) : static_cast<std::uint32_t>(*in_.others);
     const bool isOneWindow = (boxes - 1) / HubMemory::kWindow == least / HubMemory::kWindow;
@@ -70,7 +70,7 @@ class HubComparison {
     __device__ std::uint32_t next() const { return at < end ? second(at) : kNullIndex; }
   };
 
-  /// One past the last second box of the old list. A list from the caller may have boxes past
+  /// One more than the largest index in the old list. A list from the caller may have indices past
   /// `old.boxes`.
   __device__ std::uint32_t endOfOld() const {
     return old_.at < old_.end ? old_.second(old_.end - 1) + 1 : 0;
@@ -82,7 +82,7 @@ class HubComparison {
   /// @param end where the box's list of new pairs ends
   /// @return how many pairs the region has
   __device__ std::uint32_t putInWindows(std::uint32_t region, std::uint32_t end) {
-    std::uint32_t* places = memory_.current;  // by window: where its next pair goes
+    std::uint32_t* places = memory_.current;  // by window: where the window's next pair goes
     const auto forSeconds = [&](const auto& f) {
       for (std::uint32_t i = in_.current.begin(box_) + threadIdx.x; i < end; i += kThreads) {
         const std::uint32_t second = in_.partners[i];
@@ -147,7 +147,7 @@ class HubComparison {
 #pragma unroll
       for (int k = 0; k < kEach; ++k) {
         const std::uint32_t i = rest.at + k * kThreads + threadIdx.x;
-        // The index is clamped instead of skipped, so that there is no branch.
+        // Threads past the end read the last element again, so that there is no branch.
         const std::uint32_t second = rest.second(min(i, rest.end - 1));
         bits[k] = i < rest.end ? second - window : HubMemory::kWindow;
       }
@@ -166,7 +166,7 @@ class HubComparison {
     }
   }
 
-  /// Compares one word per thread.
+  /// Compares one word of each bit set per thread.
   /// @param sorted where the next pair of the new list goes; advanced by the number of pairs
   __device__ DeltaSum compareWords(std::uint32_t word, std::uint32_t first, bool sorts,
                                    std::uint32_t& sorted, bool writes, DeltaSum place) const {

@@ -152,7 +152,7 @@ class ListTile {
   __device__ HubComparison hub() const { return {in_, memory_.hub, firstBox_ + round_.begin}; }
 
   /// The round that begins at box `begin`. It has as many boxes as fit, up to the next hub, or it
-  /// has only one hub. No thread may still read the previous round.
+  /// has only one hub. On return, no thread still reads the previous round.
   __device__ Round roundFrom(std::uint32_t begin) {
     const std::uint32_t box = threadIdx.x;
     bool fits = true;

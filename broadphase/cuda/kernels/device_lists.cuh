@@ -15,14 +15,15 @@
 
 namespace lbvh {
 
-/// Copies lists into lists for more boxes. The lists of the additional boxes are empty. Incomplete
-/// lists are not kept, because it is unknown which pairs are missing.
+/// Copies the boxes' lists of pairs to arrays that may have room for more boxes. The lists of the
+/// additional boxes are empty. Incomplete lists are not kept, because it is unknown which pairs are
+/// missing.
 struct KeepLists {
   PairLists lists;
   Pair* pairs;
   View<std::uint32_t> offsets;
   const std::uint64_t* found = nullptr;  ///< null: the lists are complete
-  std::uint64_t most = 0;                ///< maximum number of pairs of complete lists
+  std::uint64_t most = 0;                ///< if more pairs were found, the lists are incomplete
 
   static std::size_t elements(std::size_t pairs, std::size_t offsets) {
     return pairs > offsets ? pairs : offsets;
@@ -87,7 +88,7 @@ struct WriteReport {
   std::uint64_t capacity;        ///< capacity of the list of pairs
   std::uint64_t added, removed;  ///< capacities of the lists of added and removed pairs
   bool hasChanges;
-  bool reportsNan;  ///< whether this kernel must report NaN boxes, because no other does
+  bool reportsNan;  ///< whether this kernel must report NaN boxes, because no other kernel does
   Searched searched{};
   Searched* forQueries = nullptr;
   StepHeader* forHost = nullptr;  ///< a copy of the header for the host, or null

@@ -19,8 +19,8 @@ class QueryWalk {
  public:
   __device__ explicit QueryWalk(const Searched* in) : in_(*in) {}
 
-  /// Calls visit(box, isHit) on all lanes, for all boxes that a query of this world hits, and for
-  /// some other boxes.
+  /// On all lanes, calls visit(box, isHit) for all boxes that a query of this world hits, and for
+  /// some boxes that it misses.
   /// @return false if there is no such world
   template <class Meets, class Visit>
   __device__ bool run(std::uint32_t world, const Meets& meets, const Visit& visit) const {

@@ -20,19 +20,19 @@ struct SortTies {
   const StepHeader* header;  ///< written by stage 1
 
   /// A word to sort by. Its high bits are equal for boxes with the same filter, and its low bits
-  /// are the box's index in the group. Other filters may have the same high bits, too, which only
+  /// are the box's index in the group. Different filters may share the same high bits, which only
   /// makes a search slower.
   __device__ std::uint64_t word(std::uint32_t id, std::uint32_t place) const {
     const Filter filter = filters[id];
     std::uint64_t both = std::uint64_t{static_cast<std::uint32_t>(filter.group)} << 32 |
                          static_cast<std::uint32_t>(filter.mask);
-    both *= 0x9E3779B97F4A7C15u;  // odd, so that no two products are equal
+    both *= 0x9E3779B97F4A7C15u;  // odd, so that different filters have different products
     return (both ^ both >> 32) / PackBlocks::kGroup * PackBlocks::kGroup + place;
   }
 };
 
-/// Each thread block sorts a group whose keys are all equal. Other groups stay as they are: the
-/// search of a group with fewer equal keys is short in any order.
+/// Sorts each group whose keys are all equal, with one thread block per group. Other groups stay as
+/// they are: the search of a group with fewer equal keys is short in any order.
 template <class Key>
 static __global__ void __launch_bounds__(PackBlocks::kGroup) sortTiesKernel(SortTies<Key> ties) {
   using Sort = cub::BlockMergeSort<std::uint64_t, PackBlocks::kGroup, 1>;
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) sortTiesKernel(Sort
   Sort(storage).Sort(words, [](std::uint64_t a, std::uint64_t b) { return a < b; });
   const auto from = static_cast<std::uint32_t>(words[0] % PackBlocks::kGroup);
   const std::uint32_t id = ties.ids[begin + from];
-  __syncthreads();  // all threads have read their ids
+  __syncthreads();  // until all threads have read their ids
   ties.ids[begin + threadIdx.x] = id;
 }
 

@@ -3,7 +3,8 @@
 // packs boxes that are neighbours along the curve into blocks of 32. Above the blocks are the
 // bounds of each block, of each group of 32 blocks, of each 32 groups, and so on, up to one root. A
 // warp packs a block, and a thread block packs a group. The warp that completes the last child of a
-// node also builds the node. So one launch builds all levels, bottom-up, and no links are needed.
+// node also builds the node. So one launch builds all levels, bottom-up. A node's index gives its
+// parent and children, so no links are needed.
 //
 // Any order gives the same pairs, so a step may keep the order of the previous step. Every box is
 // packed at its position in the order. NaN boxes leave an empty slot. Oversized boxes are packed,
@@ -105,9 +106,9 @@ static __global__ void __launch_bounds__(kThreads) measureKernel(MeasureStep ste
   sum = sumOfBlock(sum, warps);
   if (threadIdx.x == 0) {
     step.partial[blockIdx.x] = sum;
-    __threadfence();  // before other blocks may read the sum
+    __threadfence();  // publishes the sum before other blocks may read it
     isLast = atomicAdd(step.ended, 1u) + 1 == gridDim.x;
-    __threadfence();  // after all other blocks have written their sums
+    __threadfence();  // the sums of other blocks are read only after this
   }
   __syncthreads();
   if (!isLast) return;
@@ -195,7 +196,8 @@ __device__ inline void visitGroups(const LeafBlocks& leaves, std::uint32_t begin
     }
     if (votes != 0) {
       visit(parent * kWarp, votes);
-      // Both have these values already, but as constants they need no registers during visit().
+      // Both variables have these values already, but as constants they need no registers during
+      // visit().
       level = 2, levelBegin = 0;
     }
     do {  // go up
@@ -216,8 +218,8 @@ struct WorldSlots {
   std::uint32_t* ends;
 };
 
-/// What queries need from the last search. This struct is on the device, because a graph may have
-/// run the last search.
+/// What queries need from the last search. The search itself writes this struct on the device, so a
+/// search that a graph replays writes it, too.
 struct Searched {
   LeafBlocks leaves;
   WorldSlots worlds;    ///< slots of the worlds, if `hasWorlds`
@@ -357,9 +359,9 @@ struct PackBlocks {
 };
 
 /// Adds the extents of a warp's blocks to the header. Their sum tells whether the order is still
-/// useful. The unit is 1 / 65,536 of the scene's length. Integers are added, so the sum does
-/// not depend on the order of the additions. The extent of a block is the sum of its three sides,
-/// but at most three lengths of the scene, because the block may have an oversized box.
+/// useful. An extent is in units of 1 / 65,536 of the scene's length. Integers are added, so the
+/// sum does not depend on the order of the additions. The extent of a block is the sum of its three
+/// sides, but at most three lengths of the scene, because the block may have an oversized box.
 __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
   float extent = 0;
   for (int axis = 0; axis < 3; ++axis) extent += bounds.max[axis] - bounds.min[axis];
@@ -371,8 +373,8 @@ __device__ inline void addExtents(const Corners& bounds, StepHeader* header) {
               static_cast<unsigned long long>(sum));
 }
 
-/// Builds each node above a group if all of its other children are built. Called by the warp
-/// that has built the group.
+/// Builds the nodes above a group, up to the first that has a child which is not built yet. Must be
+/// called by the warp that has built the group.
 __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group) {
   CornerArrays nodes = leaves.groups;
   std::uint32_t* closed = leaves.closed.data();
@@ -381,9 +383,9 @@ __device__ inline void buildAbove(const LeafBlocks& leaves, std::uint32_t group)
     node /= kWarp;
     bool isLast = false;
     if (lane() == 0) {
-      __threadfence();  // before another warp may read the child
+      __threadfence();  // publishes the child before another warp may read it
       isLast = atomicAdd(&closed[node], 1u) + 1 == min(kWarp, count - node * kWarp);
-      __threadfence();  // after all other warps have written their children
+      __threadfence();  // the children of other warps are read only after this
     }
     if (!__any_sync(kAllLanes, isLast)) return;
     // A vote does not order memory accesses. After __syncwarp all lanes may read what lane 0 has
@@ -425,7 +427,8 @@ static __global__ void __launch_bounds__(PackBlocks::kGroup) packBlocksKernel(Pa
   if (warp == 0) buildGroup(pack.leaves, blockIdx.x, bounds[lane()], pack.header);
 }
 
-/// Packs the blocks with changed boxes again. The other blocks keep their bounds.
+/// Computes the bounds of the blocks with changed boxes again, and of all groups and nodes above.
+/// The other blocks keep their bounds.
 struct PackChanged {
   LeafBlocks leaves;
   StepHeader* header;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Divides the boxes among the thread blocks of compareListsKernel. Most tiles have 64 boxes. A hub
-// is a box with a long list, which takes a block as much time as hundreds of other boxes. Each hub
-// gets its own tile, so that neighbouring hubs, such as the walls of a scene, are compared in
-// parallel.
+// Divides the boxes into tiles, one for each thread block of compareListsKernel. Most tiles have 64
+// boxes. A hub is a box with a long list, which takes a thread block as much time as hundreds of
+// other boxes. Each hub gets its own tile, so that neighbouring hubs, such as the walls of a scene,
+// are compared in parallel.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct HubList {
   static constexpr std::uint32_t kMaxHubs = 8;  ///< further hubs get no tiles of their own
   static constexpr std::uint32_t kFrom = 257;   ///< minimum length of a hub's list
 
-  /// Word 0 is the number of hubs, which may exceed kMaxHubs. The other words are the boxes of the
-  /// first kMaxHubs. Null: there are no hubs.
+  /// Word 0 is the number of hubs, which may exceed kMaxHubs. The other words are the box indices
+  /// of the first kMaxHubs hubs. Null: there are no hubs.
   unsigned long long* words = nullptr;
 
   static constexpr std::uint32_t kWords = 1 + kMaxHubs;
@@ -70,7 +70,7 @@ class ListTiles {
   __device__ ListTiles(const HubList& hubs, std::uint32_t count) {
     const bool isHub = lane() < count;
     const std::uint32_t box = isHub ? hubs.box(lane()) : kNullIndex;
-    bool follows = false;  // whether the previous box is a hub, and adds the same beginning
+    bool follows = false;  // whether the previous box is a hub, which adds the beginning `box`
     for (std::uint32_t k = 0; k < count; ++k) follows |= __shfl_sync(kAllLanes, box, k) + 1 == box;
     at_[0] = isHub && !follows ? box : kNullIndex;
     at_[1] = isHub ? box + 1 : kNullIndex;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Builds the pair lists of a step from the old lists, if few boxes have changed. Pairs of changed
-// boxes that were not found again are dropped, and new pairs are inserted. Each thread block merges
-// 2,048 old pairs. The old pairs keep their order, so only the few new pairs are sorted.
+// Builds the pair lists of a step from the old lists, if few boxes have changed. An old pair with a
+// changed box is dropped if the search did not find it again. New pairs are inserted. Each thread
+// block merges 2,048 old pairs. The old pairs keep their order, so only the few new pairs are
+// sorted.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct MergedTile {
   static constexpr std::uint32_t kRows = ChangeMarks::kTile / kWarp;
 
   std::uint32_t to;           ///< where the kept pairs of the tile begin in the new list
-  std::uint32_t hasChanged;   ///< 0: no pair was dropped or inserted, and the rows are not set
+  std::uint32_t hasChanged;   ///< 0: no pair was dropped or inserted, and the arrays are not set
   std::uint32_t gone[kRows];  ///< one bit for each old pair: whether it was dropped
   std::uint32_t goneBefore[kRows];  ///< number of dropped pairs in earlier rows of the tile
 };
@@ -73,8 +74,9 @@ __device__ inline std::uint32_t placeOfKept(const std::uint32_t* gone,
   return i - goneBefore[i / kWarp] - countBits(gone[i / kWarp] & below);
 }
 
-/// Thread i writes where the list of box i begins. This is a separate kernel, because the lists of
-/// nearly all boxes can begin in one tile if those boxes have no pairs.
+/// Thread i writes where the list of box i begins. This is a separate kernel, because one block of
+/// the merge might have to write nearly all offsets: the lists of boxes without pairs can all begin
+/// in one tile.
 struct UpdateOffsets {
   const std::uint32_t* old;  ///< by box: where its old list begins
   const MergedTile* merged;
@@ -261,7 +263,8 @@ class MergeTile {
   Pair mine_[MergeChanges::kEach];
 };
 
-/// Eight blocks per SM, because otherwise ptxas spills registers for compute capability 8.0.
+/// Requests eight thread blocks per SM, because otherwise ptxas spills registers for compute
+/// capability 8.0.
 static __global__ void __launch_bounds__(kThreads, 8) mergeChangesKernel(MergeChanges in) {
   __shared__ MergeMemory memory;
   const std::uint32_t number = takeTile(in.chain, memory.shared);

@@ -36,7 +36,7 @@ struct FoundPairs {
 inline constexpr std::uint32_t kStaged = 128;
 
 /// Gathers the pairs of a warp, and writes up to kStaged of them at once. Each write needs one
-/// atomic addition to the shared counter, and its stores are coalesced.
+/// atomic addition to FoundPairs::count, and its stores are coalesced.
 /// @tparam kIsScene false: the rule has only filters, and no pair is counted by its second box.
 ///   That saves registers.
 template <bool kIsScene>
@@ -44,7 +44,7 @@ class PairStage {
  public:
   __device__ PairStage(const FoundPairs& out, Pair (&stage)[kStaged]) : out_(out), stage_(stage) {}
 
-  /// Provides memory for the next `n` pairs, counted over all lanes. `n` is at most kStaged.
+  /// Provides memory for the next `n` pairs of all lanes together. `n` is at most kStaged.
   __device__ void reserve(std::uint32_t n) {
     if (size_ + n > kStaged) flush();
   }
@@ -107,8 +107,9 @@ class PairStage {
     }
   }
 
-  /// Makes one atomic addition for all of the `lanes` that have the same box, because the pairs of
-  /// a hub are found together.
+  /// Counts one pair of `box`, and returns its index among the pairs of the box. Those of the
+  /// `lanes` that have the same box share one atomic addition, because a hub's pairs are found
+  /// together.
   __device__ std::uint32_t placeOf(std::uint32_t box, std::uint32_t lanes) {
     const std::uint32_t same = __match_any_sync(lanes, box);
     const std::uint32_t leader = lowestBit(same);

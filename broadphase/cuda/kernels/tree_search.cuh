@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Stage 5 over a binary tree on a GPU. Each lane walks the tree for one leaf (lbvh/leaf_walk.h).
-// The leaves of a warp are neighbours along the curve, so the lanes visit mostly the same nodes.
+// Runs stage 5, the search for pairs, over a binary tree on a GPU. Each lane walks the tree for one
+// leaf (lbvh/leaf_walk.h). The leaves of a warp are neighbours along the curve, so the lanes visit
+// mostly the same nodes.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +66,8 @@ class TreeSearch {
             __float_as_uint(high.w)};
   }
 
-  /// Stages the pairs that the lanes have found: the first pair of each lane, then the second of
-  /// each, and so on.
+  /// Appends the pairs that the lanes have found to stage_: the first pair of each lane, then the
+  /// second of each, and so on.
   __device__ void emit(std::uint32_t count) {
     for (std::uint32_t k = 0;; ++k) {
       const bool has = k < count;

@@ -15,8 +15,8 @@
 
 namespace lbvh {
 
-/// A CUDA call failed. The error is not marked as sticky. CudaSpace finds out whether it is sticky,
-/// because it has a stream to query.
+/// Thrown if a CUDA call failed. Its isSticky is false, even if the error is sticky. CudaSpace
+/// finds out whether the error is sticky, because CudaSpace has a stream to query.
 struct CudaError : SpaceError {
   CudaError(cudaError_t error, const char* call)
       : SpaceError(std::string(call) + ": " + cudaGetErrorString(error), false), code(error) {}

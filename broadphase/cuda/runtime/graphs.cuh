@@ -143,9 +143,9 @@ class GraphBuilder {
   cudaError_t error_ = cudaSuccess;
 };
 
-/// The most recent sequences of launches. A sequence is recorded when it runs for the second time.
-/// In most scenes memory grows in the first steps, so their launches do not repeat. A first run may
-/// also allocate.
+/// The most recent sequences of launches. A sequence is recorded only when it runs for the second
+/// time. In most scenes memory grows in the first steps, so their launches do not repeat. A first
+/// run may also allocate.
 /// @tparam Key everything that distinguishes sequences, except addresses of the space's memory,
 ///   which change only with its epoch
 template <class Key, class Result>
@@ -176,7 +176,7 @@ class GraphRecordings {
   }
 
  private:
-  // There are four kinds of steps that search for the pairs of all boxes. They write one of two
+  // Steps that search for the pairs of all boxes need four entries, because they write one of two
   // lists of pairs, with or without removed objects. The other entries are for steps that search
   // for the pairs of few boxes.
   std::array<Recording, 16> recordings_;

@@ -159,8 +159,8 @@ __device__ inline unsigned long long await(const unsigned long long* word) {
   for (;;) {
     const unsigned long long seen = *static_cast<const volatile unsigned long long*>(word);
     if ((seen & kWhose) != 0) return seen;
-    // A tile with a hub takes milliseconds. Without a pause the waiting warps would keep the L2
-    // cache busy.
+    // A tile with a hub (list_tiles.cuh) takes milliseconds. Without a pause the waiting warps
+    // would keep the L2 cache busy.
     __nanosleep(64);
   }
 }

@@ -89,7 +89,7 @@ class CudaMemory {
     if (bans_ > 0) throw GrowthInCapture();
   }
 
-  /// During its lifetime requireMayGrow() throws.
+  /// While an instance exists, requireMayGrow() throws.
   class Ban {
    public:
     explicit Ban(CudaMemory& memory) : memory_(memory) { ++memory_.bans_; }
@@ -180,7 +180,7 @@ struct MemoryOf {
   }
   bool keepsReleased() const { return memory != nullptr && memory->keepsReleased(kKind); }
 
-  // These functions do not overwrite the memory, because queued kernels may still use it.
+  // Unlike the host's functions, these do nothing, because queued kernels may still use the memory.
   static void lend(void*, std::size_t) {}
   static void retire(void*, std::size_t) {}
 };

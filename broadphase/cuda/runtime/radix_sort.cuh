@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
-// Runs CUB's radix sort. Its kernels are listed by name, because the number of keys decides which
-// kernels run.
+// Runs CUB's radix sort. The number of keys decides which of its kernels run. So all are listed by
+// name, and can be loaded in advance (kernel_list.cuh).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 #include "broadphase/cuda/runtime/kernel_list.cuh"
 
-// CUB versions outside this range name their kernels differently. For those versions, CudaSpace
-// loads the kernels by sorting some keys.
+// CUB versions outside the range below name their kernels differently. For those versions,
+// CudaSpace loads the kernels by sorting some keys.
 #define GPULBVH_NAMES_RADIX_KERNELS (CUB_VERSION >= 300000 && CUB_VERSION < 300100)
 
 namespace lbvh {

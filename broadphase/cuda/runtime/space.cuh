@@ -59,7 +59,7 @@ class CudaSpace {
         timesStages_(options.timesStages) {}
   ~CudaSpace() {
     const RelaxedCapture relaxed;
-    cudaStreamSynchronize(ownStream_.get());  // the members below free memory that its work uses
+    cudaStreamSynchronize(ownStream_.get());  // then the members may free memory that its work used
   }
   CudaSpace(const CudaSpace&) = delete;
   CudaSpace& operator=(const CudaSpace&) = delete;
@@ -192,7 +192,7 @@ class CudaSpace {
     useEvents(ownEvents_);
   }
 
-  /// Runs f without recording it.
+  /// Runs f without recording a graph.
   template <class F>
   auto run(const F& f) {
     useEvents(ownEvents_);
@@ -236,7 +236,7 @@ class CudaSpace {
     return known->result;
   }
 
-  /// During its lifetime, profilers show this name for the work that the host queues.
+  /// A named range in profilers, for the work that the host queues during the object's lifetime.
   struct NvtxRange {
     explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
     ~NvtxRange() { nvtxRangePop(); }

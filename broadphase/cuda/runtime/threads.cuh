@@ -36,9 +36,9 @@ class CurrentDevice {
   bool isOther_ = false;
 };
 
-/// During its lifetime, calls on this thread do not disturb captures of the program. Otherwise,
-/// while a stream is captured in global mode, calls that allocate, free, query or wait would fail
-/// on every thread and invalidate the capture.
+/// During its lifetime, CUDA calls on this thread do not disturb stream captures of the program.
+/// Otherwise, while a stream is captured in global mode, calls that allocate, free, query or wait
+/// would fail on every thread and invalidate the capture.
 class RelaxedCapture {
  public:
   RelaxedCapture() {

@@ -67,9 +67,9 @@ struct CallingThread {
   }
 };
 
-/// A copy of a host array on the device, padded so that its size rarely changes. A second copy, in
-/// pinned memory, equals the one on the device. Pieces are sent from the second copy. So the host
-/// must wait for an upload before it begins the next one.
+/// A copy of a host array on the device, padded so that its size rarely changes. A second copy in
+/// pinned memory, the shadow, equals the one on the device. Pieces are sent from the shadow. So the
+/// host must wait for an upload before it begins the next one.
 template <class T>
 class UploadBuffer {
  public:
@@ -78,7 +78,7 @@ class UploadBuffer {
 
   /// @param changed one bit per element: whether it may differ from the previous upload; elements
   ///   past the size of the previous upload are always sent. Null: all elements are compared with
-  ///   the copy
+  ///   the shadow
   /// @param sent receives the indices of the sent elements, unless it is null
   /// @param tasks the threads that compare and copy: HostTasks, or CallingThread
   /// @param forEach launches a kernel on the stream: forEach(n, body)
@@ -120,7 +120,7 @@ class UploadBuffer {
     SparseBits* sent;   ///< may be null
   };
 
-  /// Adds up to a sixteenth of n, or up to 255 if n is small.
+  /// Rounds n up. Adds up to a sixteenth of n, or up to 255 if n is small.
   static std::size_t paddedSize(std::size_t n) {
     const std::size_t step = std::max<std::size_t>(256, std::bit_floor(n) / 16);
     return (n + step - 1) / step * step;
@@ -234,8 +234,9 @@ class UploadBuffer {
     return n * sizeof(T) / (4 * RecordBlock<T>::kRecordBytes);
   }
 
-  /// The order of the records may differ from step to step. This does not matter, because each
-  /// record has the index of its element.
+  /// Copies the changed elements of a piece to records and to the shadow. The order of the records
+  /// may differ from step to step. This does not matter, because each record has the index of its
+  /// element.
   void record(View<const T> host, const Piece& piece) {
     if (piece.count == 0) return;
     constexpr std::uint32_t kRecords = RecordBlock<T>::kRecords;

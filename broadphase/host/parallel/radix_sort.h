@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Zlib
 // A least-significant-digit radix sort on the host. The sort is stable and parallel, and its result
-// does not depend on the number of threads. Needs a spare array of the same size. First the digits
-// in each part of the input are counted. An exclusive scan over (digit, part) then computes where
-// each part writes. Finally the elements of each part are moved.
+// does not depend on the number of threads. Needs a spare array as large as the input. Each pass
+// first counts the digits in each part of the input. An exclusive scan over (digit, part) then
+// computes where each part writes. Finally the elements of each part are moved.
 #pragma once
 
 #include <algorithm>

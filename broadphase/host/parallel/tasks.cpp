@@ -15,7 +15,7 @@ struct HostTasks::Arena {
   tbb::task_arena arena;
 };
 
-// oneTBB returns 0 if the system does not report the number, as in some containers.
+// oneTBB returns 0 if the system does not report its number of processors, as in some containers.
 int HostTasks::machineThreads() { return std::max(1, tbb::info::default_concurrency()); }
 
 HostTasks::HostTasks(int threads) : threads_(threads) {

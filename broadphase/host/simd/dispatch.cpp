@@ -18,9 +18,9 @@ namespace {
 
 std::atomic<std::uint32_t> timesAsked{0};
 
-/// `registers` has the bits of XCR0: the registers that the system saves. `features` has the bits
-/// of EBX in CPUID's leaf 7: the processor's features (Intel, "Software Developer's Manual", volume
-/// 2A).
+/// What the system and the processor support. `registers` has the bits of XCR0: the registers that
+/// the system saves. `features` has the bits of EBX in CPUID's leaf 7: the processor's features
+/// (Intel, "Software Developer's Manual", volume 2A).
 struct Processor {
   std::uint32_t registers = 0, features = 0;
 

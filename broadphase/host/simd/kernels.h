@@ -129,7 +129,7 @@ inline constexpr std::uint32_t kCandidateOverlaps = 1u << 31, kCandidateIndex = 
 
 struct SimdKernels {
   const char* name;
-  bool usesShorts;  ///< whether tests with 16-bit integers (short_blocks.h) are faster
+  bool usesShorts;  ///< whether 16-bit tests (short_blocks.h) are faster than float tests
 
   /// The sum of MeasureScene (morton.h) over boxes [begin, end).
   SceneBounds (*measure)(View<const Aabb> boxes, std::size_t begin, std::size_t end);
@@ -164,10 +164,11 @@ struct SimdKernels {
   /// Writes the pairs of boxes [begin, end), sorted. The pairs must fill `out` exactly.
   void (*sortLists)(NeighbourLists lists, std::uint32_t begin, std::uint32_t end,
                     const IndexSet& set, View<Pair> out);
-  /// Runs two comparisons alternately. Each stops near the end of one of its lists.
+  /// Runs two comparisons alternately. Each stops near the end of one of its lists, and the caller
+  /// compares the rest.
   void (*mergeHits)(HitsMerge& one, HitsMerge& other);
-  /// Writes a number for each of the two boxes of each pair. `own` and `other` must have capacity
-  /// for 16 numbers per hit, because the call may write garbage after the results.
+  /// For each pair, writes the numbers of its two boxes to `own` and `other`. Both must have
+  /// capacity for 16 numbers per hit, because the call may write garbage after the results.
   /// @param firstRank the first rank of the group of blocks
   /// @param numbers by rank; also for the empty lanes of the last block
   /// @return the number of pairs

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Zlib
-// Defines how pairs are stored by rank. A box has a number for each block of sixteen boxes in which
-// it overlaps a box. The number has a bit for each box of that block. So a test of a box against a
-// block yields one number. Where boxes are dense, a number stands for several pairs.
+// Defines how pairs are stored by rank. A box has one number for each block of sixteen boxes in
+// which it overlaps at least one box. The number has a bit for each box of that block. So a test of
+// a box against a block yields one number. Where boxes are dense, a number stands for several
+// pairs.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ namespace lbvh {
 /// 17 bits are the low bits of the index of the box's own block. The next 4 bits are the box's lane
 /// in that block, and the next 26 bits are the index of the other block. The low 16 bits stand for
 /// the lanes of the other block: a bit is set if the box overlaps the lane's box. A box's rank is
-/// 16 times the index of its own block, plus its lane. So, within a group of 2^17 own blocks, the
-/// numbers are in the order of the ranks, and then of the other blocks.
+/// 16 times the index of its own block, plus its lane. So sorting the numbers of a group of 2^17
+/// own blocks sorts them by rank, and then by other block.
 struct BlockHits {
   static constexpr int kBits = 16, kOther = 26, kLane = 4, kOwn = 17;
   static constexpr std::uint32_t kGroup = 1u << kOwn;  ///< blocks
@@ -51,7 +52,7 @@ struct BlockHits {
   }
 };
 
-/// The hits of all boxes, sorted by block.
+/// The hits of all boxes, sorted by the boxes' own blocks.
 struct RankedHits {
   View<const BlockHits> hits;
   std::vector<std::size_t> starts{0};  ///< by block: index of its first hit; then the hit count

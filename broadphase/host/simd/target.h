@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
-// Includes the headers that the file of an instruction set needs, before that file enables its
-// instructions. Otherwise the linker could choose a header's function with AVX-512 code for the
-// whole program.
+// Includes the headers that the source file of an instruction set needs. The source file includes
+// this header before it enables its instructions. Otherwise the linker could choose, for the whole
+// program, a copy of a header's function with AVX-512 code.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@
 
 namespace lbvh {
 
-/// The result of comparing several pairs with the same number of others: a bit for each pair.
+/// The results of several comparisons of one pair with another. Each mask has a bit for each
+/// comparison.
 struct PairMasks {
   std::uint32_t differ, less;
 };

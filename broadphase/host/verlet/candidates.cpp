@@ -199,7 +199,7 @@ void Candidates::forRows(View<const Aabb> boxes, View<const std::uint32_t> ids,
       });
 }
 
-/// Records which of these entries of box i's row have begun or ceased to overlap it.
+/// Records which of these entries of box i's row have begun or ceased to overlap box i.
 void Candidates::testRow(const BoxChanges& changes, std::uint32_t i,
                          View<const std::uint32_t> entries,
                          std::vector<std::uint64_t>& found) const {

@@ -38,7 +38,8 @@ class Candidates {
   /// escaped, and its `former` must list all boxes that its previous grown box overlaps.
   View<Hub> hubs() { return {hubs_.data(), hubs_.size()}; }
 
-  /// Finds the changes of a step. Only commit() makes them final, so that the step may still fail.
+  /// Finds the changes of a step. Only commit() makes them final, because the step may still fail
+  /// before that.
   /// @param lists for each escaped box, all boxes that its grown box overlaps; the call replaces
   ///   them with the entries of the box's row
   /// @return false if a row would get too long; then the step must search for the

@@ -45,8 +45,8 @@ struct Comparison {
       if (std::exchange(part.marks[entry & kIndex], 0) != 0) lose(i, entry);
   }
 
-  /// Compares a hub with its candidates, using the candidates' rows. Then reduces the hub's list to
-  /// other hubs.
+  /// Compares a hub with its candidates, using the candidates' rows. Then removes all boxes but
+  /// hubs from the hub's list.
   void compareHub(const Hub& hub) const {
     const View<std::uint32_t> ids = found(hub.id);
     const auto compareRows = [&](View<const std::uint32_t> others, bool isIn) {

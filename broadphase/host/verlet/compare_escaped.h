@@ -19,7 +19,8 @@ namespace lbvh {
 /// What has changed since the last step.
 struct BoxChanges {
   View<const Aabb> boxes;
-  /// A bit for each changed box, except boxes within their reach. Escaped boxes may have no bit.
+  /// A bit for each changed box, except boxes within their reach (reaches.h). Escaped boxes may
+  /// have no bit.
   View<const std::uint64_t> changed;
   std::size_t changes;                ///< number of boxes in `changed` or `escaped`
   View<const std::uint64_t> escaped;  ///< a bit for each escaped box
@@ -62,7 +63,7 @@ class EscapeComparison {
   std::size_t memoryBytes() const;
 
  private:
-  std::vector<Part> parts_;  ///< compare() removes none, so that the marks keep their memory
+  std::vector<Part> parts_;  ///< never shrinks in compare(), to keep the marks' memory
   std::size_t used_ = 0;
 };
 

@@ -236,9 +236,9 @@ void Skin::findEscaped(const StepInput& input) {
   }
 }
 
-/// Marks each changed hub as escaped. Escaped hubs get no skin: it would be useless, because they
-/// are searched for whenever they change.
-/// @return the number of their candidates
+/// Marks each changed hub as escaped. Escaped hubs get no skin. A skin would be useless, because
+/// hubs are searched for whenever they change.
+/// @return the number of candidates of the escaped hubs
 std::size_t Skin::leaveHubs(const StepInput& input, View<const Hub> hubs) {
   std::size_t candidates = 0;
   for (const Hub& hub : hubs) {

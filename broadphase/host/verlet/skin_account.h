@@ -40,8 +40,8 @@ class SkinAccount {
   /// Whether a search for all grown boxes is cheap enough.
   bool allowsAll() const { return debt_ + all_ - 1 <= kMaxDebt; }
   /// Maximum number of tests of a search for all grown boxes. After that many tests the search
-  /// stops, and the step becomes a plain one. Both searches together take about 3.5 times
-  /// the tests of a plain step.
+  /// stops, and the step becomes a plain one. The stopped search and the plain search together
+  /// take about 3.5 times the tests of a plain step.
   std::uint64_t mostTests(std::size_t boxes) const;
   /// Whether the skin has cost too much, and should be turned off.
   bool isOverdrawn() const { return debt_ > kMaxDebt; }
@@ -66,7 +66,7 @@ class SkinAccount {
   static constexpr double kMaxDebt = 4.5, kMaxCredit = 1.5;
   static constexpr double kMaxOfEscaped = 2;      ///< for a step that searches for escaped boxes
   static constexpr double kMaxOfAll = 4.5;        ///< for a step that searches for all grown boxes
-  static constexpr double kMaxTestsOfAll = 1.45;  ///< not 1.5: a search stops only between blocks
+  static constexpr double kMaxTestsOfAll = 1.45;  ///< below 1.5: a search stops only between blocks
 
   void charge(double work);
 

@@ -62,7 +62,9 @@ void VerletLists::findFormerOfHubs(const BoxChanges& changes, const PackedBoxes&
   for (Hub& hub : candidates_.hubs()) {
     hub.former.clear();
     if (!changes.hasEscaped(hub.id)) continue;
-    reaches_.forget();  // the hub's candidates need new reaches, but its row does not list them
+    // The hub's candidates need new reaches. Its row does not list them, so all reaches are
+    // discarded.
+    reaches_.forget();
     queryPacked(
         all, [&](const Aabb& bounds) { return overlap(bounds, hub.grown); },
         [&](std::uint32_t id) { hub.former.push_back(id); });

@@ -25,7 +25,7 @@ class VerletLists {
   /// Begins a step: decides what it searches for, and updates the grown boxes. Until endAll() or
   /// endEscaped(), no later step can use the lists, so a step may fail at any point.
   Plan plan(const StepInput& input);
-  /// Continues a step with Plan::all, after Plan::escaped has failed.
+  /// Grows the boxes for a step that changes from Plan::escaped, which has failed, to Plan::all.
   void growAll(const StepInput& input);
   /// The given input, with grown boxes.
   StepInput grown(const StepInput& input) const { return skin_.grown(input); }
@@ -34,9 +34,9 @@ class VerletLists {
   /// @param tests number of tests of the step's search
   void endPlain(std::size_t boxes, std::uint64_t tests) { skin_.endPlain(boxes, tests); }
 
-  // A step with Plan::all searches for the grown boxes, and calls adopt() and endAll(). If the
-  // search needs more than mostTests() or too much memory, the step calls turnOff(), and continues
-  // as a step with Plan::plain.
+  // A step with Plan::all searches for the pairs of all grown boxes, and calls adopt() and
+  // endAll(). If the search needs more than mostTests() or too much memory, the step calls
+  // turnOff(), and continues as a step with Plan::plain.
   std::uint64_t mostTests(std::size_t boxes) const { return skin_.mostTests(boxes); }
   /// Copies the candidates from the full lists of all grown boxes. Then reduces the list of each
   /// box to its pairs: the boxes of greater index that overlap the box.
@@ -46,8 +46,8 @@ class VerletLists {
   void endAll();
   void turnOff() { skin_.turnOff(); }
 
-  // A step with Plan::escaped searches for the grown boxes of escapedIds(). If hasChanges(), the
-  // step calls compare() and commit(). At its end it calls endEscaped().
+  // A step with Plan::escaped searches for the pairs of the grown boxes of escapedIds(). If
+  // hasChanges(), the step calls compare() and commit(). At its end it calls endEscaped().
   View<const std::uint32_t> escapedIds() const { return skin_.escapedIds(); }
   bool hasChanges() const { return skin_.changes() != 0; }
   /// Finds the changes of the pairs. Only commit() makes them final.
@@ -65,14 +65,14 @@ class VerletLists {
   /// Writes the number of oversized and NaN boxes to `stats`.
   void endEscaped(const StepInput& input, StepStats& stats, StepWork& work);
 
-  /// Whether the previous step searched for all grown boxes. Valid after plan().
+  /// Whether the previous step searched for the pairs of all grown boxes. Valid after plan().
   bool wereAllFound() const { return before_ == State::found; }
 
   /// The input of the last step, with grown boxes; empty if no step can use the lists.
   StepInput last() const { return state_ == State::unknown ? StepInput{} : skin_.grown(); }
   /// Makes the next step search for the pairs of all boxes.
   void invalidate() { state_ = State::unknown; }
-  /// Frees the memory of the candidates. After that, the pairs below are unknown.
+  /// Frees the memory of the candidates. After that, the last step's pairs are unknown.
   void forget() { candidates_.forget(); }
 
   // The pairs of the last step, unless forget() has been called since.
@@ -90,8 +90,8 @@ class VerletLists {
  private:
   enum class State {
     unknown,  ///< the step has not ended, has failed or was plain, or its pairs were replaced
-    found,    ///< the step has found the candidates by a search of all grown boxes
-    kept      ///< the step has updated the candidates by a search for a few boxes
+    found,    ///< the step has found the candidates by a search for the pairs of all grown boxes
+    kept      ///< the step has updated the candidates of a few boxes
   };
 
   BoxChanges changesOf(const StepInput& input) const;

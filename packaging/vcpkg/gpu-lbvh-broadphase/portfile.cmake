@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Zlib
 # This is an overlay port: it builds the repository that it is in. A registry's port would download the
 # archive of a release instead, with vcpkg_from_github(OUT_SOURCE_PATH SOURCE_PATH REPO ... REF ...
-# SHA512 ...). packaging/README.md says which steps were executed.
+# SHA512 ...). packaging/README.md lists what was executed, and what was not.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
 if(VCPKG_TARGET_IS_WINDOWS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Zlib
 // Loads PTX text from the command line, as if nvcc had embedded it in this program. Used to test
-// broken text.
+// how malformed PTX is handled.
 // Usage: broken BODY    BODY is the body of a kernel, or of the module if it begins with `;;`
 #include <cuda_runtime.h>
 

@@ -27,7 +27,7 @@ static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
 __global__ void inc(int* p) { p[threadIdx.x] += 1; }
 
 template <class Kernel>
-static void load(Kernel* k) {  // so that a launch can be captured
+static void load(Kernel* k) {  // loads the kernel, so that its launch can be captured
   cudaFuncAttributes a;
   OK(cudaFuncGetAttributes(&a, k));
 }

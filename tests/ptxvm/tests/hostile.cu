@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Zlib
 // Tests that violations of CUDA's documented rules are detected. Each violation runs in two child
-// processes. It must be detected without kindnesses. It must not be detected with the kindness that
-// hides it.
+// processes. In the first, without kindnesses (PTXVM_KIND), it must be detected. In the second,
+// with the kindness that hides it, it must not be detected.
 #include "cases.h"
 
 #include <csignal>

@@ -28,7 +28,7 @@ static int first(const int* p) {
   OK(cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost));
   return h;
 }
-static void legacy_and_blocking() {  // each stream waits for the other
+static void legacy_and_blocking() {  // the default stream and blocking streams wait for each other
   int* p = words();
   cudaStream_t s = stream(cudaStreamDefault), t = stream(cudaStreamDefault);
   add<<<1, 16, 0, s>>>(p, 2);
