@@ -78,7 +78,7 @@ struct Contestant {
 };
 
 /// Times a step of both worlds, after box `moved` has moved.
-/// @param replaces whether the object is replaced in the world that sets only this box
+/// @param replaces whether the world that sets only this box replaces the object instead
 void step(Contestant& one, std::size_t moved, bool replaces) {
   const Stopwatch all;
   one.asBullet.setAll();

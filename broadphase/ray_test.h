@@ -45,7 +45,7 @@ class RayInterval {
     return true;
   }
 
-  /// Whether a part of the ray is left after all calls of cut().
+  /// Whether a part of the ray is left. Valid only if every call of cut() has returned true.
   GPULBVH_HD bool isHit() const { return enter_ <= leave_; }
   /// The distance at which this part begins.
   GPULBVH_HD Scalar enter() const { return enter_; }

@@ -21,8 +21,8 @@ if(MINGW)
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-ra>)
 endif()
 
-# A game's debug build needs a fast broad phase, too. So if no option sets the optimisation level, as in a
-# build without a type, this project's files are compiled with -O2.
+# A game's debug build needs a fast broad phase, too. So if no option sets the optimisation level, for
+# example without a build type, this project's files are compiled with -O2.
 if(GPULBVH_CHECKED)
   message(STATUS "GPULBVH_CHECKED: each step is checked, which is slow")
 else()

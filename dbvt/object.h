@@ -28,7 +28,7 @@ struct DbvtObject {
   Tree sets[2];
   void* ours;        ///< m_stageRoots[0]: the GpuLbvhBroadphase that gets all calls
   const void* mark;  ///< m_stageRoots[1]: a fixed address if the object is ours
-  const gpulbvhDbvt::Bullet* bullet;        ///< m_stageRoots[2]: the Bullet of the object
+  const gpulbvhDbvt::Bullet* bullet;        ///< m_stageRoots[2]: the Bullet that made it
   const btOverlappingPairCache* pairCache;  ///< m_paircache
 };
 

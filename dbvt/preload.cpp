@@ -27,7 +27,7 @@ Broadphase* oursOf(const void* self) {
   return object->mark == &kMark ? static_cast<Broadphase*>(object->ours) : nullptr;
 }
 
-/// The first word of an object. The word points into the vtable, after the offset and the typeinfo.
+/// The vtable pointer of an object. It points past the vtable's offset and typeinfo.
 const void* addressPointOf(const Bullet& bullet) {
   return static_cast<const void*>(bullet.vtable + 2);
 }

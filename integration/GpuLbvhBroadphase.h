@@ -108,7 +108,7 @@ struct GpuLbvhNewProxy {
 ///
 /// Ghosts: while a ghost pair callback is installed, clients must be btCollisionObjects. Each
 /// createProxy() and setAabb() then adds the new pairs of btGhostObjects at once. Pairs whose boxes
-/// have parted are removed in the next step, as btDbvtBroadphase does. So a loop over a ghost's
+/// have parted are removed in the next step, as in btDbvtBroadphase. So a loop over a ghost's
 /// list may move the objects in it. If the cache has deferred removal
 /// (btSortedOverlappingPairCache), new pairs of ghosts are added only in the step, too.
 ///

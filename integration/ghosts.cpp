@@ -216,7 +216,8 @@ void GpuLbvhGhosts::forgetRepeated() {
 /// Returns false if there is no memory. Then the pair must wait for the step.
 bool GpuLbvhGhosts::rememberEarly(lbvh::Pair pair) {
   try {
-    // Each move may add a refused pair again, and many moves may come before the next step.
+    // Each move may append the same refused pair again. So duplicates are removed before the list
+    // grows.
     if (m_early.size() == m_early.capacity() && !m_isInStep) {
       forgetRepeated();
       m_early.reserve(2 * m_early.size() + 64);

@@ -54,7 +54,8 @@ bool GpuLbvhProxies::overlap(const GpuLbvhProxy* a, const GpuLbvhProxy* b) const
   return lbvh::overlap(GpuLbvhBox(a), GpuLbvhBox(b));
 }
 
-/// Whether the proxy's box is above the plane. False if there is a NaN, and for an infinite box.
+/// Whether the proxy's box is above the plane. False if the lowest corner has a NaN, or is
+/// infinitely far below.
 bool GpuLbvhProxies::isAbovePlane(const GpuLbvhProxy* proxy, const GpuLbvhProxy* plane) const {
   const auto it = std::find_if(m_planes.begin(), m_planes.end(),
                                [&](const Plane& one) { return one.proxy == plane; });

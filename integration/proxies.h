@@ -137,7 +137,7 @@ class GpuLbvhCorners {
 #endif
 
 /// Proxies of consecutive slots. A block is aligned to its size, so slotOf() needs only a proxy's
-/// address. It does not read the proxy, which is larger than a cache line.
+/// address. It does not read the proxy, which would often be a cache miss.
 struct GpuLbvhProxyBlock {
   static constexpr std::size_t kBytes = 16384;
   static constexpr std::uint32_t kProxies = (kBytes - sizeof(btVector3)) / sizeof(GpuLbvhProxy);

@@ -124,7 +124,8 @@ class FasterSpace final : public SpaceChooser {
   bool isToBeConfirmed_ = false;  ///< whether one comparison has shown that the GPU is faster
   bool wasCompared_ = false;
   std::uint64_t seriesBegan_ = 0;
-  /// The first step that may begin a series, and the first step in which hasChanged() is called.
+  /// The first step that may begin a series although the numbers of boxes and pairs have hardly
+  /// changed, and the first step in which hasChanged() is called.
   std::uint64_t nextSeries_ = 0, nextChange_ = 0;
   std::uint64_t pause_ = 0;  ///< between two series, in steps
 

@@ -64,7 +64,8 @@ class DeviceSearch {
   }
 
   /// Whether a search can work as in a step, with packed boxes in place and each pair listed once.
-  /// For any other search, the boxes are packed first, and searched world by world.
+  /// Any other search first gathers the boxes into an array of Aabb, and searches each world
+  /// separately.
   static bool isPlain(const DeviceScene& scene, const DeviceRequest& request) {
     const bool isPacked = scene.min.stride == sizeof(Aabb) && scene.max.stride == sizeof(Aabb) &&
                           scene.max.data == scene.min.data + 3;

@@ -84,7 +84,7 @@ class RankedPairs {
   /// Keeps the result of this step as last(), for the next step.
   void keep();
 
-  /// Writes the neighbours of the boxes by index. The lists are not sorted.
+  /// Writes each box's list of neighbours, by box index instead of rank. The lists are not sorted.
   /// @param lists must have capacity for all pairs and boxes
   void writeLists(const Found& found, View<const std::uint32_t> ids, NeighbourLists lists);
 

@@ -20,15 +20,15 @@ class SearchBudget {
     tests_ = tests;
     beginAgain(0);
   }
-  /// Must be called after a search for the pairs of a few boxes in a new order. Its number of tests
-  /// becomes the usual number, because no other order would make such a search cheaper.
+  /// Must be called after a search for the pairs of a few boxes in a new order. Later searches may
+  /// need at least as many tests, because another new order would not make them cheaper.
   void beginAgain(std::uint64_t tests) {
     fresh_ = tests;
     spent_ = 0;
   }
 
-  /// Maximum number of tests of a search for the pairs of `boxes` boxes. A search that needs more
-  /// tests costs more than a new order.
+  /// Maximum number of tests of a search for the pairs of `boxes` boxes. With more, the extra
+  /// tests since the last order would cost more than a new order.
   std::uint64_t mostTests(std::size_t boxes) const {
     const std::uint64_t all = tests_ / kOrdersOfSearch;
     return usual(boxes) + (all - std::min(all, spent_));

@@ -73,7 +73,7 @@ class CommandLine {
   void footer(const std::string& text);
 
   const std::string& name() const;
-  /// @return the help or the version, to print instead of a run; empty if neither was requested
+  /// @return the text of --help or --version, to be printed instead of a run; empty without them
   /// @throws UsageError if the command line is wrong
   std::string parse(int argc, char** argv);
 

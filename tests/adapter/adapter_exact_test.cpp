@@ -196,7 +196,7 @@ TEST(AdapterExact, GhostsAboveAPlaneDoNotOverlapIt) {
   broadphase.destroyProxy(plane, nullptr);
 }
 
-// Uses boxes as they occur in broken simulations, and boxes of infinite shapes. The pairs must
+// Uses boxes such as broken simulations produce, and boxes of infinite shapes. The pairs must
 // equal those of brute force, and NaN and oversized boxes must be counted.
 TEST(AdapterExact, OddBoxesAreSafeExactAndCounted) {
   const btScalar inf = std::numeric_limits<btScalar>::infinity();

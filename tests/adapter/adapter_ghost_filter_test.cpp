@@ -290,7 +290,8 @@ struct Count : btBroadphaseAabbCallback {
   int count = 0;
 };
 
-// If a creation throws, the caller gets no proxy, so it deletes the client object.
+// If createProxy() throws, the caller gets no proxy and deletes the client object. So the broad
+// phase must not keep it.
 TEST(GhostFilters, AnObjectWhoseCreationThrowsIsNotAdded) {
   for (const bool handedIn : {false, true})
     for (const int objects : {1, 3})  // 1 uses createProxy, 3 uses createProxies

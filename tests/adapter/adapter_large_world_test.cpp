@@ -162,8 +162,8 @@ TEST(AdapterLargeWorld, FiltersThatACallbackReplacedAreReadAtOnce) {
   EXPECT_EQ(world.step(), 5000);
 }
 
-// The pair of a ghost is added at once, according to the current mask. The step must not remove it
-// again.
+// The pair of a ghost is added at once, according to the current mask. The next step must
+// keep it.
 TEST(AdapterLargeWorld, GhostsPairWithARestingObjectByItsCurrentMask) {
   GpuLbvhBroadphase broadphase;
   btGhostPairCallback callback;

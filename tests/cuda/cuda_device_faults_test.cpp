@@ -16,7 +16,7 @@ using test::DeviceArrays;
 using test::Random;
 using test::SceneModel;
 
-/// Makes steps like an engine that continues after an error.
+/// Runs steps as an engine would that continues after an error.
 class Engine {
  public:
   /// After a search that throws, the next search must be right. It reports all pairs as added,

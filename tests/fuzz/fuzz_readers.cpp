@@ -28,7 +28,7 @@ bool isOneLine(const std::string& text) {
   return !text.empty() && text.find('\n') == std::string::npos;
 }
 
-/// A file with the given content, which is deleted at the end.
+/// A temporary file with the given content. The destructor deletes it.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& content)

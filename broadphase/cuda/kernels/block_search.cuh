@@ -72,9 +72,9 @@ class BlockSearch {
         own_(boxOf(block)),
         bounds_(leaves_.blocks[block]) {}
 
-  /// Finds pairs within the block. Each lane tests its box against the next sixteen boxes, where
-  /// the first box follows the last one. The pair of two boxes that are half a block apart is kept
-  /// only once.
+  /// Finds pairs within the block. Each lane tests its box against the next sixteen boxes,
+  /// wrapping around at the end of the block. The pair of two boxes that are half a block apart is
+  /// kept only once.
   __device__ void searchItself() {
     put(lane(), own_);
     put(lane() + kWarp, own_);
@@ -108,8 +108,8 @@ class BlockSearch {
   }
 
  private:
-  /// One bit for each of the next sixteen boxes: whether the box shares a world with the lane's
-  /// box. The first box follows the last one.
+  /// One bit for each of the next sixteen boxes, wrapping around at the end of the block: whether
+  /// the box shares a world with the lane's box.
   __device__ std::uint32_t sharesWorld() const {
     const std::uint32_t all = __ballot_sync(kAllLanes, own_.world == in_.worlds.count);
     const std::uint32_t same = __match_any_sync(kAllLanes, own_.world) | all;
@@ -291,7 +291,7 @@ class BlockSearch {
   Corners bounds_;
   std::uint32_t world_ = 0;  ///< world of the boxes that are tested against the warp's own boxes
   std::uint32_t listed_ = 0, queued_ = 0;
-  std::uint32_t next_ = 0;  ///< position in the list of the block to search next
+  std::uint32_t next_ = 0;  ///< index of the next block to search in the list
   std::uint32_t looks_ = 0;
 };
 

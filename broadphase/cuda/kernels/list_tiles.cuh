@@ -96,8 +96,8 @@ class ListTiles {
     return (number - before) * kBoxes;
   }
 
-  std::uint32_t at_[2];      ///< beginnings that the lane's hub adds; kNullIndex: none
-  std::uint32_t number_[2];  ///< the numbers of the tiles that begin at `at_`
+  std::uint32_t at_[2];      ///< tile starts that the lane's hub adds; kNullIndex: none
+  std::uint32_t number_[2];  ///< the numbers of the tiles that start at `at_`
 };
 
 }  // namespace lbvh

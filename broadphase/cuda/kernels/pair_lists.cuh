@@ -37,8 +37,8 @@ inline constexpr std::uint32_t kStaged = 128;
 
 /// Gathers the pairs of a warp, and writes up to kStaged of them at once. Each write needs one
 /// atomic addition to FoundPairs::count, and its stores are coalesced.
-/// @tparam kIsScene false: the rule has only filters, and no pair is counted by its second box.
-///   That saves registers.
+/// @tparam kIsScene false: the rule has only filters, and `otherPlaces` is null. That saves
+///   registers.
 template <bool kIsScene>
 class PairStage {
  public:

@@ -136,8 +136,8 @@ struct TileChain {
   unsigned long long* words;  ///< by tile: sum << 2 | status (see look_back)
 };
 
-/// The number of this block's tile. Blocks take tiles in the order in which the blocks begin. So a
-/// block waits only for blocks that are running or have ended.
+/// Takes the next tile for this block, and returns its number. Blocks take tiles in the order in
+/// which the blocks begin. So a block waits only for blocks that are running or have ended.
 /// @param shared one word of the block's shared memory
 __device__ inline std::uint32_t takeTile(const TileChain& chain, std::uint32_t& shared) {
   if (threadIdx.x == 0) shared = static_cast<std::uint32_t>(atomicAdd(chain.next, 1ull));

@@ -114,8 +114,8 @@ struct HitsMerge {
   HitsChange* out;
 };
 
-/// The state of applying changes to a sorted list of pairs: the rest of all lists, and where to
-/// write the next result.
+/// The state of applying changes to a sorted list of pairs: what remains of each list, and where
+/// to write the next result.
 struct PairPatch {
   const Pair *old, *oldEnd;
   const Pair *added, *addedEnd;

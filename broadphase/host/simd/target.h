@@ -21,8 +21,8 @@
 
 namespace lbvh {
 
-/// The results of several comparisons of one pair with another. Each mask has a bit for each
-/// comparison.
+/// The results of comparing several pairs a[i] with pairs b[i]: bit i of `differ` is set if they
+/// differ, and bit i of `less` if a[i] is smaller.
 struct PairMasks {
   std::uint32_t differ, less;
 };

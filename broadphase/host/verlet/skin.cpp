@@ -162,8 +162,8 @@ Skin::Plan Skin::searchAll(const StepInput& input) {
 
 void Skin::growAll(const StepInput& input) {
   const std::size_t n = input.boxes.size(), known = std::min(n, grown_.size());
-  // If the caller reports few changed boxes, the skin is turned on before the previous positions of
-  // the boxes are known.
+  // If the caller reports few changed boxes, the skin is turned on while grown_ is still empty.
+  // Then all boxes are new, and those that have changed are grown at once.
   const bool growsNew = grown_.empty();
   grown_.resize(n);
   filters_.assign(input.filters.begin(), input.filters.end());
